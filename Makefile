@@ -1,0 +1,60 @@
+# `make` alone prints the targets. All that `demo` and `test` need is Python >= 3.10 and Rust; scripts/setup says what is missing.
+# PYTHON=python3.12 chooses the Python that .venv is made from.
+
+python := .venv/bin/python
+extension := python/recede/_core.abi3.so
+sources := Cargo.toml pyproject.toml $(shell find src -name '*.rs')
+# The build script of PyO3 asks this Python; the path must be absolute.
+export PYO3_PYTHON := $(CURDIR)/$(python)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+unexport CONDA_PREFIX
+
+.PHONY: help setup build demo test lint fmt test-rust test-python test-slow bench clean
+
+help: ## Print the targets
+	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
+
+setup:
+	@scripts/setup
+
+build: setup $(extension) ## Build the Rust core into .venv
+$(extension): $(sources) .venv/.ready
+	PIP_QUIET=1 $(python) -m maturin develop --release --quiet
+	@touch $@
+.venv/.ready: | setup ;
+
+demo: build ## Reduce a recorded session (FILE=... another one) and show before and after
+	@$(python) scripts/demo.py $(if $(FILE),"$(FILE)")
+
+test: lint test-rust test-python ## Everything that CI runs
+
+lint: build ## Formatting, lints and types, of Rust and of Python
+	@scripts/setup lint
+	cargo fmt --check
+	cargo clippy --quiet --all-targets -- -D warnings
+	cargo clippy --quiet --all-targets --features python -- -D warnings
+	$(python) -m ruff check --quiet
+	$(python) -m ruff format --check --quiet
+	$(python) -m mypy
+	$(python) -m mypy.stubtest recede._core
+
+fmt: setup ## Format all code
+	cargo fmt
+	$(python) -m ruff check --fix --quiet
+	$(python) -m ruff format --quiet
+
+test-rust: setup ## The tests of the core, without Python
+	cargo test --quiet
+
+test-python: build ## The tests of the package, but for the slow ones
+	$(python) -m pytest -n 2 -m "not slow"
+
+test-slow: build ## The slow tests
+	$(python) -m pytest -m slow
+
+bench: build ## Measure: the table of the README, and the core alone
+	$(python) benches/table.py
+	cargo bench
+
+clean: ## Remove what was built, and .venv
+	rm -rf .venv target $(extension)
