@@ -1,0 +1,93 @@
+//! What is wrong with an input, and where. The words for people are made in Python, once for both engines.
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The input ends in the middle of a value.
+    Eof,
+    /// A byte that cannot stand there.
+    Syntax,
+    /// A raw control character in a string.
+    Control,
+    /// An escape that JSON does not know.
+    Escape,
+    /// Bytes that are not UTF-8.
+    Utf8,
+    /// Nesting over [`crate::json::MAX_DEPTH`].
+    Depth,
+    /// A number that JSON does not know.
+    Number,
+    /// Something follows the end of the value.
+    Trailing,
+    /// A field that is read stands twice.
+    DuplicateKey,
+    /// There is no list of messages.
+    History,
+    /// A message is no object.
+    Message,
+    /// A content is neither string, list nor null.
+    Content,
+    /// A part of a content is no object.
+    Part,
+}
+
+impl Kind {
+    /// The word by which both engines name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Eof => "eof",
+            Kind::Syntax => "syntax",
+            Kind::Control => "control",
+            Kind::Escape => "escape",
+            Kind::Utf8 => "utf8",
+            Kind::Depth => "depth",
+            Kind::Number => "number",
+            Kind::Trailing => "trailing",
+            Kind::DuplicateKey => "duplicate_key",
+            Kind::History => "history",
+            Kind::Message => "message",
+            Kind::Content => "content",
+            Kind::Part => "part",
+        }
+    }
+}
+
+/// Why an input is no history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub kind: Kind,
+    /// The first offending byte, where the input was bytes.
+    pub offset: Option<usize>,
+    /// The message it lies in.
+    pub message_index: Option<usize>,
+    /// The field it lies in, such as `content[2].text`.
+    pub field: Option<String>,
+}
+
+impl Error {
+    /// An error of a shape, in a field of a message.
+    #[must_use]
+    pub fn in_message(kind: Kind, offset: Option<usize>, message_index: usize, field: Option<String>) -> Self {
+        Error { kind, offset, message_index: Some(message_index), field }
+    }
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}", self.kind.name())?;
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        if let Some(index) = self.message_index {
+            write!(f, ", message {index}")?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ", field {field}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

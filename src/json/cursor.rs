@@ -1,0 +1,297 @@
+//! A place in the input, and the strict grammar of RFC 8259 from there on.
+
+use super::block::{Scanner, short};
+use super::strings::Counted;
+use crate::error::Kind;
+use crate::outline::Span;
+use core::num::NonZeroUsize;
+
+/// How many containers may be open at once.
+pub const MAX_DEPTH: usize = 1_024;
+
+/// What stopped a reading, parked in the [`Cursor`] so that results stay small on the hot path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong.
+    pub kind: Kind,
+    /// The first offending byte.
+    pub at: usize,
+}
+
+/// Reading stopped; the cursor holds the [`Fault`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop;
+
+/// What a reading gives.
+pub type Read<T> = Result<T, Stop>;
+
+/// A string: the bytes between its quotes. Two words, so that it stays in registers; its counts lie in the cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    start: NonZeroUsize,
+    /// At the closing quote.
+    pub end: usize,
+}
+
+impl Token {
+    /// Behind the opening quote.
+    #[inline]
+    #[must_use]
+    pub fn start(self) -> usize {
+        self.start.get()
+    }
+
+    /// The raw bytes.
+    #[inline]
+    #[must_use]
+    pub fn raw(self, data: &[u8]) -> &[u8] {
+        &data[self.start.get()..self.end]
+    }
+}
+
+/// A place in the input.
+pub struct Cursor<'a> {
+    /// The input.
+    pub data: &'a [u8],
+    /// The next byte.
+    pub at: usize,
+    /// What stopped the reading, once something did.
+    pub fault: Option<Fault>,
+    /// The string that was read last.
+    pub counted: Counted,
+    depth: usize,
+    scanner: Scanner,
+    surrogates: bool,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
+    #[must_use]
+    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
+        Cursor { data, at: 0, fault: None, counted: Counted::plain(0, 0), depth: 0, scanner, surrogates }
+    }
+
+    /// Stops the reading.
+    #[cold]
+    pub fn stop<T>(&mut self, kind: Kind, at: usize) -> Read<T> {
+        self.fault = Some(Fault { kind, at });
+        Err(Stop)
+    }
+
+    /// Stops at a byte that cannot stand where it is, or at the end of the input.
+    #[cold]
+    pub fn unexpected<T>(&mut self) -> Read<T> {
+        let kind = if self.at < self.data.len() { Kind::Syntax } else { Kind::Eof };
+        self.stop(kind, self.at)
+    }
+
+    /// Skips white space; the byte that follows is not consumed. 0 stands for the end of the input, as it does
+    /// nowhere in JSON.
+    #[inline]
+    pub fn peek(&mut self) -> u8 {
+        loop {
+            match self.data.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(byte) => return *byte,
+                None => return 0,
+            }
+        }
+    }
+
+    /// Takes the byte if it comes next.
+    #[inline]
+    pub fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == byte;
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// Takes the byte, or stops.
+    #[inline]
+    pub fn expect(&mut self, byte: u8) -> Read<()> {
+        if self.take(byte) { Ok(()) } else { self.unexpected() }
+    }
+
+    /// Takes the bracket that opens a container.
+    #[inline]
+    pub fn open(&mut self) -> Read<()> {
+        if self.depth == MAX_DEPTH {
+            return self.stop(Kind::Depth, self.at);
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Inside a container: takes its closing bracket, if it comes next, and says so.
+    #[inline]
+    pub fn close(&mut self, bracket: u8) -> bool {
+        let is_closed = self.take(bracket);
+        self.depth -= usize::from(is_closed);
+        is_closed
+    }
+
+    /// After an element of a container: whether another one follows.
+    #[inline]
+    pub fn more(&mut self, bracket: u8) -> Read<bool> {
+        if self.take(b',') {
+            Ok(true)
+        } else if self.close(bracket) {
+            Ok(false)
+        } else {
+            self.unexpected()
+        }
+    }
+
+    /// The string at the cursor, its opening quote included.
+    #[inline]
+    pub fn string(&mut self) -> Read<Token> {
+        if self.peek() != b'"' {
+            return self.unexpected();
+        }
+        let start = NonZeroUsize::MIN.saturating_add(self.at);
+        if let Some(length) = short(self.data, start.get()) {
+            let end = start.get() + length;
+            self.counted = Counted::plain(start.get(), end);
+            self.at = end + 1;
+            return Ok(Token { start, end });
+        }
+        self.long_string(start)
+    }
+
+    #[inline(never)]
+    fn long_string(&mut self, start: NonZeroUsize) -> Read<Token> {
+        match self.scanner.string(self.data, start.get(), self.surrogates) {
+            Ok(counted) => {
+                self.counted = counted;
+                self.at = counted.end + 1;
+                Ok(Token { start, end: counted.end })
+            }
+            Err(fault) => self.stop(fault.kind, fault.at),
+        }
+    }
+
+    /// A member's key and its colon; the opening quote of the key stands one byte before its start.
+    #[inline]
+    pub fn key(&mut self) -> Read<Token> {
+        let key = self.string()?;
+        if self.data.get(self.at) == Some(&b':') {
+            self.at += 1;
+        } else {
+            self.expect(b':')?;
+        }
+        Ok(key)
+    }
+
+    /// Passes over any value. Gives its size as compact JSON, as counts go: 1 for each bracket, comma and colon,
+    /// a string's characters plus 2, a literal's length, and 4 for a number.
+    #[inline]
+    pub fn value(&mut self) -> Read<usize> {
+        match self.peek() {
+            b'"' => {
+                self.string()?;
+                Ok(self.counted.chars() + 2)
+            }
+            b'{' | b'[' => self.container(),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => self.unexpected(),
+        }
+    }
+
+    /// Passes over any value, and says where it lies.
+    #[inline]
+    pub fn span(&mut self) -> Read<Span> {
+        self.peek();
+        let start = self.at;
+        self.value()?;
+        Ok(Span { start, end: self.at })
+    }
+
+    /// Passes over a container without recursion: one bit a level says whether it is an object.
+    fn container(&mut self) -> Read<usize> {
+        let mut objects = [0u64; MAX_DEPTH / 64 + 1];
+        let outside = self.depth;
+        let mut size = 0;
+        loop {
+            // A value comes next.
+            let byte = self.peek();
+            size += match byte {
+                b'{' | b'[' => {
+                    self.open()?;
+                    let (word, bit) = (self.depth / 64, 1u64 << (self.depth % 64));
+                    let is_object = byte == b'{';
+                    objects[word] = if is_object { objects[word] | bit } else { objects[word] & !bit };
+                    if self.close(byte + 2) {
+                        2 // "}" and "]" stand two places behind "{" and "["
+                    } else {
+                        size += 2;
+                        if is_object {
+                            self.key()?;
+                            size += self.counted.chars() + 3;
+                        }
+                        continue;
+                    }
+                }
+                _ => self.value()?,
+            };
+            // A value ended; so may the containers around it.
+            loop {
+                if self.depth == outside {
+                    return Ok(size);
+                }
+                let is_object = objects[self.depth / 64] >> (self.depth % 64) & 1 == 1;
+                if self.more(if is_object { b'}' } else { b']' })? {
+                    size += 1;
+                    if is_object {
+                        self.key()?;
+                        size += self.counted.chars() + 3;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    fn literal(&mut self, word: &[u8]) -> Read<usize> {
+        let rest = &self.data[self.at..];
+        let same = word.iter().zip(rest).take_while(|(wanted, found)| wanted == found).count();
+        self.at += same;
+        if same == word.len() { Ok(same) } else { self.unexpected() }
+    }
+
+    fn number(&mut self) -> Read<usize> {
+        const NUMBER_CHARS: usize = 4;
+        self.at += usize::from(self.data[self.at] == b'-');
+        if self.data.get(self.at) == Some(&b'0') {
+            self.at += 1;
+            if matches!(self.data.get(self.at), Some(b'0'..=b'9')) {
+                return self.stop(Kind::Number, self.at);
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.data.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.data.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.data.get(self.at), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        Ok(NUMBER_CHARS)
+    }
+
+    fn digits(&mut self) -> Read<()> {
+        let count = self.data[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        match (count, self.at < self.data.len()) {
+            (1.., _) => Ok(()),
+            (0, true) => self.stop(Kind::Number, self.at),
+            (0, false) => self.stop(Kind::Eof, self.at),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Reading JSON without building values.
+
+mod block;
+mod cursor;
+mod decode;
+mod strings;
+
+pub use block::Scanner;
+pub use cursor::{Cursor, Fault, MAX_DEPTH, Read, Stop, Token};
+pub use decode::{decode, encode_text, skip_chars};
+pub use strings::{Counted, StringFault, plain};

@@ -1,0 +1,255 @@
+//! The string core: finds the closing quote, refuses what JSON refuses, counts code points and newlines.
+//!
+//! Text of agents has an escape every few dozen bytes, so whoever stops at each one is slow. The scanners of
+//! [`super::block`] look at 64 bytes at once and never stop: a branch-free mask (simdjson's) says which bytes are
+//! escaped, and counting its bits says how many bytes are not code points. UTF-8 is looked at a second time, only
+//! in strings that have a byte of 0x80 or more, while they are still in the cache.
+//!
+//! A scanner only says that something is wrong. [`plain`] then reads the string again, byte by byte, and says what
+//! comes first; it is also the oracle of the tests.
+
+use crate::error::Kind;
+
+/// A string: the bytes between its quotes, and what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// Behind the opening quote.
+    pub start: usize,
+    /// At the closing quote.
+    pub end: usize,
+    /// Bytes that are no code points of the decoded text; 0 for plain ASCII without escapes.
+    pub minus: usize,
+    /// Newlines of the decoded text.
+    pub newlines: usize,
+    /// 0 only if no dispatch block can begin in it: it has neither the `_DISPATCH_` of a
+    /// `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes, which can stand for any letter. Asked here, since a search
+    /// of its own over all text would cost as much as the scan.
+    pub dispatch_hints: u64,
+}
+
+/// How far apart the underscores of `BEGIN_DISPATCH_RESULT` are.
+pub(super) const DISPATCH_STRIDE: u32 = 9;
+
+impl Counted {
+    /// A string of plain ASCII without escapes, too short for a dispatch block.
+    #[inline]
+    #[must_use]
+    pub fn plain(start: usize, end: usize) -> Self {
+        Counted { start, end, minus: 0, newlines: 0, dispatch_hints: 0 }
+    }
+
+    /// Code points of the decoded text.
+    #[inline]
+    #[must_use]
+    pub fn chars(&self) -> usize {
+        self.end - self.start - self.minus
+    }
+}
+
+/// What is wrong in a string, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StringFault {
+    /// What is wrong.
+    pub kind: Kind,
+    /// The first offending byte.
+    pub at: usize,
+}
+
+/// Reads a string byte by byte: slow, and the judge of every doubt.
+///
+/// `surrogates` accepts surrogates encoded in three bytes, as `surrogatepass` writes them.
+///
+/// # Errors
+/// The first fault by position.
+pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, StringFault> {
+    let mut counted = Counted { start, end: start, minus: 0, newlines: 0, dispatch_hints: 1 };
+    let mut at = start;
+    let mut after_high = usize::MAX; // where the low half of a surrogate pair would stand
+    loop {
+        let Some(&byte) = data.get(at) else { return Err(StringFault { kind: Kind::Eof, at: data.len() }) };
+        match byte {
+            b'"' => {
+                counted.end = at;
+                return Ok(counted);
+            }
+            b'\\' => match escape(data, at)? {
+                Escape::Short(letter) => {
+                    counted.minus += 1;
+                    counted.newlines += usize::from(letter == b'n');
+                    at += 2;
+                }
+                Escape::Unicode(unit) => {
+                    counted.minus += 5;
+                    counted.newlines += usize::from(unit == 0x0A);
+                    match unit {
+                        0xD800..=0xDBFF => after_high = at + 6,
+                        0xDC00..=0xDFFF if after_high == at => counted.minus += 1,
+                        _ => {}
+                    }
+                    at += 6;
+                }
+            },
+            0..0x20 => return Err(StringFault { kind: Kind::Control, at }),
+            0x20..0x80 => at += 1,
+            _ => {
+                let Some(width) = character_width(&data[at..], surrogates) else {
+                    return Err(StringFault { kind: Kind::Utf8, at });
+                };
+                counted.minus += width - 1;
+                at += width;
+            }
+        }
+    }
+}
+
+pub(super) enum Escape {
+    Short(u8),
+    Unicode(u32),
+}
+
+/// The escape whose backslash stands at `at`.
+pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, StringFault> {
+    let eof = StringFault { kind: Kind::Eof, at: data.len() };
+    match data.get(at + 1) {
+        None => Err(eof),
+        Some(b'u') => {
+            let mut unit = 0;
+            for place in at + 2..at + 6 {
+                let byte = data.get(place).ok_or(eof)?;
+                let digit = (*byte as char).to_digit(16).ok_or(StringFault { kind: Kind::Escape, at })?;
+                unit = unit << 4 | digit;
+            }
+            Ok(Escape::Unicode(unit))
+        }
+        Some(letter @ (b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')) => Ok(Escape::Short(*letter)),
+        Some(_) => Err(StringFault { kind: Kind::Escape, at }),
+    }
+}
+
+/// How many bytes the character at the beginning has; None if it is not UTF-8.
+fn character_width(data: &[u8], surrogates: bool) -> Option<usize> {
+    if surrogates && matches!(data, [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..]) {
+        return Some(3);
+    }
+    let some = &data[..data.len().min(4)];
+    let valid = match core::str::from_utf8(some) {
+        Ok(valid) => valid,
+        Err(error) => core::str::from_utf8(&some[..error.valid_up_to()]).ok()?,
+    };
+    valid.chars().next().map(char::len_utf8)
+}
+
+/// Which bytes are preceded by an odd run of backslashes; branch-free, with a carry from block to block.
+#[inline]
+pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
+    const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+    let starts = slash & !*carry;
+    let runs = ((starts << 1 | ODD).wrapping_sub(starts)) ^ ODD;
+    let escaped = runs ^ (slash | *carry);
+    *carry = (runs & slash) >> 63;
+    escaped
+}
+
+/// Escapes other than `\n`, `\t`, `\"` and `\\`: adds to the counts what they take; None if one is wrong.
+/// `after_high` carries the place where a low surrogate would complete a pair.
+#[inline(never)]
+pub(super) fn rare_escapes(
+    data: &[u8],
+    base: usize,
+    mut bits: u64,
+    after_high: &mut usize,
+    counted: &mut Counted,
+) -> Option<()> {
+    while bits != 0 {
+        let at = base + bits.trailing_zeros() as usize - 1;
+        bits &= bits - 1;
+        if let Escape::Unicode(unit) = escape(data, at).ok()? {
+            counted.minus += 4;
+            counted.dispatch_hints = 1;
+            match unit {
+                0x0A => counted.newlines += 1,
+                0xD800..=0xDBFF => *after_high = at + 6,
+                0xDC00..=0xDFFF if *after_high == at => counted.minus += 1,
+                _ => {}
+            }
+        }
+    }
+    Some(())
+}
+
+/// Those of the underscores at `bits` that end a `_DISPATCH_`.
+#[cold]
+#[inline(never)]
+pub(super) fn dispatch_hints(data: &[u8], base: usize, mut bits: u64) -> u64 {
+    let mut hints = 0;
+    while bits != 0 {
+        let at = base + bits.trailing_zeros() as usize;
+        hints |= u64::from(data[..at].ends_with(b"_DISPATCH"));
+        bits &= bits - 1;
+    }
+    hints
+}
+
+/// For strings with a byte below 0x20 or above 0x7F: how many continuation bytes they hold; None if one is wrong.
+#[inline(never)]
+pub(super) fn second_look(text: &[u8]) -> Option<usize> {
+    let (mut continuations, mut controls) = (0, false);
+    for chunk in text.chunks(192) {
+        let (count, control) = chunk.iter().fold((0u8, 0u8), |(count, control), byte| {
+            (count + u8::from(byte.cast_signed() < -64), control | u8::from(*byte < 0x20))
+        });
+        continuations += usize::from(count);
+        controls |= control != 0;
+    }
+    (!controls && simdutf8::basic::from_utf8(text).is_ok()).then_some(continuations)
+}
+
+/// The body of every scanner, over blocks of 64 bytes; `$classify` gives their [`super::block::Masks`].
+macro_rules! scan_body {
+    ($data:ident, $start:ident, $classify:ident) => {{
+        let (mut at, mut carry, mut minus, mut newlines) = ($start, 0u64, 0usize, 0usize);
+        let mut counted = Counted { start: $start, end: $start, minus: 0, newlines: 0, dispatch_hints: 0 };
+        let (mut special, mut after_high) = (0u64, usize::MAX);
+        let mut underscores_before = 0;
+        let mut pad = [0u8; 64];
+        while at < $data.len() {
+            let block = match $data[at..].first_chunk::<64>() {
+                Some(block) => block,
+                None => {
+                    pad[..$data.len() - at].copy_from_slice(&$data[at..]);
+                    &pad
+                }
+            };
+            let masks = $classify(block);
+            let escaped = find_escaped(masks.slash, &mut carry);
+            let stop = masks.quote & !escaped;
+            let inside = stop.wrapping_sub(1) & !stop; // the bits below the closing quote, or all
+            let escapes = escaped & inside;
+            minus += escapes.count_ones() as usize;
+            newlines += (escapes & masks.letter_n).count_ones() as usize;
+            special |= masks.special & inside;
+            let apart = underscores_before >> (64 - DISPATCH_STRIDE) | masks.underscore << DISPATCH_STRIDE;
+            if masks.underscore & apart != 0 {
+                counted.dispatch_hints |= dispatch_hints($data, at, masks.underscore & apart);
+            }
+            underscores_before = masks.underscore;
+            let rare = escapes & !(masks.quote | masks.slash | masks.letter_n | masks.letter_t);
+            if rare != 0 {
+                rare_escapes($data, at, rare, &mut after_high, &mut counted)?;
+            }
+            if stop != 0 {
+                let end = at + stop.trailing_zeros() as usize;
+                if special != 0 {
+                    minus += second_look(&$data[$start..end])?;
+                }
+                counted.end = end;
+                counted.minus += minus;
+                counted.newlines += newlines;
+                return Some(counted);
+            }
+            at += 64;
+        }
+        None
+    }};
+}
+pub(super) use scan_body;

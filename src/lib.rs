@@ -1,0 +1,29 @@
+//! The core of recede: keeps the history of a long-running LLM agent small.
+//!
+//! ```text
+//! bytes in ──scan──▶ Outline ─┐                          ┌─▶ splice(bytes, Outline, Plan) ─▶ bytes out
+//! dicts in ──walk──▶ Outline ─┴─▶ pairs, turns ─▶ plan ──┴─▶ apply(dicts, Plan) ───────────▶ dicts out
+//!                               Policy, Summary?              Report = f(Outline, Plan)
+//! ```
+//!
+//! The Outline is what a planner may see: facts, no text. Where a rule needs text, it asks the
+//! [`source::Source`] behind the Outline. Nothing here knows Python but the module `py`, which only converts.
+
+pub mod error;
+pub mod json;
+pub mod outline;
+pub mod pairs;
+pub mod placeholder;
+pub mod plan;
+pub mod policy;
+pub mod reduce;
+pub mod report;
+pub mod scan;
+pub mod shape;
+pub mod source;
+pub mod splice;
+pub mod text;
+pub mod turns;
+
+#[cfg(feature = "python")]
+mod py;

@@ -1,0 +1,238 @@
+//! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A half-open range of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One behind the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes themselves.
+    #[must_use]
+    pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.start..self.end]
+    }
+}
+
+/// The role of a message, as far as a rule asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// `system` or `developer`.
+    System,
+    /// `user`.
+    User,
+    /// `assistant`.
+    Assistant,
+    /// Any other, or none.
+    #[default]
+    Other,
+}
+
+/// Which row of the table of shapes a message fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Neither calls nor results.
+    #[default]
+    Plain,
+    /// `pairRole` and `pairId`.
+    ChatMessage,
+    /// `OpenAI` chat.
+    OpenAi,
+    /// Anthropic blocks.
+    Anthropic,
+    /// An item of `OpenAI`'s Responses.
+    Responses,
+}
+
+/// The name of a tool, as an index into [`Outline::name`]; `None` where there is none.
+pub type Name = Option<u32>;
+
+/// One message.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Message {
+    /// Its bytes, where the input was bytes.
+    pub span: Span,
+    /// Characters of its text and calls; images not counted.
+    pub chars: usize,
+    /// Images and documents in it.
+    pub images: u32,
+    /// First of its calls, results and pieces; they end where those of the next message begin.
+    pub first_call: u32,
+    /// See `first_call`.
+    pub first_result: u32,
+    /// See `first_call`.
+    pub first_piece: u32,
+    /// Blocks of its content, where that is a list.
+    pub blocks: u32,
+    /// Its role.
+    pub role: Role,
+    /// The row it fits.
+    pub shape: Shape,
+    /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
+    pub is_agent_made: bool,
+    /// A reasoning item.
+    pub is_reasoning: bool,
+    /// An item that only `OpenAI`'s Responses know.
+    pub is_responses_item: bool,
+}
+
+/// One tool call.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Its id in [`Outline::text`], if it has one.
+    pub id: Option<Span>,
+    /// The tool.
+    pub name: Name,
+    /// The message that makes it.
+    pub message: u32,
+    /// Its place among the blocks of its message.
+    pub block: u32,
+}
+
+/// One tool result, with its observation.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolResult {
+    /// Its id in [`Outline::text`], if it has one.
+    pub id: Option<Span>,
+    /// The observation's value, quotes or brackets included, where the input was bytes.
+    pub value: Span,
+    /// Characters of the observation's text.
+    pub chars: usize,
+    /// Newlines in it.
+    pub newlines: usize,
+    /// The message that holds it.
+    pub message: u32,
+    /// Its place among the blocks of its message.
+    pub block: u32,
+    /// Images in the observation.
+    pub images: u32,
+    /// Pieces of its text, from `first_piece` on.
+    pub first_piece: u32,
+    /// See `first_piece`.
+    pub pieces: u32,
+    /// Flagged as an error.
+    pub is_error: bool,
+    /// False only if its text holds no dispatch block.
+    pub may_hold_dispatch: bool,
+}
+
+/// The facts of a history.
+#[derive(Debug, Default)]
+pub struct Outline {
+    /// Its messages, oldest first.
+    pub messages: Vec<Message>,
+    /// All calls, in document order.
+    pub calls: Vec<Call>,
+    /// All results, in document order: the sequence of observations.
+    pub results: Vec<ToolResult>,
+    /// The raw text between the quotes of each string of text, where the input was bytes.
+    pub pieces: Vec<Span>,
+    /// Behind the bracket that opens the array, where the input was bytes.
+    pub array_start: usize,
+    text: Vec<u8>,
+    names: Vec<Span>,
+    names_by_text: HashMap<Vec<u8>, u32>,
+}
+
+// Few tools have many names; below this a walk over them beats a hash.
+const NAMES_TO_WALK: usize = 16;
+
+impl Outline {
+    /// The decoded bytes of an id.
+    #[must_use]
+    pub fn text(&self, span: Span) -> &[u8] {
+        span.of(&self.text)
+    }
+
+    /// Keeps decoded text, written by `write`.
+    pub fn keep_text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
+        let start = self.text.len();
+        write(&mut self.text);
+        Span { start, end: self.text.len() }
+    }
+
+    /// The decoded name of a tool.
+    #[must_use]
+    pub fn name(&self, name: u32) -> &[u8] {
+        self.text(self.names[name as usize])
+    }
+
+    /// How many tool names there are.
+    #[must_use]
+    pub fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The number of a tool's name, written by `write`; equal names have one number.
+    pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
+        let span = self.keep_text(write);
+        let found = match self.names.iter().take(NAMES_TO_WALK).position(|name| self.text(*name) == self.text(span)) {
+            Some(place) => Some(place as u32),
+            None if self.names.len() < NAMES_TO_WALK => None,
+            None => self.names_by_text.get(self.text(span)).copied(),
+        };
+        if let Some(name) = found {
+            self.text.truncate(span.start);
+            return name;
+        }
+        let name = self.names.len() as u32;
+        if self.names.len() >= NAMES_TO_WALK {
+            self.names_by_text.insert(self.text(span).to_vec(), name);
+        }
+        self.names.push(span);
+        name
+    }
+
+    /// Calls of a message.
+    #[must_use]
+    pub fn calls_of(&self, message: usize) -> Range<usize> {
+        let end = self.messages.get(message + 1).map_or(self.calls.len(), |next| next.first_call as usize);
+        self.messages[message].first_call as usize..end
+    }
+
+    /// Results of a message.
+    #[must_use]
+    pub fn results_of(&self, message: usize) -> Range<usize> {
+        let end = self.messages.get(message + 1).map_or(self.results.len(), |next| next.first_result as usize);
+        self.messages[message].first_result as usize..end
+    }
+
+    /// Pieces of a message's text, observations included.
+    #[must_use]
+    pub fn pieces_of(&self, message: usize) -> Range<usize> {
+        let end = self.messages.get(message + 1).map_or(self.pieces.len(), |next| next.first_piece as usize);
+        self.messages[message].first_piece as usize..end
+    }
+
+    /// Whether a message holds results.
+    #[must_use]
+    pub fn holds_results(&self, message: usize) -> bool {
+        !self.results_of(message).is_empty()
+    }
+
+    /// Characters of a message, images included.
+    #[must_use]
+    pub fn chars_of(&self, message: usize, image_chars: usize) -> usize {
+        let message = &self.messages[message];
+        message.chars.saturating_add((message.images as usize).saturating_mul(image_chars))
+    }
+
+    /// Characters of an observation, images included.
+    #[must_use]
+    pub fn observation_chars(&self, result: usize, image_chars: usize) -> usize {
+        let result = &self.results[result];
+        result.chars.saturating_add((result.images as usize).saturating_mul(image_chars))
+    }
+
+    /// Characters of the whole history.
+    #[must_use]
+    pub fn total_chars(&self, image_chars: usize) -> usize {
+        (0..self.messages.len()).fold(0, |sum, message| sum.saturating_add(self.chars_of(message, image_chars)))
+    }
+}

@@ -1,0 +1,386 @@
+//! Outline -> pairs, orphans, findings and repairs. A result belongs to the nearest earlier call of its id.
+
+use crate::outline::{Name, Outline, Shape};
+use crate::turns::Turns;
+use std::collections::HashMap;
+
+const NONE: u32 = u32::MAX;
+
+/// Which call each result belongs to.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    call_of: Vec<u32>,
+    first_result: Vec<u32>,
+    next_result: Vec<u32>,
+    /// Calls before this message are closed: their answer cannot come any more.
+    open_from: usize,
+}
+
+impl Pairs {
+    /// Pairs calls and results, in the order of the document.
+    #[must_use]
+    pub fn of(outline: &Outline) -> Self {
+        let mut pairs = Pairs {
+            call_of: vec![NONE; outline.results.len()],
+            first_result: vec![NONE; outline.calls.len()],
+            next_result: vec![NONE; outline.results.len()],
+            open_from: open_from(outline),
+        };
+        let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
+        for result in 0..outline.results.len() {
+            calls.advance_to(result);
+            let Some(call) = calls.nearest(result) else { continue };
+            pairs.call_of[result] = call;
+            let first = &mut pairs.first_result[call as usize];
+            if *first == NONE {
+                *first = result as u32;
+            } else {
+                let after = &mut pairs.next_result[*first as usize];
+                let second = core::mem::replace(after, result as u32);
+                pairs.next_result[result] = second;
+            }
+        }
+        pairs
+    }
+
+    /// The call that a result belongs to.
+    #[must_use]
+    pub fn call_of(&self, result: usize) -> Option<usize> {
+        let call = self.call_of[result];
+        (call != NONE).then_some(call as usize)
+    }
+
+    /// The results of a call, its first one first.
+    pub fn results_of(&self, call: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut next = self.first_result[call];
+        core::iter::from_fn(move || {
+            let result = (next != NONE).then_some(next as usize)?;
+            next = self.next_result[result];
+            Some(result)
+        })
+    }
+
+    /// The tool whose result it is, where that is known.
+    #[must_use]
+    pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
+        outline.calls[self.call_of(result)?].name
+    }
+
+    /// Whether a call has a result.
+    #[must_use]
+    pub fn is_answered(&self, call: usize) -> bool {
+        self.first_result[call] != NONE
+    }
+
+    /// Whether a call without a result may still get one.
+    #[must_use]
+    pub fn is_open(&self, outline: &Outline, call: usize) -> bool {
+        outline.calls[call].message as usize >= self.open_from
+    }
+
+    /// Messages that hold a call without result, or a result without call; ascending.
+    #[must_use]
+    pub fn orphans(&self, outline: &Outline) -> Vec<usize> {
+        let calls = (0..outline.calls.len())
+            .filter(|call| !self.is_answered(*call) && !self.is_open(outline, *call))
+            .map(|call| outline.calls[call].message as usize);
+        let results = (0..outline.results.len())
+            .filter(|result| self.call_of[*result] == NONE)
+            .map(|result| outline.results[result].message as usize);
+        let mut orphans: Vec<usize> = calls.chain(results).collect();
+        orphans.sort_unstable();
+        orphans.dedup();
+        orphans
+    }
+}
+
+/// A call is open when only messages of its own run, and then messages that hold results, come after it.
+fn open_from(outline: &Outline) -> usize {
+    let Some(last) = (0..outline.messages.len()).rev().find(|message| !outline.holds_results(*message)) else {
+        return 0;
+    };
+    let run = outline.messages[..=last].iter().rev().take_while(|message| message.is_agent_made).count();
+    last + 1 - run.max(1)
+}
+
+/// Finds the nearest earlier call of an id. The last few are walked, since results follow their calls closely; the
+/// others are looked up in a table that grows only when it is asked.
+struct Calls<'a> {
+    outline: &'a Outline,
+    seen: usize,
+    indexed: usize,
+    table: HashMap<&'a [u8], u32>,
+}
+
+const CALLS_TO_WALK: usize = 16;
+
+impl<'a> Calls<'a> {
+    /// Sees the calls that come before a result in the document.
+    fn advance_to(&mut self, result: usize) {
+        let result = &self.outline.results[result];
+        while let Some(call) = self.outline.calls.get(self.seen) {
+            if (call.message, call.block) >= (result.message, result.block) {
+                break;
+            }
+            self.seen += 1;
+        }
+    }
+
+    fn nearest(&mut self, result: usize) -> Option<u32> {
+        let id = self.outline.text(self.outline.results[result].id?);
+        let outline = self.outline;
+        let text = |call: usize| -> Option<&'a [u8]> { Some(outline.text(outline.calls[call].id?)) };
+        let near = self.seen.saturating_sub(CALLS_TO_WALK);
+        if let Some(call) = (near..self.seen).rev().find(|call| text(*call) == Some(id)) {
+            return Some(call as u32);
+        }
+        for call in self.indexed..self.seen {
+            if let Some(id) = text(call) {
+                self.table.insert(id, call as u32);
+            }
+        }
+        self.indexed = self.seen;
+        self.table.get(id).copied()
+    }
+}
+
+/// What [`findings`] can find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// No string id, so it never pairs.
+    MissingId,
+    /// A call of an id whose earlier call has no result yet.
+    IdOpenTwice,
+    /// An orphan.
+    CallWithoutResult,
+    /// Its answer may still come.
+    OpenCall,
+    /// An orphan.
+    ResultWithoutCall,
+    /// Its call has a result already.
+    SecondResult,
+    /// It does not follow its call's turn.
+    NotAdjacent,
+    /// Not among the leading blocks of its message.
+    NotLeading,
+}
+
+impl FindingKind {
+    /// The word by which both engines name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::MissingId => "missing_id",
+            FindingKind::IdOpenTwice => "id_open_twice",
+            FindingKind::CallWithoutResult => "call_without_result",
+            FindingKind::OpenCall => "open_call",
+            FindingKind::ResultWithoutCall => "result_without_call",
+            FindingKind::SecondResult => "second_result",
+            FindingKind::NotAdjacent => "not_adjacent",
+            FindingKind::NotLeading => "not_leading",
+        }
+    }
+}
+
+/// One thing found: its kind, its message, and the id of the call or result.
+pub type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
+
+/// All that is wrong with the pairs of a history, in the order of the document.
+#[must_use]
+pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
+    let pairs = Pairs::of(outline);
+    let turns = Turns::of(outline);
+    // From here back to each message, how far the row of messages that hold results reaches.
+    let mut holders_from: Vec<usize> = (0..=outline.messages.len()).collect();
+    for message in 0..outline.messages.len() {
+        if outline.holds_results(message) && message > 0 && outline.holds_results(message - 1) {
+            holders_from[message] = holders_from[message - 1];
+        }
+    }
+    // ((message, block), order within, finding)
+    let mut found: Vec<((u32, u32), Finding)> = vec![];
+    let mut open: HashMap<&[u8], usize> = HashMap::new(); // id -> its calls without a result so far
+    let mut calls = 0;
+    for result in 0..=outline.results.len() {
+        let place = outline.results.get(result).map_or((NONE, NONE), |result| (result.message, result.block));
+        while let Some(call) = outline.calls.get(calls).filter(|call| (call.message, call.block) < place) {
+            let id = call.id.map(|id| outline.text(id));
+            let mut add = |kind| found.push(((call.message, call.block), (kind, call.message as usize, id)));
+            match id {
+                None => add(FindingKind::MissingId),
+                Some(id) => {
+                    let count = open.entry(id).or_insert(0);
+                    *count += 1;
+                    if *count > 1 {
+                        add(FindingKind::IdOpenTwice);
+                    }
+                }
+            }
+            if !pairs.is_answered(calls) {
+                add(if pairs.is_open(outline, calls) { FindingKind::OpenCall } else { FindingKind::CallWithoutResult });
+            }
+            calls += 1;
+        }
+        let Some(seen) = outline.results.get(result) else { break };
+        let message = seen.message as usize;
+        let id = seen.id.map(|id| outline.text(id));
+        let mut add = |kind| found.push((place, (kind, message, id)));
+        if id.is_none() {
+            add(FindingKind::MissingId);
+        }
+        match pairs.call_of(result) {
+            None => add(FindingKind::ResultWithoutCall),
+            Some(call) => {
+                if pairs.results_of(call).next() != Some(result) {
+                    add(FindingKind::SecondResult);
+                } else if let Some(count) = id.and_then(|id| open.get_mut(id)) {
+                    *count -= 1;
+                }
+                let run_end = turns.run_end(outline.calls[call].message as usize);
+                if message < run_end || holders_from[message] > run_end {
+                    add(FindingKind::NotAdjacent);
+                }
+            }
+        }
+        let ordinal = result - outline.results_of(message).start;
+        if outline.messages[message].shape == Shape::Anthropic && seen.block as usize != ordinal {
+            add(FindingKind::NotLeading);
+        }
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// One step of mending orphans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// Leave a message out.
+    DropMessage(usize),
+    /// Leave one block of a message out.
+    DropBlock(usize, usize),
+    /// Answer a call in a message, before one of its blocks.
+    AddBlock(usize, usize, usize),
+    /// Answer calls in a new message before an input message; all in one for Anthropic, else one.
+    AddMessage(usize, Vec<usize>),
+}
+
+impl Repair {
+    fn place(&self) -> (usize, usize, usize) {
+        match self {
+            Repair::AddMessage(before, _) => (*before, 0, 0),
+            Repair::DropMessage(message) => (*message, 1, 0),
+            Repair::AddBlock(message, block, _) => (*message, 1 + block, 0),
+            Repair::DropBlock(message, block) => (*message, 1 + block, 1),
+        }
+    }
+}
+
+/// What mends the orphans of a history, in ascending order of place. Calls stand for themselves by number.
+#[must_use]
+pub fn repairs(outline: &Outline) -> Vec<Repair> {
+    let pairs = Pairs::of(outline);
+    let turns = Turns::of(outline);
+    let mut steps = dropped_results(outline, &pairs);
+    // The next call of the same id, to see whether an answer would go to that one instead.
+    let mut later: HashMap<&[u8], usize> = HashMap::new();
+    let mut next_same = vec![usize::MAX; outline.calls.len()];
+    for (call, facts) in outline.calls.iter().enumerate().rev() {
+        if let Some(id) = facts.id {
+            next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
+        }
+    }
+    let mut places = Places { holders_end: (0, 0), sibling: (usize::MAX, None) };
+    for (call, next_same) in next_same.into_iter().enumerate() {
+        if pairs.is_answered(call) || pairs.is_open(outline, call) || outline.calls[call].id.is_none() {
+            continue;
+        }
+        let message = outline.calls[call].message as usize;
+        let run_end = turns.run_end(message);
+        let place = places.after_results(outline, run_end);
+        let is_blocks = outline.messages[message].shape == Shape::Anthropic;
+        let sibling = if is_blocks { places.sibling(outline, &pairs, &turns, run_end, place) } else { None };
+        let goes_before = sibling.map_or(place, |message| message + 1);
+        if next_same != usize::MAX && (outline.calls[next_same].message as usize) < goes_before {
+            continue;
+        }
+        if let Some(sibling) = sibling {
+            let results = outline.results_of(sibling);
+            let leading =
+                results.clone().take_while(|result| outline.results[*result].block as usize == result - results.start);
+            steps.push(Repair::AddBlock(sibling, leading.count(), call));
+            continue;
+        }
+        match steps.last_mut() {
+            Some(Repair::AddMessage(before, calls)) if is_blocks && *before == place && blocks(outline, calls[0]) => {
+                calls.push(call);
+            }
+            _ => steps.push(Repair::AddMessage(place, vec![call])),
+        }
+    }
+    steps.sort_by_key(Repair::place);
+    steps
+}
+
+fn blocks(outline: &Outline, call: usize) -> bool {
+    outline.messages[outline.calls[call].message as usize].shape == Shape::Anthropic
+}
+
+fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
+    let mut steps = vec![];
+    for message in 0..outline.messages.len() {
+        let orphans: Vec<usize> =
+            outline.results_of(message).filter(|result| pairs.call_of(*result).is_none()).collect();
+        if orphans.is_empty() {
+            continue;
+        }
+        let block_count = outline.messages[message].blocks as usize;
+        if outline.messages[message].shape != Shape::Anthropic || orphans.len() == block_count {
+            steps.push(Repair::DropMessage(message));
+        } else {
+            steps.extend(
+                orphans.iter().map(|result| Repair::DropBlock(message, outline.results[*result].block as usize)),
+            );
+        }
+    }
+    steps
+}
+
+/// Where the answers of a turn go; remembers the turn asked for last, so that all of it stays O(n).
+struct Places {
+    holders_end: (usize, usize),
+    sibling: (usize, Option<usize>),
+}
+
+impl Places {
+    /// Behind a run and the messages that hold results and follow directly.
+    fn after_results(&mut self, outline: &Outline, run_end: usize) -> usize {
+        if self.holders_end.0 != run_end || run_end == 0 {
+            let holders =
+                (run_end..outline.messages.len()).take_while(|message| outline.holds_results(*message)).count();
+            self.holders_end = (run_end, run_end + holders);
+        }
+        self.holders_end.1
+    }
+
+    /// The message that already answers calls of the run that ends at `run_end`.
+    fn sibling(
+        &mut self,
+        outline: &Outline,
+        pairs: &Pairs,
+        turns: &Turns,
+        run_end: usize,
+        place: usize,
+    ) -> Option<usize> {
+        if self.sibling.0 != run_end {
+            let answers = |message: &usize| {
+                outline.messages[*message].shape == Shape::Anthropic
+                    && outline.results_of(*message).any(|result| {
+                        pairs
+                            .call_of(result)
+                            .is_some_and(|call| turns.run_end(outline.calls[call].message as usize) == run_end)
+                    })
+            };
+            self.sibling = (run_end, (run_end..place).find(answers));
+        }
+        self.sibling.1
+    }
+}

@@ -1,0 +1,373 @@
+//! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
+
+use crate::outline::Outline;
+use crate::policy::{Field, Policy, Template};
+use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use crate::text::{clip, count_chars};
+use std::borrow::Cow;
+
+const END: &str = "END_DISPATCH_RESULT";
+const DISPATCH_HEAD: &str = "[dispatch output masked — ";
+const DISPATCH_TAIL: &str = " chars]";
+
+/// What masking would put in the place of an observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// Nothing: it stays.
+    Stay,
+    /// The placeholder.
+    Placeholder,
+    /// This many characters of its beginning, then the placeholder; or, with none, the placeholder clipped.
+    Cut {
+        /// Characters of the beginning.
+        text_chars: usize,
+        /// Characters of the placeholder.
+        placeholder_chars: usize,
+    },
+    /// Its dispatch blocks, with or without the line that says what is left out.
+    Dispatch {
+        /// With the line.
+        with_head: bool,
+    },
+}
+
+/// The facts that a template's fields stand for.
+#[derive(Debug, Clone, Default)]
+pub struct Facts<'a> {
+    /// Characters of the text.
+    pub chars: usize,
+    /// Its newlines.
+    pub newlines: usize,
+    /// Its images.
+    pub images: usize,
+    /// The turn.
+    pub turn: usize,
+    /// The tool's name.
+    pub tool: &'a [u8],
+    /// The id.
+    pub id: &'a [u8],
+}
+
+/// The placeholder of a policy.
+pub struct Placeholder<'a> {
+    templates: Cow<'a, [(Vec<u8>, Option<Field>)]>,
+    with_images: Option<Template>,
+    is_custom: bool,
+    max_chars: Option<usize>,
+    image_chars: usize,
+}
+
+fn template(parts: &[(&str, Option<Field>)]) -> Template {
+    parts.iter().map(|(literal, field)| (literal.as_bytes().to_vec(), *field)).collect()
+}
+
+fn built_in(lines_form: bool, has_images: bool) -> Template {
+    const HEAD: &str = "[observation masked — ";
+    match (lines_form, has_images) {
+        (false, false) => template(&[(HEAD, Some(Field::Chars)), (" chars]", None)]),
+        (false, true) => template(&[(HEAD, Some(Field::Chars)), (" chars, ", Some(Field::Images)), (" images]", None)]),
+        (true, false) => template(&[(HEAD, Some(Field::Lines)), (" lines omitted]", None)]),
+        (true, true) => {
+            template(&[(HEAD, Some(Field::Lines)), (" lines, ", Some(Field::Images)), (" images omitted]", None)])
+        }
+    }
+}
+
+impl<'a> Placeholder<'a> {
+    /// The placeholder of a policy.
+    #[must_use]
+    pub fn of(policy: &'a Policy) -> Self {
+        let (templates, with_images) = match &policy.placeholder {
+            Some(own) => (Cow::Borrowed(own.as_slice()), None),
+            None => (Cow::Owned(built_in(policy.lines_form, false)), Some(built_in(policy.lines_form, true))),
+        };
+        Placeholder {
+            templates,
+            with_images,
+            is_custom: policy.placeholder.is_some(),
+            max_chars: policy.max_observation_chars,
+            image_chars: policy.image_chars,
+        }
+    }
+
+    /// Whether it names the turn.
+    #[must_use]
+    pub fn names_turn(&self) -> bool {
+        self.templates.iter().any(|(_, field)| *field == Some(Field::Turn))
+    }
+
+    fn template(&self, facts: &Facts) -> &[(Vec<u8>, Option<Field>)] {
+        match &self.with_images {
+            Some(with_images) if facts.images > 0 => with_images,
+            _ => &self.templates,
+        }
+    }
+
+    /// Characters of the placeholder.
+    #[must_use]
+    pub fn chars(&self, facts: &Facts) -> usize {
+        let field_chars = |field: &Field| match facts.field(*field) {
+            Value::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+            Value::Text(text) => count_chars(text),
+        };
+        let parts = self.template(facts).iter();
+        parts.map(|(literal, field)| count_chars(literal) + field.as_ref().map_or(0, field_chars)).sum()
+    }
+
+    /// Appends the placeholder.
+    pub fn write(&self, facts: &Facts, out: &mut Vec<u8>) {
+        for (literal, field) in self.template(facts) {
+            out.extend_from_slice(literal);
+            match field.map(|field| facts.field(field)) {
+                Some(Value::Number(number)) => write_number(number, out),
+                Some(Value::Text(text)) => out.extend_from_slice(text),
+                None => {}
+            }
+        }
+    }
+
+    /// What masking does to an observation, and how many characters it then has.
+    pub fn form(&self, outline: &Outline, source: &dyn Source, result: usize, facts: &Facts) -> (Form, usize) {
+        let before = facts.chars.saturating_add(facts.images.saturating_mul(self.image_chars));
+        let stay = (Form::Stay, before);
+        if before == 0 || self.is_placeholder(outline, source, result) {
+            return stay;
+        }
+        if source.observation_may_hold_dispatch(outline, result) {
+            let text = source.observation(outline, result);
+            let blocks = dispatch_blocks(&text);
+            if !blocks.is_empty() {
+                return dispatch_form(&text, &blocks, before)
+                    .map_or(stay, |(with_head, chars)| (Form::Dispatch { with_head }, chars));
+            }
+        }
+        let placeholder_chars = self.chars(facts);
+        let (form, after) = match self.max_chars {
+            None => (Form::Placeholder, placeholder_chars),
+            Some(max) if max > placeholder_chars => {
+                let text_chars = (max - placeholder_chars).min(facts.chars);
+                (Form::Cut { text_chars, placeholder_chars }, text_chars + placeholder_chars)
+            }
+            Some(max) => (Form::Cut { text_chars: 0, placeholder_chars: max }, max),
+        };
+        if after < before { (form, after) } else { stay }
+    }
+
+    /// The decoded text that a form puts in the place of this one; None where it stays.
+    #[must_use]
+    pub fn render(&self, form: &Form, facts: &Facts, text: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        match form {
+            Form::Stay => return None,
+            Form::Placeholder => self.write(facts, &mut out),
+            Form::Cut { text_chars, placeholder_chars } => {
+                let text = text();
+                out.extend_from_slice(&text[..clip(&text, *text_chars)]);
+                let start = out.len();
+                self.write(facts, &mut out);
+                out.truncate(start + clip(&out[start..], *placeholder_chars));
+            }
+            Form::Dispatch { with_head } => {
+                let text = text();
+                let blocks = dispatch_blocks(&text);
+                let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
+                let mut lines: Vec<&[u8]> = blocks.iter().map(|(start, end)| &text[*start..*end]).collect();
+                let head = dispatch_head(count_chars(&text) - inside);
+                if *with_head {
+                    lines.insert(0, head.as_bytes());
+                }
+                out = lines.join(&b"\n"[..]);
+            }
+        }
+        Some(out)
+    }
+
+    /// Whether the whole of an observation is a placeholder: a built-in one, or one of the template in force.
+    fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
+        let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
+        let may_be_own = self.is_custom && begins(&self.templates[0].0);
+        let may_be_built_in = begins(b"[");
+        let built_ins: &[(bool, bool)] = if may_be_built_in && begins(b"[observation masked") {
+            &[(false, false), (false, true), (true, false), (true, true)]
+        } else {
+            &[]
+        };
+        let may_be_dispatch = may_be_built_in && begins(b"[dispatch output masked");
+        if built_ins.is_empty() && !may_be_own && !may_be_dispatch {
+            return false;
+        }
+        let text = source.observation(outline, result);
+        built_ins.iter().any(|(lines, images)| matches_template(&built_in(*lines, *images), &text))
+            || (may_be_own && matches_template(&self.templates, &text))
+            || (may_be_dispatch && is_dispatch_form(&text))
+    }
+}
+
+enum Value<'a> {
+    Number(usize),
+    Text(&'a [u8]),
+}
+
+impl<'a> Facts<'a> {
+    fn field(&self, field: Field) -> Value<'a> {
+        match field {
+            Field::Chars => Value::Number(self.chars),
+            Field::Lines => Value::Number(self.newlines + 1),
+            Field::Images => Value::Number(self.images),
+            Field::Turn => Value::Number(self.turn),
+            Field::Tool => Value::Text(self.tool),
+            Field::Id => Value::Text(self.id),
+        }
+    }
+}
+
+fn write_number(mut number: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    loop {
+        out.push(b'0' + (number % 10) as u8);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
+}
+
+/// One text alone, as a history of one observation.
+pub struct OneText(pub Vec<u8>);
+
+impl OneText {
+    /// Masks it; None where it stays.
+    #[must_use]
+    pub fn mask(&self, policy: &Policy) -> Option<Vec<u8>> {
+        let newlines = memchr::memchr_iter(b'\n', &self.0).count();
+        let facts = Facts { chars: count_chars(&self.0), newlines, ..Facts::default() };
+        let placeholder = Placeholder::of(policy);
+        let (form, _) = placeholder.form(&Outline::default(), self, 0, &facts);
+        placeholder.render(&form, &facts, || self.0.clone())
+    }
+}
+
+impl Source for OneText {
+    fn observation(&self, _: &Outline, _: usize) -> Vec<u8> {
+        self.0.clone()
+    }
+
+    fn observation_begins(&self, _: &Outline, _: usize, prefix: &[u8]) -> bool {
+        self.0.starts_with(prefix)
+    }
+
+    fn observation_may_hold_dispatch(&self, _: &Outline, _: usize) -> bool {
+        begin_dispatch().find(&self.0).is_some()
+    }
+
+    fn pieces(&self, _: &Outline, _: usize) -> Vec<(Vec<u8>, bool)> {
+        vec![(self.0.clone(), true)]
+    }
+
+    fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {
+        false
+    }
+}
+
+/// One element of a template, as a matcher sees it.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    Byte(u8),
+    /// One digit or more.
+    Digits,
+    /// Any text.
+    Any,
+}
+
+/// Whether the whole text matches a template with its fields as wildcards. The set of places in the template that
+/// the text so far can have led to, moved on byte by byte: no backtracking.
+fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
+    let mut wanted = vec![];
+    for (literal, field) in template {
+        wanted.extend(literal.iter().copied().map(Wanted::Byte));
+        wanted.extend(
+            field.map(|field| if matches!(field, Field::Tool | Field::Id) { Wanted::Any } else { Wanted::Digits }),
+        );
+    }
+    let end = wanted.len();
+    // Digits that have begun may also go on, so each place has two states.
+    let (mut before, mut within) = (vec![false; end + 1], vec![false; end + 1]);
+    before[0] = true;
+    let pass_any = |before: &mut [bool]| {
+        for place in 0..end {
+            if before[place] && wanted[place] == Wanted::Any {
+                before[place + 1] = true;
+            }
+        }
+    };
+    pass_any(&mut before);
+    let (mut next_before, mut next_within) = (before.clone(), within.clone());
+    for &byte in text {
+        next_before.fill(false);
+        next_within.fill(false);
+        let mut is_alive = false;
+        for place in 0..end {
+            if !before[place] && !within[place] {
+                continue;
+            }
+            match wanted[place] {
+                Wanted::Byte(other) if before[place] && other == byte => next_before[place + 1] = true,
+                Wanted::Digits if byte.is_ascii_digit() => {
+                    next_within[place] = true;
+                    next_before[place + 1] = true;
+                }
+                Wanted::Any => next_before[place] = true,
+                _ => continue,
+            }
+            is_alive = true;
+        }
+        if !is_alive {
+            return false;
+        }
+        pass_any(&mut next_before);
+        core::mem::swap(&mut before, &mut next_before);
+        core::mem::swap(&mut within, &mut next_within);
+    }
+    before[end]
+}
+
+/// The dispatch blocks of a text, delimiters included: from each `BEGIN…` to the next `END…`.
+#[must_use]
+pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
+    let (begin, end) = (begin_dispatch(), memchr::memmem::Finder::new(END));
+    let mut blocks = vec![];
+    let mut at = 0;
+    while let Some(start) = begin.find(&text[at..]).map(|found| at + found) {
+        let inside = start + BEGIN_DISPATCH.len();
+        let Some(length) = end.find(&text[inside..]) else { break };
+        at = inside + length + END.len();
+        blocks.push((start, at));
+    }
+    blocks
+}
+
+/// With the line or without, and the characters then; None if neither is shorter.
+fn dispatch_form(text: &[u8], blocks: &[(usize, usize)], before: usize) -> Option<(bool, usize)> {
+    let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
+    let alone = inside + blocks.len() - 1;
+    let with_head = dispatch_head(count_chars(text) - inside).chars().count() + 1 + alone;
+    if with_head < before { Some((true, with_head)) } else { (alone < before).then_some((false, alone)) }
+}
+
+/// The line that says how much stood outside of the blocks.
+#[must_use]
+pub fn dispatch_head(outside_chars: usize) -> String {
+    format!("{DISPATCH_HEAD}{outside_chars}{DISPATCH_TAIL}")
+}
+
+fn is_dispatch_form(text: &[u8]) -> bool {
+    let blocks = dispatch_blocks(text);
+    let Some((first, _)) = blocks.first() else { return false };
+    let head = text[..*first].strip_prefix(DISPATCH_HEAD.as_bytes());
+    let digits =
+        head.and_then(|rest| rest.strip_suffix(b"\n")).and_then(|rest| rest.strip_suffix(DISPATCH_TAIL.as_bytes()));
+    let is_head = digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    let is_joined = blocks.windows(2).all(|pair| &text[pair[0].1..pair[1].0] == b"\n");
+    is_head && is_joined && blocks.last().is_some_and(|(_, end)| *end == text.len())
+}

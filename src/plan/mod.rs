@@ -1,0 +1,286 @@
+//! The stages, each a function of Outline and Policy: the same Outline, Policy and summary give the same Plan.
+
+mod mask;
+mod summarize;
+mod truncate;
+mod window;
+
+use crate::outline::Outline;
+use crate::pairs::Pairs;
+use crate::placeholder::{Facts, Form};
+use crate::policy::{Goal, Policy};
+use crate::source::Source;
+use crate::turns::Turns;
+use mask::Masking;
+use window::Window;
+
+/// Which stage gave the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Stage 1.
+    Masking,
+    /// Stage 2.
+    Summarization,
+    /// Stage 3.
+    Fallback,
+}
+
+/// One observation that is masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked {
+    /// The result.
+    pub result: u32,
+    /// What is put in its place.
+    pub form: Form,
+    /// Characters that this removes.
+    pub removed: usize,
+}
+
+/// A summary in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its decoded text, first line included.
+    pub text: Vec<u8>,
+    /// The role of its message.
+    pub role: String,
+    /// It stands before the first kept message from this one on.
+    pub before: usize,
+}
+
+/// What to do with a history.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The stage that gave the answer.
+    pub stage: Option<Stage>,
+    /// Observations that are masked, in order.
+    pub masked: Vec<Masked>,
+    /// The place of the boundary in the sequence of observations.
+    pub boundary: usize,
+    /// Which messages stay; None for all.
+    pub kept: Option<Vec<bool>>,
+    /// The summary, if there is one.
+    pub summary: Option<Summary>,
+    /// Whether the view fits the budget.
+    pub within_budget: bool,
+    /// Orphans of the input.
+    pub orphans: Vec<usize>,
+    /// Characters before and after.
+    pub chars: (usize, usize),
+    /// The pairs of the input.
+    pub pairs: Pairs,
+    /// The turns of the input.
+    pub turns: Turns,
+}
+
+impl Plan {
+    /// Whether a message is in the view.
+    #[must_use]
+    pub fn keeps(&self, message: usize) -> bool {
+        self.kept.as_ref().is_none_or(|kept| kept[message])
+    }
+
+    /// Whether the view differs from the input.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        !self.masked.is_empty()
+            || self.summary.is_some()
+            || self.kept.as_ref().is_some_and(|kept| kept.contains(&false))
+    }
+}
+
+/// What a summary was asked for, or given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SummaryInput {
+    /// Nothing yet.
+    NotAsked,
+    /// It could not be made: plan without stage 2.
+    Failed,
+    /// Its decoded text, and its cost where that is not its characters.
+    Given(Vec<u8>, Option<usize>),
+}
+
+/// The plan, or the question that must be answered first.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Done.
+    Plan(Box<Plan>),
+    /// A summary is wanted.
+    AskSummary {
+        /// Messages to be summarized.
+        dropped: Vec<usize>,
+        /// The summary that an earlier reduction left.
+        previous: Option<Vec<u8>>,
+        /// The built-in summary.
+        built_in: Vec<u8>,
+    },
+}
+
+/// What messages and observations cost, where that is not their characters.
+#[derive(Debug, Default)]
+pub struct Costs {
+    /// Of each message without its observations.
+    pub messages: Vec<usize>,
+    /// Of each observation, raw and masked.
+    pub observations: Vec<(usize, usize)>,
+}
+
+/// All that the stages share.
+struct Planner<'a> {
+    pub outline: &'a Outline,
+    pub source: &'a dyn Source,
+    pub policy: &'a Policy,
+    costs: Option<&'a Costs>,
+    pub pairs: Pairs,
+    pub turns: Turns,
+    window: Window,
+    orphans: Vec<usize>,
+}
+
+/// Plans a history.
+#[must_use]
+pub fn plan(
+    outline: &Outline,
+    source: &dyn Source,
+    policy: &Policy,
+    costs: Option<&Costs>,
+    summary: &SummaryInput,
+) -> Outcome {
+    let pairs = Pairs::of(outline);
+    let turns = Turns::of(outline);
+    let orphans = pairs.orphans(outline);
+    let window = Window::of(outline, policy, &pairs, &turns);
+    let planner = Planner { outline, source, policy, costs, pairs, turns, window, orphans };
+    let mut outcome = planner.plan(summary);
+    if let Outcome::Plan(plan) = &mut outcome {
+        (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
+    }
+    outcome
+}
+
+impl Planner<'_> {
+    fn plan(&self, summary: &SummaryInput) -> Outcome {
+        let raw = Masking::default();
+        match self.policy.goal {
+            Goal::Mask => {
+                let masking = self.mask().up_to(self.window.boundary(self.policy), self.policy.min_masked_chars);
+                let stage = (!masking.masked.is_empty()).then_some(Stage::Masking);
+                self.done(stage, masking)
+            }
+            Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.done(None, raw)),
+            Goal::Truncate => Outcome::Plan(Box::new(self.truncate(raw))),
+            Goal::Reduce => self.reduce(summary),
+        }
+    }
+
+    fn reduce(&self, summary: &SummaryInput) -> Outcome {
+        let raw = Masking::default();
+        if !self.policy.enabled || self.fits(self.cost(&raw)) {
+            return self.done(None, raw);
+        }
+        let mut masking = raw;
+        if self.policy.observation_masking {
+            let whole = self.mask();
+            // The rounded boundary first, and the unrounded one where that does not fit.
+            let boundary = self.window.boundary(self.policy);
+            masking = whole.clone().up_to(boundary, self.policy.min_masked_chars);
+            if boundary != self.window.older_end && !self.answers(&masking) {
+                masking = whole.up_to(self.window.older_end, self.policy.min_masked_chars);
+            }
+            if self.answers(&masking) {
+                return self.done(Some(Stage::Masking), masking);
+            }
+        }
+        match self.summarize(masking, summary, |cost| self.fits(cost)) {
+            Ok(outcome) => outcome,
+            Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
+        }
+    }
+
+    /// Whether stage 1 may answer with this: it fits, and no orphan stands in the way.
+    fn answers(&self, masking: &Masking) -> bool {
+        self.holds_pairs(|_| true) && self.fits(self.cost(masking))
+    }
+
+    /// The pair invariant. Stages keep pairs whole, so only old orphans can break it, and only if pairs are strict.
+    fn holds_pairs(&self, keeps: impl Fn(usize) -> bool) -> bool {
+        !self.policy.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
+    }
+
+    fn fits(&self, cost: usize) -> bool {
+        self.policy.max_cost.is_none_or(|max| cost <= max)
+    }
+
+    /// What the whole history costs with these observations masked.
+    fn cost(&self, masking: &Masking) -> usize {
+        self.view_cost(|_| true, masking).0
+    }
+
+    /// What the kept messages cost, and their characters, with these observations masked.
+    fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
+        let messages = (0..self.outline.messages.len()).filter(|message| keeps(*message));
+        let masked = || {
+            masking.masked.iter().filter(|masked| keeps(self.outline.results[masked.result as usize].message as usize))
+        };
+        let raw = messages
+            .clone()
+            .fold(0, |sum: usize, message| sum.saturating_add(self.outline.chars_of(message, self.policy.image_chars)));
+        let chars = masked().fold(raw, |sum, masked| sum - masked.removed);
+        let Some(costs) = self.costs else { return (chars, chars) };
+        let raw = messages.fold(0, |sum: usize, message| {
+            let observations = self.outline.results_of(message).map(|result| costs.observations[result].0);
+            observations.fold(sum.saturating_add(costs.messages[message]), usize::saturating_add)
+        });
+        let cost = masked().fold(raw, |sum, masked| {
+            let (before, after) = costs.observations[masked.result as usize];
+            (sum - before).saturating_add(after)
+        });
+        (cost, chars)
+    }
+
+    /// All messages stay.
+    fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
+        Outcome::Plan(Box::new(self.finish(stage, masking, None, None)))
+    }
+
+    fn finish(
+        &self,
+        stage: Option<Stage>,
+        masking: Masking,
+        kept: Option<Vec<bool>>,
+        summary: Option<(Summary, usize)>,
+    ) -> Plan {
+        let before = self.outline.total_chars(self.policy.image_chars);
+        let (cost, chars) = self.view_cost(|message| kept.as_ref().is_none_or(|kept| kept[message]), &masking);
+        let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
+        let summary_chars = summary.as_ref().map_or(0, |summary| crate::text::count_chars(&summary.text));
+        Plan {
+            stage,
+            masked: masking.masked,
+            boundary: masking.boundary,
+            kept,
+            summary,
+            within_budget: self.fits(cost + summary_cost),
+            chars: (before, chars + summary_chars),
+            ..Plan::default()
+        }
+    }
+}
+
+/// The facts that a placeholder may name of one observation; `turns` where it names the turn.
+#[must_use]
+pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, result: usize) -> Facts<'a> {
+    let seen = &outline.results[result];
+    let call = pairs.call_of(result).map(|call| &outline.calls[call]);
+    let turn = |turns: &Turns| {
+        let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
+        turns.at(of_call.unwrap_or(seen.message as usize))
+    };
+    Facts {
+        chars: seen.chars,
+        newlines: seen.newlines,
+        images: seen.images as usize,
+        turn: turns.map_or(0, turn),
+        tool: call.and_then(|call| call.name).map_or(b"", |name| outline.name(name)),
+        id: seen.id.map_or(b"", |id| outline.text(id)),
+    }
+}

@@ -1,0 +1,214 @@
+//! Stage 2: what is outside the keep set is replaced by one summary; and the built-in summary, made without a model.
+
+use super::mask::Masking;
+use super::{Outcome, Plan, Planner, Stage, Summary, SummaryInput};
+use crate::outline::{Role, Shape};
+use crate::text::{clip, count_chars};
+
+/// The first line of every summary, by which a later reduction knows it.
+pub(super) const SUMMARY_HEAD: &str = "Conversation summary:";
+
+const OBJECTIVE: &str = "- objective: ";
+const OBJECTIVE_CHARS: usize = 220;
+const LINE_CHARS: usize = 120;
+/// The kinds of lines behind the objective: prefix, and how many of the newest stay.
+const KINDS: [(&str, usize); 3] = [("- unresolved: ", 6), ("- outcome: ", 6), ("- constraint: ", 8)];
+
+impl Planner<'_> {
+    /// Stage 2. Gives the masking back where there is no answer.
+    pub(super) fn summarize(
+        &self,
+        masking: Masking,
+        input: &SummaryInput,
+        fits: impl Fn(usize) -> bool,
+    ) -> Result<Outcome, Masking> {
+        let earlier = self.earlier_summaries();
+        let kept = self.keep_set(&earlier);
+        let is_earlier = |message: &usize| earlier.contains(message);
+        let dropped: Vec<usize> = (0..kept.len()).filter(|message| !kept[*message] && !is_earlier(message)).collect();
+        if dropped.is_empty() || *input == SummaryInput::Failed || !self.holds_pairs(|message| kept[message]) {
+            return Err(masking);
+        }
+        let previous = (!earlier.is_empty()).then(|| self.body_of(&earlier));
+        let (text, cost) = if let SummaryInput::Given(text, cost) = input {
+            (with_head(text), *cost)
+        } else {
+            let built_in = built_in_summary(self, &dropped, previous.as_deref());
+            if self.policy.ask_summary {
+                return Ok(Outcome::AskSummary { dropped, previous, built_in });
+            }
+            (built_in, None)
+        };
+        let text = text[..clip(&text, self.policy.summary_max_chars)].to_vec();
+        let chars = count_chars(&text);
+        let (view_cost, view_chars) = self.view_cost(|message| kept[message], &masking);
+        let (_, chars_before) = self.view_cost(|_| true, &masking);
+        let cost = cost.unwrap_or(chars);
+        if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
+            return Err(masking);
+        }
+        let leading = self.outline.messages.iter().take_while(|message| message.role == Role::System).count();
+        let summary = Summary { text, role: self.summary_role(), before: leading };
+        let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), Some((summary, cost)));
+        Ok(Outcome::Plan(Box::new(plan)))
+    }
+
+    /// Summaries that earlier reductions left: where they are put, and known by their first line.
+    pub(super) fn earlier_summaries(&self) -> Vec<usize> {
+        let messages = &self.outline.messages;
+        let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+        (0..messages.len().min(leading + 1))
+            .filter(|message| self.outline.calls_of(*message).is_empty() && !self.outline.holds_results(*message))
+            .filter(|message| strip_head(&self.text_of(*message)).is_some())
+            .collect()
+    }
+
+    fn text_of(&self, message: usize) -> Vec<u8> {
+        self.source.pieces(self.outline, message).into_iter().flat_map(|(text, _)| text).collect()
+    }
+
+    /// What earlier summaries held.
+    fn body_of(&self, summaries: &[usize]) -> Vec<u8> {
+        let bodies: Vec<Vec<u8>> =
+            summaries.iter().filter_map(|message| strip_head(&self.text_of(*message)).map(<[u8]>::to_vec)).collect();
+        bodies.join(&b"\n"[..])
+    }
+
+    fn summary_role(&self) -> String {
+        if let Some(role) = &self.policy.summary_role {
+            return role.clone();
+        }
+        let takes_no_system =
+            |message: &crate::outline::Message| message.shape == Shape::Anthropic || message.is_responses_item;
+        let role = if self.outline.messages.iter().any(takes_no_system) { "user" } else { "system" };
+        role.to_owned()
+    }
+}
+
+/// The text behind the first line of a summary; None if it is none.
+fn strip_head(text: &[u8]) -> Option<&[u8]> {
+    match text.strip_prefix(SUMMARY_HEAD.as_bytes())? {
+        [] => Some(&[]),
+        [b'\n', rest @ ..] => Some(rest),
+        _ => None,
+    }
+}
+
+fn with_head(text: &[u8]) -> Vec<u8> {
+    if strip_head(text).is_some() {
+        return text.to_vec();
+    }
+    [SUMMARY_HEAD.as_bytes(), b"\n", text].concat()
+}
+
+/// The summary that needs no model: objective, unresolved, outcomes, constraints; what an earlier one held is carried on.
+pub(super) fn built_in_summary(planner: &Planner, dropped: &[usize], previous: Option<&[u8]>) -> Vec<u8> {
+    let previous = previous.unwrap_or_default().split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
+    let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
+    let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());
+    let mut lines = vec![SUMMARY_HEAD.as_bytes().to_vec()];
+    let objective = previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
+        let text = planner.text_of_pieces(planner.first_user_message()?);
+        line_of(OBJECTIVE, &text, OBJECTIVE_CHARS)
+    });
+    lines.extend(objective);
+    let prefixes = || KINDS.iter().map(|(prefix, _)| *prefix).chain([OBJECTIVE]);
+    lines.extend(previous.iter().filter(|line| !prefixes().any(|prefix| is_kind(line, prefix))).cloned());
+    for (prefix, count) in KINDS {
+        let earlier = previous.iter().filter(|line| is_kind(line, prefix)).cloned();
+        let mut kind: Vec<Vec<u8>> = earlier.chain(planner.lines_of(prefix, dropped)).collect();
+        remove_doubles(&mut kind);
+        lines.extend(kind.split_off(kind.len().saturating_sub(count)));
+    }
+    remove_doubles(&mut lines);
+    let text = lines.join(&b"\n"[..]);
+    text[..clip(&text, planner.policy.summary_max_chars)].to_vec()
+}
+
+impl Planner<'_> {
+    /// The text of a message, its pieces apart.
+    fn text_of_pieces(&self, message: usize) -> Vec<u8> {
+        let pieces: Vec<Vec<u8>> =
+            self.source.pieces(self.outline, message).into_iter().map(|(text, _)| text).collect();
+        pieces.join(&b" "[..])
+    }
+
+    /// The lines of one kind that dropped messages give, oldest first.
+    fn lines_of(&self, prefix: &str, dropped: &[usize]) -> Vec<Vec<u8>> {
+        let tag = match prefix {
+            "- unresolved: " => "unresolved",
+            "- constraint: " => "constraint",
+            _ => {
+                return dropped
+                    .iter()
+                    .flat_map(|message| self.outline.results_of(*message))
+                    .filter_map(|result| self.outcome(result))
+                    .collect();
+            }
+        };
+        let tagged = dropped.iter().filter(|message| self.source.has_tag(self.outline, **message, tag));
+        tagged.filter_map(|message| line_of(prefix, &self.text_of_pieces(*message), LINE_CHARS)).collect()
+    }
+
+    fn outcome(&self, result: usize) -> Option<Vec<u8>> {
+        let text = one_line(&self.source.observation(self.outline, result), LINE_CHARS);
+        let name = self.pairs.name_of(self.outline, result).map_or(&b""[..], |name| self.outline.name(name));
+        let name = &*one_line(name, usize::MAX);
+        let separator: &[u8] = if name.is_empty() { b"" } else { b": " };
+        (!text.is_empty()).then(|| [b"- outcome: ", name, separator, &text].concat())
+    }
+}
+
+/// A line of the summary: prefix, and the text on one line, cut; None if there is no text.
+fn line_of(prefix: &str, text: &[u8], max_chars: usize) -> Option<Vec<u8>> {
+    let text = one_line(text, max_chars);
+    (!text.is_empty()).then(|| [prefix.as_bytes(), &text].concat())
+}
+
+/// Keeps the first of equal lines.
+fn remove_doubles(lines: &mut Vec<Vec<u8>>) {
+    let mut seen = std::collections::HashSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+}
+
+/// Text with each run of white space as one space, none at its ends, and at most `max_chars` characters of it.
+fn one_line(text: &[u8], max_chars: usize) -> Vec<u8> {
+    let mut line = Vec::new();
+    let (mut at, mut chars, mut is_gap) = (0, 0, false);
+    while at < text.len() && chars < max_chars {
+        let width = clip(&text[at..(at + 4).min(text.len())], 1);
+        let character = &text[at..at + width];
+        at += width;
+        if is_space(character) {
+            is_gap = !line.is_empty();
+            continue;
+        }
+        if is_gap {
+            line.push(b' ');
+            chars += 1;
+            is_gap = false;
+            if chars == max_chars {
+                break;
+            }
+        }
+        line.extend_from_slice(character);
+        chars += 1;
+    }
+    line
+}
+
+/// White space as Python's `str.split` knows it.
+fn is_space(character: &[u8]) -> bool {
+    match character {
+        [byte] => matches!(byte, 9..=13 | 28..=32),
+        _ => core::str::from_utf8(character).is_ok_and(|text| {
+            text.chars().all(|character| {
+                matches!(
+                    character,
+                    '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'
+                        ..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+                )
+            })
+        }),
+    }
+}

@@ -1,0 +1,83 @@
+//! Stage 3, and the keep set that stages 2 and 3 share.
+
+use super::{Plan, Planner, Stage};
+use crate::outline::Role;
+use crate::plan::mask::Masking;
+
+impl Planner<'_> {
+    /// Stage 3: the keep set and the first user message, even where that does not fit.
+    pub(super) fn truncate(&self, masking: Masking) -> Plan {
+        let mut kept = self.keep_set(&[]);
+        for message in self.earlier_summaries() {
+            kept[message] = true;
+        }
+        if let Some(message) = self.first_user_message() {
+            kept[message] = true;
+        }
+        self.finish(Some(Stage::Fallback), masking, Some(kept), None)
+    }
+
+    /// Every system message, every message of the window, every message that holds the other half of a pair of a
+    /// kept one, again and again, and the reasoning of every run that is kept in part. Never one of `left_out`.
+    pub(super) fn keep_set(&self, left_out: &[usize]) -> Vec<bool> {
+        let outline = self.outline;
+        let mut keep = Keep { kept: vec![false; outline.messages.len()], to_visit: vec![], left_out };
+        for (index, message) in outline.messages.iter().enumerate() {
+            if message.role == Role::System || index >= self.window.start {
+                keep.add(index);
+            }
+        }
+        let runs: Vec<_> =
+            self.turns.starts.iter().zip(&self.turns.ends).map(|(start, end)| *start as usize..*end as usize).collect();
+        let mut run_of = vec![usize::MAX; outline.messages.len()];
+        for (number, run) in runs.iter().enumerate() {
+            run_of[run.clone()].fill(number);
+        }
+        let mut is_seen = vec![false; runs.len()];
+        // Each message and each run is visited once, so this is linear in messages, calls and results.
+        while let Some(message) = keep.to_visit.pop() {
+            for call in outline.calls_of(message) {
+                for result in self.pairs.results_of(call) {
+                    keep.add(outline.results[result].message as usize);
+                }
+            }
+            for call in outline.results_of(message).filter_map(|result| self.pairs.call_of(result)) {
+                keep.add(outline.calls[call].message as usize);
+            }
+            if let Some(run) = runs.get(run_of[message])
+                && !core::mem::replace(&mut is_seen[run_of[message]], true)
+            {
+                for reasoning in run.clone().filter(|message| outline.messages[*message].is_reasoning) {
+                    keep.add(reasoning);
+                }
+            }
+        }
+        keep.kept
+    }
+
+    /// The task: the first user message that is neither result nor summary.
+    pub(super) fn first_user_message(&self) -> Option<usize> {
+        let summaries = self.earlier_summaries();
+        (0..self.outline.messages.len()).find(|message| {
+            self.outline.messages[*message].role == Role::User
+                && self.outline.calls_of(*message).is_empty()
+                && !self.outline.holds_results(*message)
+                && !summaries.contains(message)
+        })
+    }
+}
+
+struct Keep<'a> {
+    kept: Vec<bool>,
+    to_visit: Vec<usize>,
+    left_out: &'a [usize],
+}
+
+impl Keep<'_> {
+    fn add(&mut self, message: usize) {
+        if !self.kept[message] && !self.left_out.contains(&message) {
+            self.kept[message] = true;
+            self.to_visit.push(message);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Policy: plain parameters. They are checked where people give them, in Python; a Policy is what is left.
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// All stages, by the budget.
+    #[default]
+    Reduce,
+    /// Stage 1 alone.
+    Mask,
+    /// Stage 2 alone.
+    Summarize,
+    /// Stage 3 alone.
+    Truncate,
+}
+
+/// A field of a placeholder's template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Characters of the observation's text.
+    Chars,
+    /// Its lines.
+    Lines,
+    /// Its images.
+    Images,
+    /// The turn it belongs to.
+    Turn,
+    /// The tool's name.
+    Tool,
+    /// The id of the call.
+    Id,
+}
+
+/// A template: decoded literal text, and the field behind it.
+pub type Template = Vec<(Vec<u8>, Option<Field>)>;
+
+/// The parameters of a plan. Budgets and costs are in characters, or quarter tokens.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Policy {
+    /// What is asked for.
+    pub goal: Goal,
+    /// The budget.
+    pub max_cost: Option<usize>,
+    /// False gives the history back as it is.
+    pub enabled: bool,
+    /// Window: the last N messages that are no system messages.
+    pub recent_messages: Option<usize>,
+    /// Window: the last N turns.
+    pub recent_turns: Option<usize>,
+    /// Window: the newest N results.
+    pub recent_results: Option<usize>,
+    /// Windows of single tools, instead: name or pattern, and N (None: all).
+    pub keep_by_tool: Vec<(Vec<u8>, Option<usize>)>,
+    /// Never masked: results of these tools, names or patterns.
+    pub exclude_tools: Vec<Vec<u8>>,
+    /// Never masked: results flagged as errors.
+    pub keep_errors: bool,
+    /// The boundary moves by this many observations at once.
+    pub mask_chunk: Option<usize>,
+    /// Whether stage 1 is tried at all.
+    pub observation_masking: bool,
+    /// Cut observations to this length instead of replacing them.
+    pub max_observation_chars: Option<usize>,
+    /// The caller's template, if there is one.
+    pub placeholder: Option<Template>,
+    /// The built-in placeholder counts lines instead of characters.
+    pub lines_form: bool,
+    /// Mask nothing if it would remove fewer characters.
+    pub min_masked_chars: usize,
+    /// What an image counts.
+    pub image_chars: usize,
+    /// Any orphan breaks the pair invariant.
+    pub strict_pairs: bool,
+    /// The summary's length at most.
+    pub summary_max_chars: usize,
+    /// The role of the summary's message.
+    pub summary_role: Option<String>,
+    /// Ask the caller for the summary.
+    pub ask_summary: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            goal: Goal::Reduce,
+            max_cost: None,
+            enabled: true,
+            recent_messages: Some(4),
+            recent_turns: None,
+            recent_results: None,
+            keep_by_tool: vec![],
+            exclude_tools: vec![],
+            keep_errors: false,
+            mask_chunk: None,
+            observation_masking: true,
+            max_observation_chars: None,
+            placeholder: None,
+            lines_form: false,
+            min_masked_chars: 0,
+            image_chars: 6_400,
+            strict_pairs: false,
+            summary_max_chars: 1_400,
+            summary_role: None,
+            ask_summary: false,
+        }
+    }
+}
+
+/// Whether a tool's name matches a pattern, in which `*` stands for any text and `?` for one character.
+#[must_use]
+pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut place) = (0, 0);
+    let mut star = None; // (behind the last `*`, where its text ends so far)
+    while place < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                at += 1;
+                star = Some((at, place));
+                continue;
+            }
+            Some(b'?') => {
+                at += 1;
+                place += character_width(name, place);
+                continue;
+            }
+            Some(byte) if *byte == name[place] => {
+                at += 1;
+                place += 1;
+                continue;
+            }
+            _ => {}
+        }
+        let Some((behind, end)) = star else { return false };
+        let end = end + character_width(name, end);
+        star = Some((behind, end));
+        (at, place) = (behind, end);
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
+fn character_width(text: &[u8], at: usize) -> usize {
+    1 + text[at + 1..].iter().take_while(|byte| (0x80..0xC0).contains(*byte)).count()
+}

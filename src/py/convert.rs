@@ -1,0 +1,157 @@
+//! Plain values between Python and the core.
+
+use crate::error::Error;
+use crate::plan::{Costs, SummaryInput};
+use crate::policy::{Field, Goal, Policy, Template};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString, PyType};
+
+/// Options that were checked in Python; opaque there.
+#[pyclass(frozen, name = "Policy", module = "recede._core")]
+pub struct PyPolicy {
+    pub policy: Policy,
+}
+
+#[pymethods]
+impl PyPolicy {
+    #[new]
+    #[pyo3(signature = (*, goal, max_cost, enabled, recent_messages, recent_turns, recent_results, keep_by_tool, exclude_tools,
+        keep_errors, mask_chunk, observation_masking, max_observation_chars, placeholder, lines_form, min_masked_chars,
+        image_chars, strict_pairs, summary_max_chars, summary_role, ask_summary))]
+    #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "one for each field of Policy")]
+    fn new(
+        goal: &str,
+        max_cost: Option<usize>,
+        enabled: bool,
+        recent_messages: Option<usize>,
+        recent_turns: Option<usize>,
+        recent_results: Option<usize>,
+        keep_by_tool: Vec<(Bound<'_, PyString>, Option<usize>)>,
+        exclude_tools: Vec<Bound<'_, PyString>>,
+        keep_errors: bool,
+        mask_chunk: Option<usize>,
+        observation_masking: bool,
+        max_observation_chars: Option<usize>,
+        placeholder: Option<Vec<(Bound<'_, PyString>, String)>>,
+        lines_form: bool,
+        min_masked_chars: usize,
+        image_chars: usize,
+        strict_pairs: bool,
+        summary_max_chars: usize,
+        summary_role: Option<String>,
+        ask_summary: bool,
+    ) -> PyResult<Self> {
+        let goal = match goal {
+            "reduce" => Goal::Reduce,
+            "mask" => Goal::Mask,
+            "summarize" => Goal::Summarize,
+            "truncate" => Goal::Truncate,
+            other => return Err(PyValueError::new_err(format!("unknown goal {other:?}"))),
+        };
+        let policy = Policy {
+            goal,
+            max_cost,
+            enabled,
+            recent_messages,
+            recent_turns,
+            recent_results,
+            keep_by_tool: keep_by_tool.into_iter().map(|(tool, count)| (bytes_of(&tool), count)).collect(),
+            exclude_tools: exclude_tools.into_iter().map(|tool| bytes_of(&tool)).collect(),
+            keep_errors,
+            mask_chunk,
+            observation_masking,
+            max_observation_chars,
+            placeholder: placeholder.map(template_of).transpose()?,
+            lines_form,
+            min_masked_chars,
+            image_chars,
+            strict_pairs,
+            summary_max_chars,
+            summary_role,
+            ask_summary,
+        };
+        Ok(PyPolicy { policy })
+    }
+}
+
+fn template_of(parts: Vec<(Bound<'_, PyString>, String)>) -> PyResult<Template> {
+    let field = |name: &str| match name {
+        "" => Ok(None),
+        "chars" => Ok(Some(Field::Chars)),
+        "lines" => Ok(Some(Field::Lines)),
+        "images" => Ok(Some(Field::Images)),
+        "turn" => Ok(Some(Field::Turn)),
+        "tool" => Ok(Some(Field::Tool)),
+        "id" => Ok(Some(Field::Id)),
+        other => Err(PyValueError::new_err(format!("unknown placeholder field {other:?}"))),
+    };
+    parts.into_iter().map(|(literal, name)| Ok((bytes_of(&literal), field(&name)?))).collect()
+}
+
+/// Costs as Python gives them.
+pub fn costs_of(costs: Option<super::RawCosts>) -> Option<Costs> {
+    costs.map(|(messages, observations)| Costs { messages, observations })
+}
+
+/// `None`, `False`, or the text of a summary and its cost.
+pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> {
+    let Some(summary) = summary else { return Ok(SummaryInput::NotAsked) };
+    if summary.is_instance_of::<PyBool>() {
+        return Ok(SummaryInput::Failed);
+    }
+    let (text, cost): (Bound<'_, PyString>, Option<usize>) = summary.extract()?;
+    Ok(SummaryInput::Given(bytes_of(&text), cost))
+}
+
+/// Gives `read` the decoded text of a str: its own bytes, where it has no lone surrogates.
+pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
+    match text.to_str() {
+        Ok(text) => read(text.as_bytes()),
+        Err(_) => read(&bytes_of(text)),
+    }
+}
+
+/// Decoded text: UTF-8, lone surrogates in three bytes each.
+pub fn bytes_of(text: &Bound<'_, PyString>) -> Vec<u8> {
+    if let Ok(text) = text.to_str() {
+        return text.as_bytes().to_vec();
+    }
+    let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"));
+    // A str always encodes so, but for want of memory.
+    encoded.and_then(|bytes| Ok(bytes.cast_into::<PyBytes>()?.as_bytes().to_vec())).unwrap_or_default()
+}
+
+/// A Python str of decoded text.
+pub fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    match core::str::from_utf8(text) {
+        Ok(text) => Ok(PyString::new(py, text)),
+        Err(_) => Ok(PyBytes::new(py, text).call_method1("decode", ("utf-8", "surrogatepass"))?.cast_into()?),
+    }
+}
+
+/// A Python str, or None.
+pub fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bound<'py, PyString>>> {
+    text.map(|text| to_str(py, text)).transpose()
+}
+
+/// Any value as a field of an answer.
+pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
+    value.into_bound_py_any(py)
+}
+
+/// `recede.TranscriptError`, which is defined in Python, once for both engines.
+pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let make = || {
+        let class = CLASS.import(py, "recede._errors", "TranscriptError")?;
+        let places = PyDict::new(py);
+        places.set_item("offset", error.offset)?;
+        places.set_item("message_index", error.message_index)?;
+        places.set_item("field", error.field.as_deref())?;
+        class.call((error.kind.name(),), Some(&places))
+    };
+    make().map_or_else(|error| error, PyErr::from_value)
+}

@@ -1,0 +1,252 @@
+//! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
+
+mod apply;
+mod convert;
+mod walk;
+
+use crate::error::Error;
+use crate::outline::{Outline, Shape};
+use crate::pairs::{self, Repair};
+use crate::placeholder::{OneText, Placeholder};
+use crate::plan::{self, Costs, Outcome, Plan};
+use crate::policy::Policy;
+use crate::reduce::{Reduced, reduce_json as reduce_bytes};
+use crate::report;
+use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use walk::Dicts;
+
+type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
+
+/// Reduces a list of dicts; see `recede.reduce`.
+#[pyfunction]
+#[pyo3(signature = (messages, policy, costs=None, summary=None))]
+fn reduce<'py>(
+    messages: &Bound<'py, PyAny>,
+    policy: &PyPolicy,
+    costs: Option<RawCosts>,
+    summary: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = messages.py();
+    let mut dicts = Dicts::of(messages)?;
+    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
+    match plan::plan(&outline, &dicts, &policy.policy, costs_of(costs).as_ref(), &summary_of(summary)?) {
+        Outcome::AskSummary { dropped, previous, built_in } => {
+            (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+        }
+        Outcome::Plan(plan) => {
+            let view = apply::apply(&dicts, &outline, &policy.policy, &plan)?;
+            answer(py, view.into_any(), &outline, &plan, &policy.policy)
+        }
+    }
+}
+
+/// Reduces serialized input; see `recede.reduce_json`.
+#[pyfunction]
+#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None))]
+fn reduce_json<'py>(
+    data: &Bound<'py, PyBytes>,
+    surrogates: bool,
+    policy: &PyPolicy,
+    costs: Option<RawCosts>,
+    summary: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = data.py();
+    let (bytes, rules) = (data.as_bytes(), &policy.policy);
+    let (costs, summary): (Option<Costs>, _) = (costs_of(costs), summary_of(summary)?);
+    let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
+    match reduced.map_err(|error| transcript_error(py, &error))? {
+        Reduced::AskSummary(outline, dropped, previous, built_in) => {
+            let spans: Vec<(usize, usize)> = dropped
+                .into_iter()
+                .map(|message| (outline.messages[message].span.start, outline.messages[message].span.end))
+                .collect();
+            (spans, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+        }
+        Reduced::View(view, outline, plan) => {
+            let view = match view {
+                None => data.clone(),
+                Some(view) => PyBytes::new_with(py, view.length(), |out| {
+                    view.write(bytes, out);
+                    Ok(())
+                })?,
+            };
+            answer(py, view.into_any(), &outline, &plan, rules)
+        }
+    }
+}
+
+/// The fields of `Reduction`, in their order.
+fn answer<'py>(
+    py: Python<'py>,
+    view: Bound<'py, PyAny>,
+    outline: &Outline,
+    plan: &Plan,
+    policy: &Policy,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let tools = PyDict::new(py);
+    let mut removed = 0;
+    for (name, count) in report::by_tool(outline, plan, policy.image_chars) {
+        removed += count.removed_chars;
+        let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
+        tools.set_item(name, (count.observations, count.masked, count.chars, count.removed_chars))?;
+    }
+    let replaced = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
+    let (stage, invariant) = match plan.stage {
+        None => (None, "ok"),
+        Some(plan::Stage::Masking) => (Some("masking"), "ok"),
+        Some(plan::Stage::Summarization) => (Some("summarization"), "ok"),
+        Some(plan::Stage::Fallback) => (Some("fallback"), "fallback"),
+    };
+    PyTuple::new(
+        py,
+        [
+            view,
+            field_of(py, plan.changes())?,
+            field_of(py, replaced)?,
+            field_of(py, invariant)?,
+            field_of(py, stage)?,
+            field_of(py, plan.masked.len())?,
+            field_of(py, removed)?,
+            tools.into_any(),
+            field_of(py, plan.chars.0)?,
+            field_of(py, plan.chars.1)?,
+            field_of(py, plan.within_budget)?,
+            PyTuple::new(py, &plan.orphans)?.into_any(),
+            field_of(py, report::first_changed(outline, plan))?,
+            field_of(py, plan.boundary)?,
+            py.None().into_bound(py),
+            field_of(py, plan.turns.count())?,
+        ],
+    )
+}
+
+/// Newlines are counted in Python objects only where a placeholder names them.
+fn needs_lines(policy: &Policy) -> bool {
+    match &policy.placeholder {
+        None => policy.lines_form,
+        Some(template) => template.iter().any(|(_, field)| *field == Some(crate::policy::Field::Lines)),
+    }
+}
+
+fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
+    let mut dicts = Dicts::of(messages)?;
+    let outline = walk::walk(&mut dicts, false)?;
+    Ok((dicts, outline))
+}
+
+/// The texts that a token counter counts: of each message (own text, constant chars, own images, observations).
+#[pyfunction]
+fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound<'py, PyList>> {
+    let py = messages.py();
+    let mut dicts = Dicts::of(messages)?;
+    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
+    let placeholder = Placeholder::of(&policy.policy);
+    // Masked texts are wanted of every observation, so that the planner may choose any boundary.
+    let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
+    let list = PyList::empty(py);
+    for message in 0..outline.messages.len() {
+        let (own_text, constant_chars) = dicts.own_text(&outline, message)?;
+        let results = outline.results_of(message);
+        let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
+        let observations = PyList::empty(py);
+        for result in results {
+            let text = crate::source::Source::observation(&dicts, &outline, result);
+            let facts = plan::facts(&outline, &pairs, Some(&turns), result);
+            let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
+            let masked = placeholder.render(&form, &facts, || text.clone());
+            observations.append((
+                to_str(py, &text)?,
+                outline.results[result].images,
+                text_of(py, masked.as_deref())?,
+            ))?;
+        }
+        let own_images = outline.messages[message].images - of_results;
+        list.append((to_str(py, &own_text)?, constant_chars, own_images, observations))?;
+    }
+    Ok(list)
+}
+
+/// Findings of the pairs: (kind, message index, id).
+#[pyfunction]
+fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let py = messages.py();
+    let (_, outline) = outline_of(messages)?;
+    let list = PyList::empty(py);
+    for (kind, message, id) in pairs::findings(&outline) {
+        list.append((kind.name(), message, text_of(py, id)?))?;
+    }
+    Ok(list)
+}
+
+/// Steps that mend orphans, for `recede.repair_pairs`.
+#[pyfunction]
+fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let py = messages.py();
+    let (dicts, outline) = outline_of(messages)?;
+    let list = PyList::empty(py);
+    let id = |call: usize| text_of(py, outline.calls[call].id.map(|id| outline.text(id)));
+    for repair in pairs::repairs(&outline) {
+        match repair {
+            Repair::DropMessage(message) => list.append(("drop_message", message))?,
+            Repair::DropBlock(message, block) => list.append(("drop_block", message, block))?,
+            Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, id(call)?))?,
+            Repair::AddMessage(before, calls) => {
+                let message = outline.calls[calls[0]].message as usize;
+                let (shape, result_type) = match outline.messages[message].shape {
+                    Shape::Anthropic => ("anthropic", String::new()),
+                    Shape::OpenAi => ("openai", String::new()),
+                    Shape::Responses => ("responses", dicts.type_of(message)? + "_output"),
+                    Shape::ChatMessage | Shape::Plain => ("chat_message", String::new()),
+                };
+                let ids = calls.into_iter().map(id).collect::<PyResult<Vec<_>>>()?;
+                list.append(("add_message", before, shape, ids, result_type))?;
+            }
+        }
+    }
+    Ok(list)
+}
+
+/// Characters of a history.
+#[pyfunction]
+fn count_chars(messages: &Bound<'_, PyAny>, image_chars: usize) -> PyResult<usize> {
+    Ok(outline_of(messages)?.1.total_chars(image_chars))
+}
+
+/// Masks one text.
+#[pyfunction]
+fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyResult<Bound<'py, PyString>> {
+    match OneText(convert::bytes_of(text)).mask(&policy.policy) {
+        Some(masked) => to_str(text.py(), &masked),
+        None => Ok(text.clone()),
+    }
+}
+
+impl From<walk::Stopped> for PyErr {
+    fn from(stopped: walk::Stopped) -> PyErr {
+        match stopped {
+            walk::Stopped::Python(error) => error,
+            walk::Stopped::Shape(error) => Python::attach(|py| transcript_error(py, &error)),
+        }
+    }
+}
+
+impl From<Error> for walk::Stopped {
+    fn from(error: Error) -> Self {
+        walk::Stopped::Shape(error)
+    }
+}
+
+/// The core of recede.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPolicy>()?;
+    module.add_function(wrap_pyfunction!(reduce, module)?)?;
+    module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
+    module.add_function(wrap_pyfunction!(texts, module)?)?;
+    module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
+    module.add_function(wrap_pyfunction!(repairs, module)?)?;
+    module.add_function(wrap_pyfunction!(count_chars, module)?)?;
+    module.add_function(wrap_pyfunction!(mask_observation, module)?)
+}

@@ -1,0 +1,50 @@
+//! The way through the house for serialized input: scan, plan, splice, report.
+
+use crate::error::Error;
+use crate::outline::Outline;
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, plan};
+use crate::policy::Policy;
+use crate::scan::scan;
+use crate::source::Bytes;
+use crate::splice::{Spliced, splice};
+
+/// A reduced history, or what is needed first.
+#[derive(Debug)]
+pub enum Reduced {
+    /// The view; None where it is the input itself.
+    View(Option<Spliced>, Outline, Box<Plan>),
+    /// A summary is wanted; see [`Outcome::AskSummary`].
+    AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),
+}
+
+/// Reduces a serialized history. `surrogates` accepts what `surrogatepass` writes.
+///
+/// # Errors
+/// Malformed JSON, or a shape that is no history.
+///
+/// # Examples
+/// ```
+/// use recede::{policy::Policy, plan::SummaryInput, reduce::{Reduced, reduce_json}};
+/// let policy = Policy { max_cost: Some(35), recent_messages: Some(0), ..Policy::default() };
+/// let data = br#"[{"role":"tool","tool_call_id":"1","content":"a long, long, long, long observation"}]"#;
+/// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data, false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
+/// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"}]"#);
+/// ```
+pub fn reduce_json(
+    data: &[u8],
+    surrogates: bool,
+    policy: &Policy,
+    costs: Option<&Costs>,
+    summary: &SummaryInput,
+) -> Result<Reduced, Error> {
+    let outline = scan(data, surrogates)?;
+    Ok(match plan(&outline, &Bytes(data), policy, costs, summary) {
+        Outcome::AskSummary { dropped, previous, built_in } => {
+            Reduced::AskSummary(outline, dropped, previous, built_in)
+        }
+        Outcome::Plan(plan) => {
+            let view = plan.changes().then(|| splice(data, &outline, policy, &plan));
+            Reduced::View(view, outline, plan)
+        }
+    })
+}

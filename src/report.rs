@@ -1,0 +1,61 @@
+//! What a plan did, in numbers.
+
+use crate::outline::Outline;
+use crate::plan::Plan;
+
+/// The observations of one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolCount {
+    /// How many there are.
+    pub observations: usize,
+    /// How many are masked.
+    pub masked: usize,
+    /// Their characters, raw.
+    pub chars: usize,
+    /// Characters that masking removed.
+    pub removed_chars: usize,
+}
+
+/// Counts by tool, in order of the first observation; no name where the tool is unknown.
+#[must_use]
+pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Option<u32>, ToolCount)> {
+    let mut places = vec![usize::MAX; outline.name_count() + 1];
+    let mut counts: Vec<(Option<u32>, ToolCount)> = vec![];
+    let mut masked = plan.masked.iter().peekable();
+    for result in 0..outline.results.len() {
+        let name = plan.pairs.name_of(outline, result);
+        // An empty name is no name.
+        let name = name.filter(|name| !outline.name(*name).is_empty());
+        let place = &mut places[name.map_or(outline.name_count(), |name| name as usize)];
+        if *place == usize::MAX {
+            *place = counts.len();
+            counts.push((name, ToolCount::default()));
+        }
+        let count = &mut counts[*place].1;
+        count.observations += 1;
+        count.chars += outline.observation_chars(result, image_chars);
+        if let Some(masked) = masked.next_if(|masked| masked.result as usize == result) {
+            count.masked += 1;
+            count.removed_chars += masked.removed;
+        }
+    }
+    counts
+}
+
+/// Index of the first message of the view that differs from the input; None when nothing does.
+#[must_use]
+pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
+    if !plan.changes() {
+        return None;
+    }
+    let masked = plan
+        .masked
+        .iter()
+        .map(|masked| outline.results[masked.result as usize].message as usize)
+        .find(|message| plan.keeps(*message));
+    let Some(kept) = &plan.kept else { return masked };
+    let dropped = kept.iter().position(|is_kept| !is_kept);
+    // A summary stands behind the kept messages before its place.
+    let summary = plan.summary.as_ref().map(|summary| summary.before);
+    [masked, dropped, summary].into_iter().flatten().min()
+}

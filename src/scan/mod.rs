@@ -1,0 +1,263 @@
+//! Bytes -> Outline, in one forward pass. Fields may come in any order, so what a message holds is first drafted,
+//! and read by its row when its end is reached.
+//!
+//! Malformed JSON stops the pass. A wrong shape is parked, and reported only if the rest is well-formed.
+
+mod draft;
+mod write;
+
+use crate::error::{Error, Kind};
+use crate::json::{Counted, Cursor, Fault, Read, Scanner, Token, decode};
+use crate::outline::{Outline, Span};
+use draft::{BodyKey, Draft, Part, Seen, ToolCall};
+pub use write::CALL_CHARS;
+
+/// Reads a message array, or a request body whose `messages` or `input` is one.
+///
+/// # Errors
+/// Malformed JSON, or a shape that is no history.
+pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
+    scan_with(data, surrogates, Scanner::detect())
+}
+
+/// [`scan`] with a string scanner of the caller's choice, for tests.
+///
+/// # Errors
+/// As [`scan`].
+pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
+    let mut scan = Scan {
+        cursor: Cursor::new(data, scanner, surrogates),
+        outline: Outline::default(),
+        index: None,
+        fault: None,
+        parts: Vec::new(),
+        tool_calls: Vec::new(),
+        pieces: Vec::new(),
+    };
+    if let Ok(body_fault) = scan.document() {
+        return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
+    }
+    // A reading that stops has parked its fault.
+    let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
+    Err(Error { kind: fault.kind, offset: Some(fault.at), message_index: scan.index, field: None })
+}
+
+/// Whether the message at `span`, which was scanned before, has this tag.
+#[must_use]
+pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
+    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true);
+    find_tag(&mut cursor, tag).unwrap_or(false)
+}
+
+fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
+    cursor.peek();
+    cursor.open()?;
+    let mut found = false;
+    if cursor.close(b'}') {
+        return Ok(false);
+    }
+    loop {
+        let key = cursor.key()?;
+        if Text::of(cursor.data, key).is(b"tags") && cursor.peek() == b'[' {
+            cursor.open()?;
+            let mut is_more = !cursor.close(b']');
+            while is_more {
+                if cursor.peek() == b'"' {
+                    let value = cursor.string()?;
+                    found |= Text::of(cursor.data, value).is(tag);
+                } else {
+                    cursor.value()?;
+                }
+                is_more = cursor.more(b']')?;
+            }
+        } else {
+            cursor.value()?;
+        }
+        if !cursor.more(b'}')? {
+            return Ok(found);
+        }
+    }
+}
+
+/// The decoded text of a token: its own bytes, but where it has escapes.
+enum Text<'a> {
+    Raw(&'a [u8]),
+    Decoded(Vec<u8>),
+}
+
+impl<'a> Text<'a> {
+    #[inline]
+    fn of(data: &'a [u8], token: Token) -> Self {
+        let raw = token.raw(data);
+        if memchr::memchr(b'\\', raw).is_none() {
+            return Text::Raw(raw);
+        }
+        let mut decoded = Vec::with_capacity(raw.len());
+        decode(raw, &mut decoded);
+        Text::Decoded(decoded)
+    }
+
+    /// Of the string that the cursor has just read: its counts say whether it may have escapes.
+    #[inline]
+    fn last(cursor: &Cursor<'a>, token: Token) -> Self {
+        if cursor.counted.minus == 0 { Text::Raw(token.raw(cursor.data)) } else { Text::of(cursor.data, token) }
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Text::Raw(raw) => raw,
+            Text::Decoded(decoded) => decoded,
+        }
+    }
+
+    fn is(&self, other: &[u8]) -> bool {
+        self.bytes() == other
+    }
+}
+
+fn outside_messages(kind: Kind, at: usize, field: Option<&str>) -> Error {
+    Error { kind, offset: Some(at), message_index: None, field: field.map(str::to_owned) }
+}
+
+struct Scan<'a> {
+    cursor: Cursor<'a>,
+    outline: Outline,
+    /// The message that is being read.
+    index: Option<usize>,
+    /// The first message of a wrong shape.
+    fault: Option<Error>,
+    // Scratch of one message, kept so that it is allocated once.
+    parts: Vec<Part>,
+    tool_calls: Vec<ToolCall>,
+    pieces: Vec<Counted>,
+}
+
+impl Scan<'_> {
+    /// The whole input. Gives what is wrong with it outside of its messages.
+    fn document(&mut self) -> Read<Option<Error>> {
+        let byte = self.cursor.peek();
+        let start = self.cursor.at;
+        let fault = match byte {
+            b'[' => {
+                self.history()?;
+                None
+            }
+            b'{' => self.body()?,
+            _ => {
+                self.cursor.value()?;
+                Some(outside_messages(Kind::History, start, None))
+            }
+        };
+        self.cursor.peek();
+        if self.cursor.at < self.cursor.data.len() {
+            return self.cursor.stop(Kind::Trailing, self.cursor.at);
+        }
+        Ok(fault)
+    }
+
+    /// A request body: `messages` is the history if it is a list, else `input` if it is one.
+    fn body(&mut self) -> Read<Option<Error>> {
+        let start = self.cursor.at;
+        let mut seen = Seen::default();
+        let mut has_messages = false;
+        let mut has_history = false;
+        let mut wrong: [Option<usize>; 2] = [None, None];
+        self.members(|scan, key| {
+            let key = seen.key(&scan.cursor, key);
+            let is_list = scan.cursor.peek() == b'[';
+            let at = scan.cursor.at;
+            match key {
+                Some(BodyKey::Messages | BodyKey::Input) if is_list && !has_messages => {
+                    // A `messages` behind an `input` takes its place.
+                    has_messages = matches!(key, Some(BodyKey::Messages));
+                    has_history = true;
+                    scan.outline = Outline::default();
+                    scan.fault = None;
+                    return scan.history();
+                }
+                Some(key) => wrong[key as usize] = Some(at),
+                None => {}
+            }
+            scan.cursor.value().map(drop)
+        })?;
+        let [messages, input] = wrong;
+        Ok(match (seen.repeated, messages, input) {
+            (Some((key, at)), ..) => Some(outside_messages(Kind::DuplicateKey, at, Some(key))),
+            _ if has_history => None,
+            (None, Some(at), _) => Some(outside_messages(Kind::History, at, Some("messages"))),
+            (None, None, Some(at)) => Some(outside_messages(Kind::History, at, Some("input"))),
+            (None, None, None) => Some(outside_messages(Kind::History, start, None)),
+        })
+    }
+
+    /// The members of the object at the cursor.
+    #[inline]
+    fn members(&mut self, mut member: impl FnMut(&mut Self, Token) -> Read<()>) -> Read<()> {
+        self.cursor.open()?;
+        if self.cursor.close(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.cursor.key()?;
+            member(self, key)?;
+            if !self.cursor.more(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The elements of the list at the cursor.
+    #[inline]
+    fn elements(&mut self, mut element: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
+        self.cursor.open()?;
+        if self.cursor.close(b']') {
+            return Ok(());
+        }
+        for index in 0.. {
+            element(self, index)?;
+            if !self.cursor.more(b']')? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn history(&mut self) -> Read<()> {
+        self.outline.array_start = self.cursor.at + 1;
+        self.cursor.open()?;
+        self.index = Some(0);
+        if !self.cursor.close(b']') {
+            for index in 0.. {
+                self.index = Some(index);
+                self.message(index)?;
+                self.index = None;
+                if !self.cursor.more(b']')? {
+                    break;
+                }
+            }
+        }
+        self.index = None;
+        Ok(())
+    }
+
+    fn message(&mut self, index: usize) -> Read<()> {
+        let byte = self.cursor.peek();
+        let start = self.cursor.at;
+        if byte != b'{' {
+            self.cursor.value()?;
+            self.fault.get_or_insert_with(|| Error::in_message(Kind::Message, Some(start), index, None));
+            return Ok(());
+        }
+        self.parts.clear();
+        self.tool_calls.clear();
+        self.pieces.clear();
+        let mut draft = Draft::default();
+        self.members(|scan, key| scan.message_field(&mut draft, key))?;
+        let span = Span { start, end: self.cursor.at };
+        if let Some((kind, at, field)) = self.read_draft(&draft, span) {
+            self.fault.get_or_insert_with(|| Error::in_message(kind, Some(at), index, Some(field)));
+        }
+        Ok(())
+    }
+}

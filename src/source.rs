@@ -1,0 +1,106 @@
+//! What a planner may ask of the text behind an Outline. Looking at text costs a pass over it, so it is asked for
+//! only where a rule needs it: observations older than the window, and messages that a summary replaces.
+
+use crate::json::{decode, skip_chars};
+use crate::outline::Outline;
+use crate::scan;
+use crate::text::count_chars;
+use memchr::memmem::Finder;
+use std::sync::OnceLock;
+
+/// What a dispatch block begins with.
+pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
+
+/// A finder of [`BEGIN_DISPATCH`]; made once, since it is asked of every observation.
+pub fn begin_dispatch() -> &'static Finder<'static> {
+    static FINDER: OnceLock<Finder> = OnceLock::new();
+    FINDER.get_or_init(|| Finder::new(BEGIN_DISPATCH))
+}
+
+/// Finders of what an escaped capital or underscore begins with.
+fn escaped_capitals() -> &'static [Finder<'static>; 2] {
+    static FINDERS: OnceLock<[Finder; 2]> = OnceLock::new();
+    FINDERS.get_or_init(|| [Finder::new("\\u004"), Finder::new("\\u005")])
+}
+
+/// The text of a history. Decoded text is UTF-8 that may hold lone surrogates in three bytes each.
+pub trait Source {
+    /// The text of an observation.
+    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8>;
+    /// Whether an observation begins with this.
+    fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool;
+    /// False only if the observation holds no [`BEGIN_DISPATCH`].
+    fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
+    /// The pieces of a message's text in order, observations included; with each, whether it belongs to one.
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<(Vec<u8>, bool)>;
+    /// Whether a message has a tag.
+    fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool;
+}
+
+/// The text of serialized input.
+pub struct Bytes<'a>(pub &'a [u8]);
+
+impl Bytes<'_> {
+    fn raw_pieces(&self, outline: &Outline, result: usize) -> impl Iterator<Item = &[u8]> {
+        let result = &outline.results[result];
+        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
+        pieces.iter().map(|piece| piece.of(self.0))
+    }
+}
+
+impl Source for Bytes<'_> {
+    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
+        let mut text = Vec::with_capacity(outline.results[result].chars);
+        for raw in self.raw_pieces(outline, result) {
+            decode(raw, &mut text);
+        }
+        text
+    }
+
+    fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
+        let mut pieces = self.raw_pieces(outline, result);
+        let first = pieces.next().unwrap_or_default();
+        if first.starts_with(prefix) {
+            return true;
+        }
+        // The beginning may have escapes, or go on in the next piece; what differs before that decides.
+        let differs = first.iter().zip(prefix).find(|(found, wanted)| found != wanted);
+        match (differs, pieces.next()) {
+            (Some((found, _)), _) if *found != b'\\' => false,
+            (_, None) => {
+                let mut head = Vec::with_capacity(prefix.len());
+                decode(&first[..skip_chars(first, count_chars(prefix))], &mut head);
+                head == prefix
+            }
+            _ => self.observation(outline, result).starts_with(prefix),
+        }
+    }
+
+    fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
+        let mut pieces = self.raw_pieces(outline, result);
+        let Some(raw) = pieces.next() else { return false };
+        // A block may begin in one piece and go on in the next; an escaped capital or underscore is \u004. or \u005.
+        pieces.next().is_some()
+            || (outline.results[result].may_hold_dispatch
+                && (begin_dispatch().find(raw).is_some()
+                    || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())))
+    }
+
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<(Vec<u8>, bool)> {
+        let results = &outline.results[outline.results_of(message)];
+        outline
+            .pieces_of(message)
+            .map(|piece| {
+                let of_result = |first: u32, count: u32| (first as usize..(first + count) as usize).contains(&piece);
+                let is_observation = results.iter().any(|result| of_result(result.first_piece, result.pieces));
+                let mut text = Vec::new();
+                decode(outline.pieces[piece].of(self.0), &mut text);
+                (text, is_observation)
+            })
+            .collect()
+    }
+
+    fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {
+        scan::has_tag(self.0, outline.messages[message].span, tag.as_bytes())
+    }
+}

@@ -1,0 +1,219 @@
+//! (bytes, Outline, Plan) -> bytes: what is not replaced is copied as it is.
+
+use crate::json::{decode, encode_text, skip_chars};
+use crate::outline::{Outline, Span};
+use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
+use crate::plan::{Masked, Plan, Summary, facts};
+use crate::policy::Policy;
+use crate::text::{clip, count_chars};
+use crate::turns::Turns;
+
+/// The view of serialized input, as stretches of the input and of new text: its length is known before it is written,
+/// and so it is written once, in its place.
+#[derive(Debug, Default)]
+pub struct Spliced {
+    stretches: Vec<Stretch>,
+    text: Vec<u8>,
+    length: usize,
+}
+
+#[derive(Debug)]
+enum Stretch {
+    Input(Span),
+    Text(Span),
+}
+
+impl Spliced {
+    /// Bytes of the view.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Writes the view over `out`, which has its length.
+    pub fn write(&self, data: &[u8], out: &mut [u8]) {
+        let mut rest = out;
+        for stretch in &self.stretches {
+            let bytes = match stretch {
+                Stretch::Input(span) => span.of(data),
+                Stretch::Text(span) => span.of(&self.text),
+            };
+            let (place, behind) = rest.split_at_mut(bytes.len());
+            place.copy_from_slice(bytes);
+            rest = behind;
+        }
+    }
+
+    /// The view itself.
+    #[must_use]
+    pub fn to_vec(&self, data: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; self.length];
+        self.write(data, &mut out);
+        out
+    }
+
+    fn input(&mut self, start: usize, end: usize) {
+        self.length += end - start;
+        self.stretches.push(Stretch::Input(Span { start, end }));
+    }
+
+    fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        self.length += self.text.len() - start;
+        // Text behind text is one stretch.
+        if let Some(Stretch::Text(before)) = self.stretches.last_mut() {
+            before.end = self.text.len();
+        } else {
+            self.stretches.push(Stretch::Text(Span { start, end: self.text.len() }));
+        }
+    }
+}
+
+/// The view of serialized input.
+#[must_use]
+pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> Spliced {
+    let placeholder = Placeholder::of(policy);
+    let turns = placeholder.names_turn().then_some(&plan.turns);
+    let mut writer = Writer { data, outline, placeholder, plan, turns, scratch: Vec::new(), out: Spliced::default() };
+    writer.view();
+    writer.out
+}
+
+struct Writer<'a> {
+    data: &'a [u8],
+    outline: &'a Outline,
+    placeholder: Placeholder<'a>,
+    plan: &'a Plan,
+    turns: Option<&'a Turns>,
+    scratch: Vec<u8>,
+    out: Spliced,
+}
+
+impl Writer<'_> {
+    fn view(&mut self) {
+        let (plan, messages) = (self.plan, &self.outline.messages);
+        if plan.kept.is_none() {
+            self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
+            return;
+        }
+        let Some((first, last)) = messages.first().zip(messages.last()) else {
+            self.out.input(0, self.data.len());
+            return;
+        };
+        let mut summary = plan.summary.as_ref();
+        let mut last_kept = None;
+        for index in (0..messages.len()).filter(|message| plan.keeps(*message)) {
+            // A dropped message leaves with the comma behind it, so what stood before the first of a row stays.
+            let (end, next) = last_kept.map_or((0, 0), |kept: usize| (messages[kept].span.end, kept + 1));
+            self.out.input(end, messages[next].span.start);
+            if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
+                self.summary(summary);
+                self.out.text(|out| out.push(b','));
+                self.white_space_before(index);
+            }
+            self.stretch(messages[index].span, masked_of(self.outline, &plan.masked, index));
+            last_kept = Some(index);
+        }
+        if last_kept.is_none() {
+            self.out.input(0, first.span.start);
+        }
+        if let Some(summary) = summary {
+            if let Some(last) = last_kept {
+                self.out.text(|out| out.push(b','));
+                self.white_space_before(last);
+            }
+            self.summary(summary);
+        }
+        self.out.input(last.span.end, self.data.len());
+    }
+
+    /// Copies the white space that stands right before a message.
+    fn white_space_before(&mut self, message: usize) {
+        let before =
+            message.checked_sub(1).map_or(self.outline.array_start, |before| self.outline.messages[before].span.end);
+        let end = self.outline.messages[message].span.start;
+        let comma = memchr::memchr(b',', &self.data[before..end]).map_or(0, |comma| comma + 1);
+        self.out.input(before + comma, end);
+    }
+
+    fn summary(&mut self, summary: &Summary) {
+        self.out.text(|out| {
+            out.extend_from_slice(b"{\"role\":\"");
+            encode_text(summary.role.as_bytes(), out);
+            out.extend_from_slice(b"\",\"content\":\"");
+            encode_text(&summary.text, out);
+            out.extend_from_slice(b"\"}");
+        });
+    }
+
+    /// A stretch of the input with some of its observations masked.
+    fn stretch(&mut self, span: Span, masked: &[Masked]) {
+        let mut at = span.start;
+        for masked in masked {
+            let value = self.outline.results[masked.result as usize].value;
+            self.out.input(at, value.start);
+            self.replacement(masked);
+            at = value.end;
+        }
+        self.out.input(at, span.end);
+    }
+
+    /// The string that stands for a masked observation. Text that is kept is copied raw, escapes and all.
+    fn replacement(&mut self, masked: &Masked) {
+        let result = masked.result as usize;
+        let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
+        self.scratch.clear();
+        self.placeholder.write(&facts, &mut self.scratch);
+        self.out.text(|out| {
+            out.push(b'"');
+            match masked.form {
+                Form::Stay => {}
+                Form::Placeholder => encode_text(&self.scratch, out),
+                Form::Cut { text_chars, placeholder_chars } => {
+                    let raw = raw_text(self.data, self.outline, result);
+                    out.extend_from_slice(&raw[..skip_chars(&raw, text_chars)]);
+                    encode_text(&self.scratch[..clip(&self.scratch, placeholder_chars)], out);
+                }
+                Form::Dispatch { with_head } => raw_blocks(&raw_text(self.data, self.outline, result), with_head, out),
+            }
+            out.push(b'"');
+        });
+    }
+}
+
+/// The dispatch blocks of raw text, one under the other.
+fn raw_blocks(raw: &[u8], with_head: bool, out: &mut Vec<u8>) {
+    let mut text = Vec::with_capacity(raw.len());
+    decode(raw, &mut text);
+    let blocks = dispatch_blocks(&text);
+    if with_head {
+        let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
+        encode_text(dispatch_head(count_chars(&text) - inside).as_bytes(), out);
+    }
+    let (mut text_at, mut raw_at) = (0, 0);
+    for (place, (start, end)) in blocks.into_iter().enumerate() {
+        if place > 0 || with_head {
+            out.extend_from_slice(b"\\n");
+        }
+        raw_at += skip_chars(&raw[raw_at..], count_chars(&text[text_at..start]));
+        let length = skip_chars(&raw[raw_at..], count_chars(&text[start..end]));
+        out.extend_from_slice(&raw[raw_at..raw_at + length]);
+        (text_at, raw_at) = (end, raw_at + length);
+    }
+}
+
+/// The masked observations of one message.
+fn masked_of<'a>(outline: &Outline, masked: &'a [Masked], message: usize) -> &'a [Masked] {
+    let results = outline.results_of(message);
+    let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
+    let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
+    &masked[start..end]
+}
+
+/// The raw text of an observation, its pieces joined.
+fn raw_text(data: &[u8], outline: &Outline, result: usize) -> Vec<u8> {
+    let result = &outline.results[result];
+    let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
+    pieces.iter().flat_map(|piece| piece.of(data)).copied().collect()
+}

@@ -1,0 +1,54 @@
+//! Outline -> turns. A run is agent-made messages in a row; a turn is a run and the results that answer it.
+
+use crate::outline::Outline;
+
+/// The runs of a history.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// First message of each run, ascending.
+    pub starts: Vec<u32>,
+    /// One behind the last message of each run.
+    pub ends: Vec<u32>,
+}
+
+impl Turns {
+    /// Finds the runs.
+    #[must_use]
+    pub fn of(outline: &Outline) -> Self {
+        let mut turns = Turns::default();
+        let mut is_open = false;
+        for (index, message) in outline.messages.iter().enumerate() {
+            match (message.is_agent_made, is_open) {
+                (true, false) => turns.starts.push(index as u32),
+                (false, true) => turns.ends.push(index as u32),
+                _ => {}
+            }
+            is_open = message.is_agent_made;
+        }
+        if is_open {
+            turns.ends.push(outline.messages.len() as u32);
+        }
+        turns
+    }
+
+    /// How many turns there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// How many runs have begun at or before a message: the number of its turn, from 1; 0 before the first.
+    #[must_use]
+    pub fn at(&self, message: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= message)
+    }
+
+    /// One behind the last message of the run that a message belongs to; of a message outside of runs, itself.
+    #[must_use]
+    pub fn run_end(&self, message: usize) -> usize {
+        match self.at(message).checked_sub(1) {
+            Some(run) if (self.ends[run] as usize) > message => self.ends[run] as usize,
+            _ => message + 1,
+        }
+    }
+}
