@@ -1,0 +1,89 @@
+"""The engine in plain Python: the same answers as the Rust core, written to be read.
+
+bytes --scan--> Outline --.                        .--> splice --> bytes
+dicts --walk--> Outline --+--> pairs, turns, plan -+--> apply ---> dicts
+                                                   `--> report
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede._pure.apply import apply
+from recede._pure.pairs import Finding, Operation, findings
+from recede._pure.pairs import repairs as _repairs
+from recede._pure.placeholder import Observation, mask
+from recede._pure.plan import Costs, Facts, Given, Request, make_plan
+from recede._pure.policy import Policy
+from recede._pure.report import report
+from recede._pure.scan import scan
+from recede._pure.splice import splice
+from recede._pure.walk import walk
+
+__all__ = [
+    "Policy",
+    "check_pairs",
+    "count_chars",
+    "mask_observation",
+    "reduce",
+    "reduce_json",
+    "repairs",
+    "texts",
+]
+
+
+def reduce(messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None) -> tuple[Any, ...]:
+    """The fields of a Reduction; or of a request for a summary: dropped messages, previous summary, built-in one."""
+    facts = Facts(walk(messages), policy, costs)
+    plan = make_plan(facts, summary)
+    if isinstance(plan, Request):
+        return plan.dropped, plan.previous, plan.built_in
+    return report(apply(messages, facts.outline, plan), facts, plan)
+
+
+def reduce_json(
+    data: bytes, surrogates: bool, policy: Policy, costs: Costs | None = None, summary: Given = None
+) -> tuple[Any, ...]:
+    """The same for bytes; dropped messages are given by their spans."""
+    facts = Facts(scan(data, surrogates=surrogates), policy, costs)
+    plan = make_plan(facts, summary)
+    if isinstance(plan, Request):
+        return [facts.outline.messages[index].span for index in plan.dropped], plan.previous, plan.built_in
+    return report(splice(data, facts.outline, plan), facts, plan)
+
+
+def texts(messages: list[Any], policy: Policy) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]:
+    """For each message its own text, the chars of what is no text, its own images, and its observations.
+
+    Of each observation: its text, its images, and what masking would put in its place (None where it stays).
+    """
+    facts = Facts(walk(messages), policy, None)
+    found = []
+    for message in facts.outline.messages:
+        own_text = message.own.joined + "".join(call.text for call in message.calls)
+        constant_chars = sum(call.constant_chars for call in message.calls)
+        observations = []
+        for result in message.results:
+            masked = facts.mask(result)
+            observations.append((result.observation, result.images, masked and masked.text))
+        found.append((own_text, constant_chars, message.own.images, observations))
+    return found
+
+
+def check_pairs(messages: list[Any]) -> list[Finding]:
+    """A kind, the index of the message and the id of each finding."""
+    return findings(walk(messages))
+
+
+def repairs(messages: list[Any]) -> list[Operation]:
+    """What mends the orphans, in the order of the places in the input."""
+    return _repairs(walk(messages))
+
+
+def count_chars(messages: list[Any], image_chars: int) -> int:
+    return walk(messages).chars(image_chars)
+
+
+def mask_observation(text: str, policy: Policy) -> str:
+    masked = mask(Observation(text), policy)
+    return text if masked is None else masked.text

@@ -1,0 +1,31 @@
+"""(messages, Plan) -> messages. Messages that are unchanged are the caller's own objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede._pure.outline import Message, Outline
+from recede._pure.placeholder import Masked
+from recede._pure.plan import Plan
+
+
+def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
+    """The view; the input list itself where nothing changed."""
+    if len(plan.kept) == len(messages) and plan.summary is None and not plan.masked:
+        return messages
+    view = [_masked_message(messages[index], outline.messages[index], plan.masked) for index in plan.kept]
+    if plan.summary is not None:
+        view.insert(plan.summary.place, {"role": plan.summary.role, "content": plan.summary.text})
+    return view
+
+
+def _masked_message(source: dict[str, Any], message: Message, masked: dict[int, Masked]) -> dict[str, Any]:
+    results = [result for result in message.results if result.index in masked]
+    if not results:
+        return source
+    if message.shape != "anthropic":
+        return {**source, "output" if message.shape == "responses" else "content": masked[results[0].index].text}
+    blocks = list(source["content"])
+    for result in results:
+        blocks[result.block] = {**blocks[result.block], "content": masked[result.index].text}
+    return {**source, "content": blocks}

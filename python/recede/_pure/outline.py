@@ -1,0 +1,122 @@
+"""The Outline: all that a planner may see of a history. Data only; both entrances fill it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Span = tuple[int, int]
+"""A half-open range of bytes."""
+
+Shape = Literal["chat_message", "openai", "anthropic", "responses"]
+
+CALL_CHARS = 20
+"""What a call counts beside its name and its arguments."""
+
+
+@dataclass(slots=True)
+class Text:
+    """The text of a value: of a string, or of a list of parts."""
+
+    pieces: list[str] = field(default_factory=list)
+    images: int = 0
+    # Where the value and its pieces (quotes included) stand; empty where the input was Python objects.
+    span: Span | None = None
+    piece_spans: list[Span] = field(default_factory=list)
+
+    @property
+    def joined(self) -> str:
+        return "".join(self.pieces)
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call."""
+
+    index: int  # in the sequence of all calls
+    message: int
+    shape: Shape
+    id: str | None
+    name: str | None
+    arguments: str  # arguments that are a string, else ""
+    compact_chars: int  # what arguments that are no string count, else 0
+    responses_type: str  # the item's type in the shape "responses", else ""
+
+    @property
+    def constant_chars(self) -> int:
+        return CALL_CHARS + self.compact_chars
+
+    @property
+    def text(self) -> str:
+        return (self.name or "") + self.arguments
+
+
+@dataclass(slots=True)
+class Result:
+    """A tool result, with its observation."""
+
+    index: int  # in the sequence of all results, which is the sequence of all observations
+    message: int
+    shape: Shape
+    id: str | None
+    block: int  # the place of its block in the message's content; 0 where the whole message is the result
+    is_leading: bool  # no block but results comes before it
+    is_error: bool
+    observation: str
+    images: int
+    span: Span | None  # see Text
+    piece_spans: list[Span]
+
+    def chars(self, image_chars: int) -> int:
+        return len(self.observation) + self.images * image_chars
+
+
+@dataclass(slots=True)
+class Message:
+    """A message. Its own text and images are those that are in no observation."""
+
+    index: int
+    role: str | None
+    type: str | None
+    shape: Shape | None
+    span: Span | None
+    tags: list[str]
+    own: Text = field(default_factory=Text)
+    pieces: list[str] = field(default_factory=list)  # all text: its own and its observations', content before output
+    exchanges: list[Call | Result] = field(default_factory=list)  # calls and results, as they stand
+    calls: list[Call] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    blocks: int = 0  # of a content that is a list
+    leading_results: int = 0  # blocks that are results and have only results before them
+
+    @property
+    def is_system(self) -> bool:
+        return self.role in ("system", "developer")
+
+    @property
+    def is_reasoning(self) -> bool:
+        return self.type == "reasoning"
+
+    @property
+    def is_agent_made(self) -> bool:
+        return self.role == "assistant" or self.is_reasoning or (self.type or "").endswith("_call")
+
+    def own_chars(self, image_chars: int) -> int:
+        """The chars of the message without its observations."""
+        text = sum(map(len, self.own.pieces)) + self.own.images * image_chars
+        return text + sum(len(call.text) + call.constant_chars for call in self.calls)
+
+    def chars(self, image_chars: int) -> int:
+        return self.own_chars(image_chars) + sum(result.chars(image_chars) for result in self.results)
+
+
+@dataclass(slots=True)
+class Outline:
+    """The facts of a history."""
+
+    messages: list[Message] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # in the order of the document
+    results: list[Result] = field(default_factory=list)
+
+    def chars(self, image_chars: int) -> int:
+        return sum(message.chars(image_chars) for message in self.messages)

@@ -1,0 +1,198 @@
+"""Outline -> pairs of calls and results, orphans, findings, and the repairs that mend orphans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from recede._pure.outline import Call, Message, Outline, Result
+from recede._pure.turns import Turns
+
+Finding = tuple[str, int, "str | None"]
+"""A kind, the index of the message, the id."""
+
+Operation = tuple[Any, ...]
+"""A repair; its forms are those of `repairs`."""
+
+
+class Pairs:
+    """Which result answers which call: the nearest earlier call of its id.
+
+    Attributes:
+        call_of: for each result its call, or None.
+        is_answered: for each call, whether it has a result.
+        is_open: for each call, whether it has none, but its answer may still come.
+        orphans: messages with a call without result (unless it is open) or a result without call.
+    """
+
+    def __init__(self, outline: Outline, turns: Turns) -> None:
+        self.call_of: list[Call | None] = []
+        self.is_answered = [False] * len(outline.calls)
+        nearest: dict[str, Call] = {}
+        for message in outline.messages:
+            for exchange in message.exchanges:
+                if isinstance(exchange, Call):
+                    if exchange.id is not None:
+                        nearest[exchange.id] = exchange
+                    continue
+                call = nearest.get(exchange.id) if exchange.id is not None else None
+                self.call_of.append(call)
+                if call is not None:
+                    self.is_answered[call.index] = True
+        tail = _tail_of_results(outline.messages)
+        self.is_open = [
+            not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
+        ]
+        self.orphans = [message.index for message in outline.messages if any(map(self.is_orphan, message.exchanges))]
+
+    def is_orphan(self, exchange: Call | Result) -> bool:
+        if isinstance(exchange, Call):
+            return not self.is_answered[exchange.index] and not self.is_open[exchange.index]
+        return self.call_of[exchange.index] is None
+
+
+def _tail_of_results(messages: list[Message]) -> int:
+    """From here on every message holds results."""
+    tail = len(messages)
+    while tail > 0 and messages[tail - 1].results:
+        tail -= 1
+    return tail
+
+
+def tools_of(outline: Outline, pairs: Pairs) -> list[str | None]:
+    """For each observation the name of its tool."""
+    return [call.name if (call := pairs.call_of[result.index]) else None for result in outline.results]
+
+
+def turns_of(outline: Outline, turns: Turns, pairs: Pairs) -> list[int]:
+    """For each observation its turn: the run of its call, else the runs that have begun so far."""
+    numbers = []
+    for result in outline.results:
+        call = pairs.call_of[result.index]
+        is_in_run = call is not None and outline.messages[call.message].is_agent_made
+        numbers.append(turns.begun[call.message if call is not None and is_in_run else result.message])
+    return numbers
+
+
+def findings(outline: Outline) -> list[Finding]:
+    """What is wrong with the pairs, in the order of the document; open calls too, which are no violation."""
+    turns = Turns(outline)
+    pairs = Pairs(outline, turns)
+    plain_before = _last_plain(outline.messages)
+    found: list[Finding] = []
+    unanswered: Counter[str] = Counter()  # calls of an id that have no result so far
+    answered: set[int] = set()  # calls that have a result so far
+    for message in outline.messages:
+        for exchange in message.exchanges:
+            kinds = []
+            if exchange.id is None:
+                kinds.append("missing_id")
+            if isinstance(exchange, Call):
+                if exchange.id is not None:
+                    if unanswered[exchange.id]:
+                        kinds.append("id_open_twice")
+                    unanswered[exchange.id] += 1
+                if not pairs.is_answered[exchange.index]:
+                    kinds.append("open_call" if pairs.is_open[exchange.index] else "call_without_result")
+            else:
+                call = pairs.call_of[exchange.index]
+                if call is None:
+                    kinds.append("result_without_call")
+                else:
+                    if call.index in answered:
+                        kinds.append("second_result")
+                    elif call.id is not None:
+                        unanswered[call.id] -= 1
+                    answered.add(call.index)
+                    end = turns.ends[call.message]
+                    if not (message.index > end and plain_before[message.index] <= end):
+                        kinds.append("not_adjacent")
+                if not exchange.is_leading:
+                    kinds.append("not_leading")
+            found += [(kind, message.index, exchange.id) for kind in kinds]
+    return found
+
+
+def _last_plain(messages: list[Message]) -> list[int]:
+    """For each message the last one, up to and including itself, that holds no result; -1 if there is none."""
+    places, last = [], -1
+    for message in messages:
+        if not message.results:
+            last = message.index
+        places.append(last)
+    return places
+
+
+def _next_plain(messages: list[Message]) -> list[int]:
+    """For each message, and for the end, the first one from there on that holds no result."""
+    places = [len(messages)]
+    for message in reversed(messages):
+        places.append(places[-1] if message.results else message.index)
+    places.reverse()
+    return places
+
+
+def repairs(outline: Outline) -> list[Operation]:
+    """What mends the orphans, in the order of the places in the input.
+
+    ("drop_message", message)                     a message that holds orphan results and nothing else
+    ("drop_block", message, block)                one orphan result of others
+    ("add_block", message, block, id)             a result for this id, before that block
+    ("add_message", before, shape, ids, type)     a message with a result for each of these ids
+    """
+    turns = Turns(outline)
+    pairs = Pairs(outline, turns)
+    # (message, block, whether it drops that block) -> what happens there, in this order.
+    placed: list[tuple[tuple[int, int, bool], Operation]] = []
+    for message in outline.messages:
+        orphans = [result for result in message.results if pairs.call_of[result.index] is None]
+        if orphans and (message.shape != "anthropic" or len(orphans) == message.blocks):
+            placed.append(((message.index, 0, True), ("drop_message", message.index)))
+        else:
+            placed += [((o.message, o.block, True), ("drop_block", o.message, o.block)) for o in orphans]
+
+    next_plain = _next_plain(outline.messages)
+    called_again = _called_again(outline)
+    siblings = _messages_that_answer(outline, turns, pairs, next_plain)
+    new_messages: dict[int, list[str]] = {}  # end of a turn -> ids of the message that will answer it
+    for call in outline.calls:
+        end = turns.ends[call.message]
+        sibling = siblings.get(end) if call.shape == "anthropic" else None
+        place = sibling.index if sibling else next_plain[end + 1]
+        if not pairs.is_orphan(call) or call.id is None or called_again[call.index] < place:
+            continue
+        if sibling:
+            block = sibling.leading_results
+            placed.append(((place, block, False), ("add_block", place, block, call.id)))
+        elif call.shape == "anthropic" and end in new_messages:
+            new_messages[end].append(call.id)
+        else:
+            ids = [call.id]
+            if call.shape == "anthropic":
+                new_messages[end] = ids
+            result_type = call.responses_type + "_output" if call.shape == "responses" else ""
+            placed.append(((place, -1, False), ("add_message", place, call.shape, ids, result_type)))
+    placed.sort(key=lambda operation: operation[0])
+    return [operation for _, operation in placed]
+
+
+def _called_again(outline: Outline) -> list[float]:
+    """For each call the message in which its id is called the next time; infinity if it never is."""
+    places: list[float] = [float("inf")] * len(outline.calls)
+    later: dict[str | None, int] = {}
+    for call in reversed(outline.calls):
+        places[call.index] = later.get(call.id, float("inf"))
+        later[call.id] = call.message
+    return places
+
+
+def _messages_that_answer(outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]) -> dict[int, Message]:
+    """For the end of each turn, the first message right behind it that holds Anthropic results of its calls."""
+    answers: dict[int, Message] = {}
+    for result in outline.results:
+        call = pairs.call_of[result.index]
+        if call is not None and result.shape == "anthropic":
+            end = turns.ends[call.message]
+            if end < result.message < next_plain[end + 1]:
+                answers.setdefault(end, outline.messages[result.message])
+    return answers

@@ -1,0 +1,41 @@
+"""Outline, Policy, Summary -> Plan: the stages, and which of them gives the answer."""
+
+from __future__ import annotations
+
+from recede._pure.plan.facts import Costs, Facts, Plan
+from recede._pure.plan.mask import boundaries, mask_observations
+from recede._pure.plan.summarize import Given, Request, summarize
+from recede._pure.plan.truncate import truncate
+
+__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "make_plan"]
+
+
+def make_plan(facts: Facts, summary: Given) -> Plan | Request:
+    """The view that is to be made; or a request, where a summary must be asked for first."""
+    raw = Plan(kept=list(range(len(facts.outline.messages))))
+    goal = facts.policy.goal
+    if goal == "mask":
+        return mask_observations(facts, raw, boundaries(facts)[0])
+    if goal == "summarize":
+        return summarize(facts, raw, summary) or raw
+    if goal == "truncate":
+        return truncate(facts, raw)
+    return _reduce(facts, raw, summary)
+
+
+def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
+    """The first stage whose view fits the budget and keeps the pairs whole; the last stage in any case."""
+    if not facts.policy.enabled or facts.fits(raw):
+        return raw
+    masked = raw
+    if facts.policy.observation_masking:
+        for boundary in boundaries(facts):
+            masked = mask_observations(facts, raw, boundary)
+            if facts.fits(masked) and facts.keeps_pairs(masked):
+                return masked
+    summarized = summarize(facts, masked, summary)
+    if isinstance(summarized, Request):
+        return summarized
+    if summarized is not None and facts.fits(summarized):
+        return summarized
+    return truncate(facts, masked)

@@ -1,0 +1,119 @@
+"""What every stage of the planner knows, and what it decides."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Literal
+
+from recede._pure.outline import Outline, Result
+from recede._pure.pairs import Pairs, tools_of, turns_of
+from recede._pure.placeholder import Masked, Observation, mask
+from recede._pure.policy import Policy
+from recede._pure.summary import earlier_summaries, first_user_message
+from recede._pure.turns import Turns
+
+Stage = Literal["masking", "summarization", "fallback"]
+
+Costs = tuple[list[int], list[tuple[int, int]]]
+"""Budget units of each message without its observations, and of each observation, raw and masked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The new message of a view."""
+
+    text: str
+    role: str
+    cost: int  # in budget units
+    place: int  # how many messages of the view come before it
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the view is made of."""
+
+    kept: list[int]  # messages of the input, in order
+    stage: Stage | None = None
+    boundary: int = 0
+    masked: dict[int, Masked] = field(default_factory=dict)  # by observation, those of dropped messages too
+    summary: Summary | None = None
+
+
+class Facts:
+    """A history and the policy for it, with what several rules ask for."""
+
+    def __init__(self, outline: Outline, policy: Policy, costs: Costs | None) -> None:
+        self.outline = outline
+        self.policy = policy
+        self.costs = costs
+        self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
+        self.observation_chars = [result.chars(policy.image_chars) for result in outline.results]
+        self.runs = Turns(outline)
+        self.pairs = Pairs(outline, self.runs)
+        self.tools = tools_of(outline, self.pairs)
+        self.turns = turns_of(outline, self.runs, self.pairs)
+
+        self.window_start, self.observation_bound = self._window()
+        self.earlier_summaries = earlier_summaries(outline)
+        self.task = first_user_message(outline, self.earlier_summaries)
+
+    def mask(self, result: Result) -> Masked | None:
+        """What masking puts in the place of an observation; None where it stays as it is."""
+        tool, turn = self.tools[result.index], self.turns[result.index]
+        observation = Observation(result.observation, result.images, turn, tool or "", result.id or "")
+        return mask(observation, self.policy)
+
+    def _window(self) -> tuple[int, int]:
+        """The first message of the window, and its first observation: the smallest by any measure that is set."""
+        messages, results, policy = self.outline.messages, self.outline.results, self.policy
+        starts = []
+        if policy.recent_messages is not None:
+            spoken = [message.index for message in messages if not message.is_system]
+            starts.append(_start_of_last(policy.recent_messages, spoken, len(messages)))
+        if policy.recent_turns is not None:
+            starts.append(_start_of_last(policy.recent_turns, self.runs.starts, len(messages)))
+        bounds = [bisect_left(results, start, key=lambda result: result.message) for start in starts]
+        if policy.recent_results is not None:
+            holders = [result.message for result in results]
+            starts.append(_start_of_last(policy.recent_results, holders, len(messages)))
+            bounds.append(max(0, len(results) - policy.recent_results))
+        return min(starts, default=len(messages)), min(bounds, default=len(results))
+
+    def chars(self, plan: Plan) -> int:
+        """The chars of the view."""
+        chars = 0 if plan.summary is None else len(plan.summary.text)
+        for index in plan.kept:
+            chars += self.own_chars[index]
+            for result in self.outline.messages[index].results:
+                masked = plan.masked.get(result.index)
+                chars += self.observation_chars[result.index] if masked is None else masked.chars
+        return chars
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether the view is within the budget."""
+        budget = self.policy.max_cost
+        return budget is None or self._cost(plan) <= budget
+
+    def _cost(self, plan: Plan) -> int:
+        if self.costs is None:
+            return self.chars(plan) + (0 if plan.summary is None else plan.summary.cost - len(plan.summary.text))
+        messages, observations = self.costs
+        cost = 0 if plan.summary is None else plan.summary.cost
+        for index in plan.kept:
+            cost += messages[index]
+            cost += sum(observations[o.index][o.index in plan.masked] for o in self.outline.messages[index].results)
+        return cost
+
+    def keeps_pairs(self, plan: Plan) -> bool:
+        """The pair invariant: no stage adds an orphan, so it can only be broken by those that the input has."""
+        if not self.policy.strict_pairs:
+            return True
+        return set(self.pairs.orphans).isdisjoint(plan.kept)
+
+
+def _start_of_last(count: int, places: list[int], end: int) -> int:
+    """Where the last `count` of these places begin."""
+    if count == 0:
+        return end
+    return places[-count] if count < len(places) else 0

@@ -1,0 +1,72 @@
+"""Stage 1: every observation older than the window is masked, up to the boundary."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from recede._pure.plan.facts import Facts, Plan
+
+
+def boundaries(facts: Facts) -> list[int]:
+    """Where the boundary may be, in the order to be tried: rounded down to a whole chunk, then as it is."""
+    boundary = 1 + max((place for place, is_older in enumerate(_older(facts)) if is_older), default=-1)
+    chunk = facts.policy.mask_chunk
+    rounded = boundary if chunk is None else boundary // chunk * chunk
+    return [rounded] if rounded == boundary else [rounded, boundary]
+
+
+def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
+    """The whole history, with the older observations before the boundary masked."""
+    older, exempt = _older(facts), _exempt(facts)
+    masked = {}
+    removed = 0
+    for result in facts.outline.results[:boundary]:
+        if older[result.index] and not exempt[result.index]:
+            replacement = facts.mask(result)
+            if replacement is not None:
+                masked[result.index] = replacement
+                removed += facts.observation_chars[result.index] - replacement.chars
+    if removed < facts.policy.min_masked_chars:
+        return raw
+    return Plan(kept=raw.kept, stage="masking" if masked else None, boundary=boundary, masked=masked)
+
+
+def _older(facts: Facts) -> list[bool]:
+    """For each observation, whether no measure keeps it."""
+    windows = dict(facts.policy.keep_by_tool)
+    pattern_of = _matches(facts.tools, tuple(windows))
+    newer: Counter[str | None] = Counter()  # results of the same tool behind this one
+    older = [place < facts.observation_bound for place in range(len(facts.tools))]
+    for place in reversed(range(len(facts.tools))):
+        tool = facts.tools[place]
+        if tool in pattern_of:
+            window = windows[pattern_of[tool]]
+            older[place] = window is not None and newer[tool] >= window
+            newer[tool] += 1
+    return older
+
+
+def _exempt(facts: Facts) -> list[bool]:
+    """For each observation, whether it is never masked, however old."""
+    excluded = _matches(facts.tools, facts.policy.exclude_tools)
+    return [
+        facts.tools[result.index] in excluded or (facts.policy.keep_errors and result.is_error)
+        for result in facts.outline.results
+    ]
+
+
+def _matches(tools: Sequence[str | None], patterns: Sequence[str]) -> dict[str | None, str]:
+    """For each tool that one matches, its pattern: its very name, or the first one with `*` and `?`."""
+    globs = [(pattern, re.compile(fnmatch.translate(pattern.replace("[", "[[]")))) for pattern in patterns]
+    matches: dict[str | None, str] = {}
+    for tool in set(tools) - {None}:
+        assert tool is not None
+        fitting = [pattern for pattern, glob in globs if glob.match(tool)]
+        if tool in patterns:
+            matches[tool] = tool
+        elif fitting:
+            matches[tool] = fitting[0]
+    return matches

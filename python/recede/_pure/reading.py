@@ -1,0 +1,232 @@
+"""Reads strict JSON (RFC 8259) from bytes into Python values that know where their members stand.
+
+Objects and lists are read in one loop over a stack of those that are open, so depth costs no recursion.
+Numbers are checked and read as 0: no rule asks for their value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from recede._errors import TranscriptError
+from recede._pure.outline import Span
+
+MAX_DEPTH = 1_024
+
+_PLAIN = re.compile(rb'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))?')
+_ESCAPE = re.compile(
+    r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"  # two escapes, one code point
+    r"|\\u([0-9a-fA-F]{4})"
+    r'|\\(["\\/bfnrt])'
+)
+_ESCAPE_BEGINNING = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
+_SHORT_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+# Whole part, fraction and exponent; each must end with a digit.
+_NUMBER = re.compile(rb"(-?(?:0|[1-9][0-9]*)?)(\.[0-9]*)?([eE][+-]?[0-9]*)?")
+_LITERALS = {ord("t"): (b"true", True), ord("f"): (b"false", False), ord("n"): (b"null", None)}
+_WHITE_SPACE = b" \t\n\r"
+_QUOTE, _COMMA, _COLON = b'",:'
+_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = b"{}[]"
+
+
+class JsonObject(dict[str, Any]):
+    """An object: of members with the same key the last one counts."""
+
+    __slots__ = ("repeated", "spans")
+
+    def __init__(self) -> None:
+        self.spans: dict[str, Span] = {}
+        # For each repetition: the key, where it stands, and the value that it replaced.
+        self.repeated: list[tuple[str, int, Any]] = []
+
+
+class JsonList(list[Any]):
+    """A list."""
+
+    __slots__ = ("spans",)
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+
+def read(data: bytes, *, surrogates: bool) -> tuple[Any, int]:
+    """The value, and where it begins. With `surrogates`, strings may hold lone ones, encoded as 3 bytes.
+
+    A fault is a TranscriptError, with the message it lies in (see `_Open`).
+    """
+    return _Reader(data, surrogates).document()
+
+
+class _Open:
+    """A list or object that is being read."""
+
+    __slots__ = ("container", "key", "key_at", "start")
+
+    def __init__(self, container: JsonList | JsonObject, start: int) -> None:
+        self.container = container
+        self.start = start
+        self.key = ""
+        self.key_at = start
+
+    def add(self, value: Any, span: Span) -> None:
+        container = self.container
+        if isinstance(container, JsonList):
+            container.append(value)
+            container.spans.append(span)
+            return
+        if self.key in container:
+            container.repeated.append((self.key, self.key_at, container[self.key]))
+        container[self.key] = value
+        container.spans[self.key] = span
+
+
+class _Reader:
+    def __init__(self, data: bytes, surrogates: bool) -> None:
+        self.data = data + b"\0"  # stops every look ahead at the end of the input
+        self.end = len(data)
+        self.utf8_errors = "surrogatepass" if surrogates else "strict"
+        self.stack: list[_Open] = []
+
+    def document(self) -> tuple[Any, int]:
+        start = self.after_space(0)
+        value, end = self.value(start)
+        at = self.after_space(end)
+        if at < self.end:
+            self.fault("trailing", at)
+        return value, start
+
+    def value(self, at: int) -> tuple[Any, int]:
+        """The value that begins at `at`, and its end."""
+        data, stack = self.data, self.stack
+        while True:
+            start = at
+            byte = data[at]
+            value: Any
+            if byte == _QUOTE:
+                value, at = self.string(at)
+            elif byte in (_OPEN_OBJECT, _OPEN_LIST):
+                if len(stack) == MAX_DEPTH:
+                    self.fault("depth", at)
+                container = JsonObject() if byte == _OPEN_OBJECT else JsonList()
+                stack.append(_Open(container, start))
+                at = self.after_space(at + 1)
+                if data[at] != byte + 2:  # in ASCII, a closing bracket comes two places after the opening one
+                    at = self.member(at)
+                    continue
+                stack.pop()
+                value, at = container, at + 1
+            else:
+                value, at = self.scalar(at)
+            # A value is whole: it goes into the container around it, and so does that if it ends here too.
+            while stack:
+                top = stack[-1]
+                top.add(value, (start, at))
+                at = self.after_space(at)
+                if data[at] == _COMMA:
+                    at = self.member(self.after_space(at + 1))
+                    break
+                if data[at] != (_CLOSE_LIST if isinstance(top.container, JsonList) else _CLOSE_OBJECT):
+                    self.fault("syntax", at, behind_value=True)
+                stack.pop()
+                value, start, at = top.container, top.start, at + 1
+            else:
+                return value, at
+
+    def member(self, at: int) -> int:
+        """Where the value of the next member begins: behind its key, if it is one of an object."""
+        top = self.stack[-1]
+        if isinstance(top.container, JsonList):
+            return at
+        if self.data[at] != _QUOTE:
+            self.fault("syntax", at)
+        top.key_at = at
+        top.key, at = self.string(at)
+        at = self.after_space(at)
+        if self.data[at] != _COLON:
+            self.fault("syntax", at)
+        return self.after_space(at + 1)
+
+    def after_space(self, at: int) -> int:
+        while self.data[at] in _WHITE_SPACE:
+            at += 1
+        return at
+
+    def string(self, at: int) -> tuple[str, int]:
+        """The string whose quote stands at `at`, decoded, and its end."""
+        start = stop = at + 1
+        while (after := self.after_escape(stop)) != stop:
+            stop = after
+        raw = self.data[start:stop]
+        try:
+            text = raw.decode("utf-8", self.utf8_errors)
+        except UnicodeDecodeError as error:
+            self.fault("utf8", start + error.start)
+        if self.data[stop] != _QUOTE:
+            self.string_fault(stop)
+        if b"\\" in raw:
+            text = _ESCAPE.sub(_unescape, text)
+        return text, stop + 1
+
+    def after_escape(self, at: int) -> int:
+        """Behind the next escape in a string, or where there is none that is right, behind its plain bytes."""
+        match = _PLAIN.match(self.data, at)
+        return match.end() if match else at
+
+    def string_fault(self, at: int) -> NoReturn:
+        """A string stops at `at` without its closing quote."""
+        if at < self.end and self.data[at] < 0x20:
+            self.fault("control", at)
+        if _ESCAPE_BEGINNING.fullmatch(self.data, at, self.end):
+            self.fault("eof", self.end)
+        self.fault("escape", at)
+
+    def scalar(self, at: int) -> tuple[Any, int]:
+        """The number, true, false or null that begins at `at`, and its end."""
+        byte = self.data[at]
+        if byte in _LITERALS:
+            word, value = _LITERALS[byte]
+            for expected in word:
+                if self.data[at] != expected:
+                    self.fault("syntax", at)
+                at += 1
+            return value, at
+        number = _NUMBER.match(self.data, at)
+        if number is None or byte not in b"-0123456789":
+            self.fault("syntax", at)
+        for part in (1, 2, 3):
+            if number[part] is not None and not number[part][-1:].isdigit():
+                self.fault("number", number.end(part))
+        if self.data[number.end() : number.end() + 1].isdigit():  # behind a leading zero
+            self.fault("number", number.end())
+        return 0, number.end()
+
+    def fault(self, kind: str, at: int, *, behind_value: bool = False) -> NoReturn:
+        if at >= self.end:
+            kind = "eof"
+        raise TranscriptError(kind, offset=at, message_index=self.message_index(behind_value))
+
+    def message_index(self, behind_value: bool) -> int | None:
+        """The message that is being read: none behind a message, where a comma or the end is expected."""
+        stack = self.stack
+        if not stack:
+            return None
+        history, body = stack[0], stack[0].container
+        if isinstance(body, JsonObject):
+            key = history.key
+            is_history = key == "messages" or (key == "input" and not isinstance(body.get("messages"), list))
+            if len(stack) == 1 or not is_history or key in body:  # of a repeated key the first one counts
+                return None
+            history = stack[1]
+        if not isinstance(history.container, JsonList) or (behind_value and history is stack[-1]):
+            return None
+        return len(history.container)
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    high, low, single, short = escape.groups()
+    if short:
+        return _SHORT_ESCAPES[short]
+    if single:
+        return chr(int(single, 16))
+    return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + (int(low, 16) - 0xDC00))

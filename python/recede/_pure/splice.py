@@ -1,0 +1,100 @@
+"""(bytes, Outline, Plan) -> bytes. What is not replaced is the input's own bytes, in their place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from recede._pure.outline import Outline, Result, Span
+from recede._pure.placeholder import Masked
+from recede._pure.plan import Plan
+
+# The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
+_RAW_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WHITE_SPACE = b" \t\n\r"
+
+Edit = tuple[Span, bytes]
+"""Bytes of the input, and what stands there instead."""
+
+
+def splice(data: bytes, outline: Outline, plan: Plan) -> bytes:
+    """The view; the input object itself where nothing changed."""
+    edits = sorted([*_drops(outline, plan), *_insertion(data, outline, plan), *_masks(data, outline, plan)])
+    if not edits:
+        return data
+    view = []
+    at = 0
+    for (start, end), replacement in edits:
+        view += [data[at:start], replacement]
+        at = end
+    view.append(data[at:])
+    return b"".join(view)
+
+
+def _spans(outline: Outline) -> list[Span]:
+    return [message.span for message in outline.messages if message.span is not None]
+
+
+def _drops(outline: Outline, plan: Plan) -> Iterator[Edit]:
+    """Messages in a row leave with the comma behind them; those at the end with the comma before them."""
+    spans = _spans(outline)
+    last = -1
+    for kept in [*plan.kept, len(spans)]:
+        if kept > last + 1:
+            if kept < len(spans):
+                yield (spans[last + 1][0], spans[kept][0]), b""
+            else:
+                start = spans[last][1] if last >= 0 else spans[0][0]
+                yield (start, spans[-1][1]), b""
+        last = kept
+
+
+def _insertion(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
+    """The summary goes before the kept message at its place, with a comma and the same white space as that one."""
+    if plan.summary is None:
+        return
+    message = f'{{"role":"{plan.summary.role}","content":"{_escape(plan.summary.text)}"}}'.encode()
+    spans = _spans(outline)
+    kept = [spans[index] for index in plan.kept]
+    if not kept:
+        yield (spans[0][0], spans[0][0]), message
+    elif plan.summary.place < len(kept):
+        start = kept[plan.summary.place][0]
+        yield (start, start), message + b"," + _space_before(data, start)
+    else:
+        start, end = kept[-1]
+        yield (end, end), b"," + _space_before(data, start) + message
+
+
+def _space_before(data: bytes, end: int) -> bytes:
+    start = end
+    while data[start - 1] in _WHITE_SPACE:
+        start -= 1
+    return data[start:end]
+
+
+def _masks(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
+    if plan.masked:
+        for index in plan.kept:
+            for result in outline.messages[index].results:
+                masked = plan.masked.get(result.index)
+                if masked is not None and result.span is not None:
+                    yield result.span, _masked_value(data, result, masked)
+
+
+def _masked_value(data: bytes, result: Result, masked: Masked) -> bytes:
+    """A JSON string: new text is escaped, kept text is the raw text of the input."""
+    characters: list[str] = []
+    if any(isinstance(piece, slice) for piece in masked.pieces):
+        for start, end in result.piece_spans:
+            raw = data[start + 1 : end - 1].decode("utf-8", "surrogatepass")
+            characters += _RAW_CHARACTER.findall(raw)
+    pieces = ["".join(characters[piece]) if isinstance(piece, slice) else _escape(piece) for piece in masked.pieces]
+    return f'"{"".join(pieces)}"'.encode("utf-8", "surrogatepass")
+
+
+def _escape(text: str) -> str:
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    return _SURROGATE.sub(lambda surrogate: f"\\u{ord(surrogate[0]):04x}", escaped)
