@@ -1,0 +1,54 @@
+"""Keeps the history of a long-running LLM agent small: old tool outputs recede behind a one-line placeholder."""
+
+from recede._api import (
+    HistoryReducer,
+    approx_tokens,
+    check_pairs,
+    count_chars,
+    mask_observation,
+    mask_observations,
+    mask_observations_json,
+    mask_old_observations,
+    mask_old_observations_json,
+    reduce,
+    reduce_json,
+    repair_pairs,
+    summarize_history,
+    truncate_history,
+)
+from recede._engine import ENGINE
+from recede._errors import TranscriptError
+from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ENGINE",
+    "AnthropicMessage",
+    "ChatMessage",
+    "Finding",
+    "HistoryReducer",
+    "JsonReduction",
+    "Message",
+    "OpenAIMessage",
+    "PairReport",
+    "Reduction",
+    "ResponsesItem",
+    "ToolReport",
+    "TranscriptError",
+    "__version__",
+    "approx_tokens",
+    "check_pairs",
+    "count_chars",
+    "mask_observation",
+    "mask_observations",
+    "mask_observations_json",
+    "mask_old_observations",
+    "mask_old_observations_json",
+    "reduce",
+    "reduce_json",
+    "repair_pairs",
+    "summarize_history",
+    "truncate_history",
+]

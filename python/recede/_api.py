@@ -1,0 +1,567 @@
+"""The public functions: options in, engine called, result classes out. No rule lives here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Union, cast
+
+from recede import _engine
+from recede._policy import block_policy, compiled, template_policy
+from recede._repair import apply_repairs
+from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+    from recede._types import (
+        BlockOptions,
+        MaskOptions,
+        ReduceOptions,
+        SummarizeOptions,
+        Summarizer,
+        TokenCounter,
+        TruncateOptions,
+    )
+
+__all__ = [
+    "HistoryReducer",
+    "approx_tokens",
+    "check_pairs",
+    "count_chars",
+    "mask_observation",
+    "mask_observations",
+    "mask_observations_json",
+    "mask_old_observations",
+    "mask_old_observations_json",
+    "reduce",
+    "reduce_json",
+    "repair_pairs",
+    "summarize_history",
+    "truncate_history",
+]
+
+Json = Union[bytes, bytearray, memoryview, str]
+
+
+def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
+    """Reduce a history to a budget: mask old observations, then summarize, then truncate.
+
+    Nothing is done to a history within the budget. The input is never changed, and messages that
+    stay as they are in the view are the caller's own objects.
+
+    Args:
+        messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
+            Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
+        **options: one of the first two is required.
+
+            - ``max_input_chars``, ``max_input_tokens``: the budget, in characters (Unicode code
+              points) or approximate tokens.
+            - ``enabled`` (True): False gives the history back as it is.
+            - ``preserve_recent_raw_turns`` (4): the last N messages stay raw. It counts messages that
+              are no system messages, despite its name.
+            - ``keep_messages``, ``keep_turns``, ``keep_results`` (None): the last N messages, turns, or
+              results stay raw as well.
+            - ``keep_by_tool`` ({}): tool name or pattern (``*``, ``?``) -> N: of each such tool the
+              newest N results stay raw, instead of the measures above; 0 none, None all.
+            - ``exclude_tools`` (()), ``keep_errors`` (False): results of these tools (names or
+              patterns), or results flagged as errors, are never masked.
+            - ``mask_chunk`` (None), ``boundary`` ("sliding"): with a chunk the boundary moves by that
+              many observations at once ("stepped"), so that a prompt cache survives in between.
+            - ``observation_masking`` (True): False goes straight to the summary.
+            - ``max_observation_chars`` (None): cut old observations to this length instead of
+              replacing them whole.
+            - ``placeholder`` (None): a template with the fields ``{chars}``, ``{lines}``, ``{images}``,
+              ``{turn}``, ``{tool}``, ``{id}``.
+            - ``min_masked_chars`` (0): mask nothing if it would remove fewer characters.
+            - ``image_chars`` (6,400): what an image or document counts.
+            - ``strict_pairs`` (False): any orphan among calls and results rules a stage out.
+            - ``summarizer`` (None): ``(messages, previous_summary) -> str`` instead of the built-in
+              summary; ``summary_max_chars`` (1,400) clips either; ``summary_role`` (None).
+            - ``token_counter`` (None): ``text -> tokens`` for ``max_input_tokens``; without it four
+              characters are a token.
+
+    Returns:
+        A `Reduction`: the view and what was done to get it.
+
+    Raises:
+        TranscriptError: the input is no history; names the message and the field.
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Time is linear in the number of messages and the text of old observations.
+
+    Example:
+        >>> import recede
+        >>> history = [
+        ...     {"role": "user", "content": "Fix the test."},
+        ...     {"role": "assistant", "content": None, "tool_calls": [
+        ...         {"id": "1", "type": "function", "function": {"name": "run", "arguments": "{}"}}]},
+        ...     {"role": "tool", "tool_call_id": "1", "content": "FAILED " * 100},
+        ...     {"role": "assistant", "content": "I see: an off-by-one."},
+        ... ]
+        >>> result = recede.reduce(history, max_input_chars=300, preserve_recent_raw_turns=1)
+        >>> result.messages[2]["content"]
+        '[observation masked — 700 chars]'
+        >>> result.reduction_stage, result.chars_before, result.chars_after
+        ('masking', 759, 91)
+    """
+    return _reduce_messages("reduce", messages, cast("dict[str, Any]", options))
+
+
+def reduce_json(data: Json, **options: Unpack[ReduceOptions]) -> JsonReduction:
+    """Reduce a serialized history: bytes in, bytes out, every other byte kept as it was.
+
+    Args:
+        data: a JSON array of messages, or a whole request body (an object whose ``messages`` or
+            ``input`` is the array; the rest is carried along). ``bytearray``, ``memoryview`` and
+            ``str`` are copied to bytes first.
+        **options: those of `reduce`.
+
+    Returns:
+        A `JsonReduction`. Number spelling, key order, white space and escapes are the input's; where
+        ``bytes`` came in and nothing changed, ``.json`` is the same object. Lone surrogates that a
+        ``str`` holds pass through as ``surrogatepass`` writes them.
+
+    Raises:
+        TranscriptError: malformed JSON or a wrong shape; names the byte, the message and the field.
+        TypeError, ValueError: as for `reduce`.
+
+    Time is linear in the bytes; memory is the input, the output, and some 150 bytes for each
+    message, call and result.
+
+    Example:
+        >>> import recede
+        >>> body = b'{"model": "m", "messages": [{"role": "user", "content": "caf\\\\u00e9"}]}'
+        >>> result = recede.reduce_json(body, max_input_chars=1_000)
+        >>> result.json is body, result.chars_before
+        (True, 4)
+    """
+    return _reduce_json("reduce", data, cast("dict[str, Any]", options))
+
+
+def mask_observations(messages: list[Any], **options: Unpack[MaskOptions]) -> Reduction:
+    """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
+
+    Args:
+        messages: as for `reduce`.
+        **options: ``keep_messages``, ``keep_turns`` or ``keep_results`` (one at least), and the
+            options of `reduce` for tools, boundary and placeholder.
+
+    Returns:
+        A `Reduction`; where nothing was masked, its messages are the caller's own list.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong, or there is no window.
+
+    Time is linear in the number of messages and the text of old observations.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50}]
+        >>> recede.mask_observations(history, keep_results=0).messages[0]["content"]
+        '[observation masked — 250 chars]'
+    """
+    return _reduce_messages("mask", messages, cast("dict[str, Any]", options))
+
+
+def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonReduction:
+    """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
+
+    Example:
+        >>> import recede
+        >>> data = b'[{"role":"tool","tool_call_id":"1","content":"%s"}]' % (b"x" * 90)
+        >>> recede.mask_observations_json(data, keep_results=0).json.decode()
+        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"}]'
+    """
+    return _reduce_json("mask", data, cast("dict[str, Any]", options))
+
+
+def summarize_history(messages: list[Any], **options: Unpack[SummarizeOptions]) -> Reduction:
+    """Stage 2 alone: replace what is outside the window, pairs kept whole, by one summary.
+
+    Args:
+        messages: as for `reduce`.
+        **options: ``preserve_recent_raw_turns`` (4), ``keep_messages``, ``keep_turns``, ``keep_results``,
+            ``image_chars``, ``summarizer``, ``summary_max_chars`` (1,400), ``summary_role``.
+
+    Returns:
+        A `Reduction`. Where there is nothing to summarize, the summarizer fails, or the summary is not
+        shorter than what it replaces, the caller's own list, with ``reduction_stage`` None.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the text.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "Port the parser. " * 40},
+        ...            {"role": "assistant", "content": "Done."}]
+        >>> result = recede.summarize_history(
+        ...     history, preserve_recent_raw_turns=1, summarizer=lambda messages, previous: "The parser is ported.")
+        >>> result.messages[0]
+        {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
+    """
+    return _reduce_messages("summarize", messages, cast("dict[str, Any]", options))
+
+
+def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) -> Reduction:
+    """Stage 3 alone: keep the system messages, the first user message, and the window with its pairs.
+
+    Args:
+        messages: as for `reduce`.
+        **options: ``preserve_recent_raw_turns`` (4), ``keep_messages``, ``keep_turns``, ``keep_results``,
+            ``image_chars``.
+
+    Returns:
+        A `Reduction` with ``reduction_stage`` "fallback".
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the number of messages.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": str(number)} for number in range(9)]
+        >>> [m["content"] for m in recede.truncate_history(history, preserve_recent_raw_turns=2).messages]
+        ['0', '7', '8']
+    """
+    return _reduce_messages("truncate", messages, cast("dict[str, Any]", options))
+
+
+class HistoryReducer:
+    """The options of `reduce`, checked once and held.
+
+    Args:
+        **options: those of `reduce`.
+
+    Raises:
+        TypeError, ValueError: as for `reduce`.
+
+    Example:
+        >>> import recede
+        >>> reducer = recede.HistoryReducer(max_input_tokens=8_000)
+        >>> reducer.reduce([{"role": "user", "content": "hello"}]).reduced
+        False
+        >>> reducer.reduce_json(b"[]").json
+        b'[]'
+    """
+
+    __slots__ = ("_options",)
+
+    def __init__(self, **options: Unpack[ReduceOptions]) -> None:
+        self._options = cast("dict[str, Any]", options)
+        compiled(_engine.engine, "reduce", self._options)
+
+    def reduce(self, messages: list[Any]) -> Reduction:
+        """`recede.reduce` with the options held."""
+        return _reduce_messages("reduce", messages, self._options)
+
+    def reduce_json(self, data: Json) -> JsonReduction:
+        """`recede.reduce_json` with the options held."""
+        return _reduce_json("reduce", data, self._options)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        return f"HistoryReducer({options})"
+
+
+def mask_old_observations(
+    messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Unpack[BlockOptions]
+) -> list[Any]:
+    """The block masker: the newest `keep` results stay, older ones become a line that counts their lines.
+
+    Args:
+        messages: as for `reduce`.
+        keep: how many of the newest results stay raw, at least 3. The practitioner's default is 4.
+        mask_chunk: move the boundary by this many observations at once.
+        **options: ``keep_by_tool``, ``exclude_tools``, ``keep_errors``, ``boundary`` as in `reduce`.
+
+    Returns:
+        The view; with nothing to mask, the input list itself.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the number of messages and the text of old observations.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "tool", "tool_call_id": str(n), "content": "line\\n" * 50} for n in range(4)]
+        >>> recede.mask_old_observations(history, keep=3)[0]["content"]
+        '[observation masked — 51 lines omitted]'
+    """
+    engine = _engine.engine
+    policy = block_policy(engine, keep, mask_chunk, cast("dict[str, Any]", options))
+    return cast("list[Any]", engine.reduce(messages, policy)[0])
+
+
+def mask_old_observations_json(
+    data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Unpack[BlockOptions]
+) -> bytes:
+    """`mask_old_observations` for a serialized history: bytes in, bytes out.
+
+    Example:
+        >>> import recede
+        >>> data = b"[]"
+        >>> recede.mask_old_observations_json(data) is data
+        True
+    """
+    engine = _engine.engine
+    policy = block_policy(engine, keep, mask_chunk, cast("dict[str, Any]", options))
+    return cast("bytes", engine.reduce_json(*_as_bytes(data), policy)[0])
+
+
+def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
+    """Mask one observation: what `reduce` would put in the place of this text.
+
+    Args:
+        text: the observation.
+        max_observation_chars: cut it to this length instead of replacing it whole.
+        placeholder: a template, as in `reduce`; ``{turn}`` is 0, ``{tool}`` and ``{id}`` are empty.
+
+    Returns:
+        The placeholder; the dispatch blocks whole where the text has some; the text itself where it is a
+        placeholder already or would not get shorter.
+
+    Raises:
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the text.
+
+    Example:
+        >>> import recede
+        >>> recede.mask_observation("x" * 4200)
+        '[observation masked — 4200 chars]'
+        >>> recede.mask_observation("ok")
+        'ok'
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, not {type(text).__name__}")
+    engine = _engine.engine
+    return cast("str", engine.mask_observation(text, template_policy(engine, max_observation_chars, placeholder)))
+
+
+def check_pairs(messages: list[Any]) -> PairReport:
+    """Look for calls and results that do not pair, and for pairs that providers refuse.
+
+    Args:
+        messages: as for `reduce`.
+
+    Returns:
+        A `PairReport` with its findings in the order of the messages.
+
+    Raises:
+        TranscriptError: the input is no history.
+
+    Time is linear in the number of messages, calls and results.
+
+    Example:
+        >>> import recede
+        >>> report = recede.check_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
+        >>> report.findings
+        (Finding(kind='result_without_call', message_index=0, id='9'),)
+        >>> report.is_whole
+        False
+    """
+    return PairReport(tuple(Finding(*finding) for finding in _engine.engine.check_pairs(messages)))
+
+
+def repair_pairs(messages: list[Any]) -> list[Any]:
+    """Mend orphans: answer the calls that have no result, leave out the results that have no call.
+
+    An answer is ``[no result recorded]``, in the shape of its call and where a provider wants it. Calls
+    at the end whose answer may still come stay open. What has no string id, or an id that is called
+    again before it is answered, cannot be mended and stays.
+
+    Args:
+        messages: as for `reduce`.
+
+    Returns:
+        The mended history; where nothing was to mend, the input list itself.
+
+    Raises:
+        TranscriptError: the input is no history.
+
+    Time is linear in the number of messages, calls and results.
+
+    Example:
+        >>> import recede
+        >>> recede.repair_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
+        []
+    """
+    return apply_repairs(messages, _engine.engine.repairs(messages))
+
+
+def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
+    """The characters of a history, as budgets count them: Unicode code points of decoded text.
+
+    Texts, observations and thinking apart (thinking is not counted), each call counts its name, its
+    arguments and 20; an image or document counts `image_chars`.
+
+    Args:
+        messages: as for `reduce`.
+        image_chars: about the 1,600 tokens of a large picture by default.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: `image_chars` is no whole number from 0.
+
+    Time is linear in the number of messages.
+
+    Example:
+        >>> import recede
+        >>> recede.count_chars([{"role": "user", "content": "naïve"}])
+        5
+    """
+    compiled(_engine.engine, "truncate", {"image_chars": image_chars})
+    return cast("int", _engine.engine.count_chars(messages, min(image_chars, 1 << 60)))
+
+
+def approx_tokens(what: list[Any] | str | int) -> int:
+    """About how many tokens a history, a text, or a number of characters is: a quarter of the characters.
+
+    Args:
+        what: a history, a text, or a number of characters; rounded up.
+
+    Raises:
+        TranscriptError: a list that is no history.
+        TypeError, ValueError: something else, or a number below 0.
+
+    Example:
+        >>> import recede
+        >>> recede.approx_tokens("hello"), recede.approx_tokens(8), recede.approx_tokens([])
+        (2, 2, 0)
+    """
+    if isinstance(what, str):
+        chars = len(what)
+    elif isinstance(what, list):
+        chars = count_chars(what)
+    elif isinstance(what, int) and not isinstance(what, bool):
+        chars = what
+    else:
+        raise TypeError(f"give a list of messages, a text or a number of characters, not {type(what).__name__}")
+    if chars < 0:
+        raise ValueError(f"a number of characters is at least 0, not {chars}")
+    return -(-chars // 4)
+
+
+def _reduce_messages(goal: str, messages: list[Any], options: dict[str, Any]) -> Reduction:
+    engine = _engine.engine
+    policy = compiled(engine, goal, options)
+    summarizer, counter = options.get("summarizer"), options.get("token_counter")
+    costs = None
+    if counter is not None:
+        costs = _costs(engine.texts(messages, policy), counter, options.get("image_chars", 6_400))
+    answer, error = engine.reduce(messages, policy, costs), None
+    if len(answer) == 3:
+        dropped, previous, builtin = answer
+        summary, error = _summary([messages[index] for index in dropped], previous, builtin, summarizer, counter)
+        answer = engine.reduce(messages, policy, costs, summary)
+    return Reduction._make(_report(answer, error))
+
+
+def _reduce_json(goal: str, data: Json, options: dict[str, Any]) -> JsonReduction:
+    engine = _engine.engine
+    policy = compiled(engine, goal, options)
+    raw, surrogates = _as_bytes(data)
+    summarizer, counter = options.get("summarizer"), options.get("token_counter")
+    costs = None
+    if counter is not None:
+        # Only after the strict reader has accepted it, json may read it.
+        engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
+        costs = _costs(engine.texts(_history_of(raw), policy), counter, options.get("image_chars", 6_400))
+    answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
+    if len(answer) == 3:
+        spans, previous, builtin = answer
+        dropped = [_loads(raw[start:end]) for start, end in spans] if summarizer is not None else []
+        summary, error = _summary(dropped, previous, builtin, summarizer, counter)
+        answer = engine.reduce_json(raw, surrogates, policy, costs, summary)
+    return JsonReduction._make(_report(answer, error))
+
+
+def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
+    fields = list(answer)
+    tools = Reduction._fields.index("tools")
+    fields[tools] = {name: ToolReport._make(figures) for name, figures in fields[tools].items()}
+    fields[Reduction._fields.index("summarizer_error")] = error
+    return fields
+
+
+def _summary(
+    dropped: list[Any],
+    previous: str | None,
+    builtin: str,
+    summarizer: Summarizer | None,
+    counter: TokenCounter | None,
+) -> tuple[tuple[str, int | None] | bool, Exception | None]:
+    """The summary to plan with, or False and the error: the reducer then goes on without one."""
+    text = builtin
+    if summarizer is not None:
+        try:
+            text = summarizer(dropped, previous)
+            if not isinstance(text, str):
+                raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
+            if not text.strip():
+                raise ValueError("the summarizer returned no text")
+        except Exception as error:
+            return False, error
+    return (text, None if counter is None else 4 * _count(counter, text)), None
+
+
+def _costs(
+    texts: list[tuple[str, int, int, list[tuple[str, int, str | None]]]], counter: TokenCounter, image_chars: int
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Budget units: quarter tokens, so that the constants, which count characters, need no rounding."""
+    messages, observations = [], []
+    for own_text, constant_chars, own_images, results in texts:
+        messages.append(4 * _count(counter, own_text) + constant_chars + own_images * image_chars)
+        for text, images, masked in results:
+            raw = 4 * _count(counter, text) + images * image_chars
+            observations.append((raw, raw if masked is None else 4 * _count(counter, masked)))
+    return messages, observations
+
+
+def _count(counter: TokenCounter, text: str) -> int:
+    if not text:
+        return 0
+    tokens = counter(text)
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+        raise TypeError(f"token_counter must return a whole number from 0, not {tokens!r}")
+    return tokens
+
+
+def _as_bytes(data: Json) -> tuple[bytes, bool]:
+    """The UTF-8 form, and whether it holds lone surrogates of a str."""
+    if type(data) is bytes:
+        return data, False
+    if isinstance(data, str):
+        try:
+            return data.encode(), False
+        except UnicodeEncodeError:
+            return data.encode("utf-8", "surrogatepass"), True
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data), False
+    raise TypeError(f"data must be bytes, bytearray, memoryview or str, not {type(data).__name__}")
+
+
+def _loads(raw: bytes) -> Any:
+    import json
+
+    return json.loads(raw.decode("utf-8", "surrogatepass"))
+
+
+def _history_of(raw: bytes) -> list[Any]:
+    value = _loads(raw)
+    if isinstance(value, list):
+        return value
+    messages = value.get("messages")
+    return messages if isinstance(messages, list) else cast("list[Any]", value["input"])

@@ -1,0 +1,100 @@
+"""The extension made of src/py. Plain data in and out; the words stand at the public functions."""
+
+from typing import Any, Literal, TypeAlias, final
+
+__all__ = [
+    "Policy",
+    "check_pairs",
+    "count_chars",
+    "mask_observation",
+    "reduce",
+    "reduce_json",
+    "repairs",
+    "texts",
+]
+
+_ToolFigures: TypeAlias = tuple[int, int, int, int]
+_Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
+_Summary: TypeAlias = tuple[str, int | None] | Literal[False]
+_Stage: TypeAlias = Literal["masking", "summarization", "fallback"]
+
+# The fields of `Reduction` and of `JsonReduction`, in their order.
+_Answer: TypeAlias = tuple[
+    list[Any],
+    bool,
+    int,
+    Literal["ok", "fallback"],
+    _Stage | None,
+    int,
+    int,
+    dict[str, _ToolFigures],
+    int,
+    int,
+    bool,
+    tuple[int, ...],
+    int | None,
+    int,
+    None,
+    int,
+]
+_JsonAnswer: TypeAlias = tuple[
+    bytes,
+    bool,
+    int,
+    Literal["ok", "fallback"],
+    _Stage | None,
+    int,
+    int,
+    dict[str, _ToolFigures],
+    int,
+    int,
+    bool,
+    tuple[int, ...],
+    int | None,
+    int,
+    None,
+    int,
+]
+
+# Stage 2 wants a summary: the messages to be summarized, the earlier summary, the built-in one.
+_Request: TypeAlias = tuple[list[int], str | None, str]
+_JsonRequest: TypeAlias = tuple[list[tuple[int, int]], str | None, str]
+
+@final
+class Policy:
+    def __new__(
+        cls,
+        *,
+        goal: Literal["reduce", "mask", "summarize", "truncate"],
+        max_cost: int | None,
+        enabled: bool,
+        recent_messages: int | None,
+        recent_turns: int | None,
+        recent_results: int | None,
+        keep_by_tool: tuple[tuple[str, int | None], ...],
+        exclude_tools: tuple[str, ...],
+        keep_errors: bool,
+        mask_chunk: int | None,
+        observation_masking: bool,
+        max_observation_chars: int | None,
+        placeholder: tuple[tuple[str, str], ...] | None,
+        lines_form: bool,
+        min_masked_chars: int,
+        image_chars: int,
+        strict_pairs: bool,
+        summary_max_chars: int,
+        summary_role: str | None,
+        ask_summary: bool,
+    ) -> Policy: ...
+
+def reduce(
+    messages: list[Any], policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
+) -> _Answer | _Request: ...
+def reduce_json(
+    data: bytes, surrogates: bool, policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
+) -> _JsonAnswer | _JsonRequest: ...
+def texts(messages: list[Any], policy: Policy) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]: ...
+def check_pairs(messages: list[Any]) -> list[tuple[str, int, str | None]]: ...
+def repairs(messages: list[Any]) -> list[tuple[Any, ...]]: ...
+def count_chars(messages: list[Any], image_chars: int) -> int: ...
+def mask_observation(text: str, policy: Policy) -> str: ...

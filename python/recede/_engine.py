@@ -1,0 +1,36 @@
+"""Chooses the engine: the Rust core, or with ``RECEDE_ENGINE=python`` the plain-Python mirror.
+
+The only module that imports the extension. It never falls back in silence: who asked for the core
+gets the core or an ImportError that says how to build it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = ["ENGINE", "engine"]
+
+
+def _load(name: str) -> Any:
+    if name == "python":
+        from recede import _pure
+
+        return _pure
+    if name != "rust":
+        raise ImportError(f"RECEDE_ENGINE is {name!r}; it can be 'rust' (the default) or 'python'")
+    try:
+        from recede import _core
+    except ImportError as error:
+        raise ImportError(
+            "recede's Rust core is not built, or was built for another Python. In a checkout, `make build` "
+            "builds it (it needs a Rust toolchain); elsewhere reinstall recede. "
+            "RECEDE_ENGINE=python runs the slow plain-Python mirror instead."
+        ) from error
+    return _core
+
+
+ENGINE: str = os.environ.get("RECEDE_ENGINE") or "rust"
+"""The engine in use: ``"rust"``, or ``"python"`` where ``RECEDE_ENGINE=python`` was set at import."""
+
+engine: Any = _load(ENGINE)

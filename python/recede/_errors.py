@@ -1,0 +1,79 @@
+"""The exceptions of recede, and the words of their messages.
+
+ValueError
+└── TranscriptError      the input is not a history: malformed JSON, or a wrong shape
+"""
+
+from __future__ import annotations
+
+__all__ = ["TranscriptError"]
+
+# kind -> (what is wrong, what to do)
+_WORDS = {
+    "eof": ("the input ends in the middle of a value", "it may have been cut; give the whole of it"),
+    "syntax": ("this byte cannot stand here in JSON", "the input must be strict JSON (RFC 8259)"),
+    "control": ("a raw control character in a string", "write it as an escape, such as \\n"),
+    "escape": ("an escape that JSON does not know", "write the backslash as \\\\"),
+    "utf8": ("bytes that are not UTF-8", "encode the input as UTF-8"),
+    "depth": ("nesting over 1,024 levels", "pass what is nested so deep as a string"),
+    "number": ("a number that JSON does not know", "write it as JSON does: -1.5e3"),
+    "trailing": ("something follows the end of the value", "give one JSON value; JSON Lines are for the command line"),
+    "duplicate_key": ("a field stands twice", "readers differ on which one counts, so leave one"),
+    "history": ("this is no history", "give a list of messages, or an object whose `messages` or `input` is one"),
+    "message": ("a message is no object", "each message must be a JSON object (a dict)"),
+    "content": ("a content of the wrong type", "it must be a string, a list of parts, or null"),
+    "part": ("a part is no object", "each part of a content must be a JSON object (a dict)"),
+}
+
+
+class TranscriptError(ValueError):
+    """The input is not a history that recede can read. Nothing was changed.
+
+    Attributes:
+        kind: what is wrong, as one word: ``eof``, ``syntax``, ``control``, ``escape``, ``utf8``,
+            ``depth``, ``number``, ``trailing`` (malformed JSON); ``duplicate_key``, ``history``,
+            ``message``, ``content``, ``part`` (JSON of a wrong shape).
+        offset: the first offending byte of the UTF-8 form; None where the input was Python objects.
+        message_index: the message it lies in, counted from 0; None outside of messages.
+        field: the field it lies in, such as ``content[2].text``; None where no field is meant.
+
+    Example:
+        >>> import recede
+        >>> try:
+        ...     recede.reduce_json(b'[{"role": "user", "content": 5}]', max_input_chars=100)
+        ... except recede.TranscriptError as error:
+        ...     print(error)
+        ...     print(error.kind, error.offset, error.message_index, error.field)
+        a content of the wrong type at byte 29, message 0, field content: it must be a string, a list of parts, or null
+        content 29 0 content
+    """
+
+    __module__ = "recede"
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        offset: int | None = None,
+        message_index: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        what, advice = _WORDS[kind]
+        places = [
+            f"{name} {value}"
+            for name, value in (("at byte", offset), ("message", message_index), ("field", field))
+            if value is not None
+        ]
+        where = ", ".join(places)
+        super().__init__(f"{what} {where}: {advice}" if where else f"{what}: {advice}")
+        self.kind = kind
+        self.offset = offset
+        self.message_index = message_index
+        self.field = field
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.kind, self.offset, self.message_index, self.field)
+
+
+def _rebuild(kind: str, offset: int | None, message_index: int | None, field: str | None) -> TranscriptError:
+    return TranscriptError(kind, offset=offset, message_index=message_index, field=field)

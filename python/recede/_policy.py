@@ -1,0 +1,229 @@
+"""Checks options and makes the plain parameters that both engines take. Every default stands here."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import string
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["block_policy", "compiled", "template_policy"]
+
+# Larger numbers mean the same as this one, and it fits every integer of the core.
+_CEILING = 1 << 60
+
+_TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id")
+_BOUNDARIES = ("sliding", "stepped")
+_SUMMARY_ROLES = ("system", "developer", "user", "assistant")
+# Below this the first line of a summary would be cut, and a later reduction would not know it.
+_LEAST_SUMMARY_CHARS = 30
+_LEAST_KEEP = 3
+
+_Check = Callable[[str, Any], Any]
+
+
+def _whole(least: int = 0, *, optional: bool = False) -> _Check:
+    def check(name: str, value: Any) -> int | None:
+        if optional and value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            wanted = "a whole number or None" if optional else "a whole number"
+            raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+        return min(value, _CEILING)
+
+    return check
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def _one_of(*choices: str | None) -> _Check:
+    def check(name: str, value: Any) -> Any:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(repr(c) for c in choices)}, not {value!r}")
+        return value
+
+    return check
+
+
+def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must map tool names to numbers, not be a {type(value).__name__}")
+    count = _whole(optional=True)
+    for tool in value:
+        if not isinstance(tool, str):
+            raise TypeError(f"{name} must have tool names as its keys, not {type(tool).__name__}")
+    return tuple((tool, count(f"{name}[{tool!r}]", newest)) for tool, newest in value.items())
+
+
+def _tools(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} must be a list of tool names, not {type(value).__name__}")
+    for tool in value:
+        if not isinstance(tool, str):
+            raise TypeError(f"{name} must hold tool names, not {type(tool).__name__}")
+    return tuple(value)
+
+
+def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string or None, not {type(value).__name__}")
+    fields = ", ".join("{%s}" % field for field in _TEMPLATE_FIELDS)
+    try:
+        parts = list(string.Formatter().parse(value))
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is no template ({error}); its fields are {fields}, and a brace is written twice"
+        ) from None
+    template = []
+    for literal, field, spec, conversion in parts:
+        if field is not None and (field not in _TEMPLATE_FIELDS or spec or conversion):
+            raise ValueError(f"{name} has an unknown field {{{field}}}; its fields are {fields}")
+        template.append((literal, field or ""))
+    if not any(literal.strip() for literal, _ in template):
+        raise ValueError(f"{name} must hold some text beside its fields, or no text could be told from a placeholder")
+    return tuple(template)
+
+
+def _function(name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
+    return value
+
+
+_CHECKS: dict[str, tuple[_Check, Any]] = {
+    # name: (check, default)
+    "max_input_chars": (_whole(optional=True), None),
+    "max_input_tokens": (_whole(optional=True), None),
+    "enabled": (_flag, True),
+    "preserve_recent_raw_turns": (_whole(), 4),
+    "keep_messages": (_whole(optional=True), None),
+    "keep_turns": (_whole(optional=True), None),
+    "keep_results": (_whole(optional=True), None),
+    "keep_by_tool": (_windows_by_tool, ()),
+    "exclude_tools": (_tools, ()),
+    "keep_errors": (_flag, False),
+    "mask_chunk": (_whole(1, optional=True), None),
+    "boundary": (_one_of(*_BOUNDARIES), "sliding"),
+    "observation_masking": (_flag, True),
+    "max_observation_chars": (_whole(optional=True), None),
+    "placeholder": (_template, None),
+    "min_masked_chars": (_whole(), 0),
+    "image_chars": (_whole(), 6_400),
+    "strict_pairs": (_flag, False),
+    "summary_max_chars": (_whole(_LEAST_SUMMARY_CHARS), 1_400),
+    "summary_role": (_one_of(*_SUMMARY_ROLES, None), None),
+    "summarizer": (_function, None),
+    "token_counter": (_function, None),
+}
+
+_WINDOW = frozenset({"keep_messages", "keep_turns", "keep_results"})
+_TOOLS = frozenset({"keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk", "boundary"})
+_TEXT = frozenset({"max_observation_chars", "placeholder", "min_masked_chars", "image_chars"})
+_SUMMARY = frozenset({"preserve_recent_raw_turns", "image_chars", "summary_max_chars", "summary_role", "summarizer"})
+
+_ALLOWED: dict[str, frozenset[str]] = {
+    "reduce": frozenset(_CHECKS),
+    "mask": _WINDOW | _TOOLS | _TEXT,
+    "summarize": _WINDOW | _SUMMARY,
+    "truncate": _WINDOW | {"preserve_recent_raw_turns", "image_chars"},
+    "block": _TOOLS,
+}
+
+
+def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
+    """The engine's Policy for these options; checked and made once for options that were seen before."""
+    key = tuple(options.items())
+    with contextlib.suppress(TypeError):  # an option that cannot be hashed, or one of a wrong type, found again below
+        return _cached(engine, goal, key, tuple(map(type, options.values())))
+    return _policy(engine, goal, options)
+
+
+@lru_cache(maxsize=256)
+def _cached(engine: Any, goal: str, key: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Any:
+    return _policy(engine, goal, dict(key))
+
+
+def _policy(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
+    return engine.Policy(**_fields(goal, _checked(goal, options)))
+
+
+def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    allowed = _ALLOWED[goal]
+    for name in options:
+        if name not in allowed:
+            close = difflib.get_close_matches(name, allowed, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"there is no option {name!r}{hint}")
+    return {
+        name: check(name, options[name]) if name in options else default for name, (check, default) in _CHECKS.items()
+    }
+
+
+def _fields(goal: str, option: dict[str, Any]) -> dict[str, Any]:
+    recent_messages = option["keep_messages"]
+    if goal not in ("mask", "block"):
+        recent_messages = max(recent_messages or 0, option["preserve_recent_raw_turns"])
+    elif goal == "mask" and all(option[name] is None for name in _WINDOW):
+        raise ValueError("a window is required: give keep_messages, keep_turns or keep_results")
+    if option["boundary"] == "stepped" and option["mask_chunk"] is None:
+        raise ValueError("boundary='stepped' needs mask_chunk, the number of observations the boundary moves by")
+    return {
+        "goal": goal,
+        "max_cost": _budget(option) if goal == "reduce" else None,
+        "enabled": option["enabled"],
+        "recent_messages": recent_messages,
+        "recent_turns": option["keep_turns"],
+        "recent_results": option["keep_results"],
+        "keep_by_tool": option["keep_by_tool"],
+        "exclude_tools": option["exclude_tools"],
+        "keep_errors": option["keep_errors"],
+        "mask_chunk": option["mask_chunk"],
+        "observation_masking": option["observation_masking"],
+        "max_observation_chars": option["max_observation_chars"],
+        "placeholder": option["placeholder"],
+        "lines_form": False,
+        "min_masked_chars": option["min_masked_chars"],
+        "image_chars": option["image_chars"],
+        "strict_pairs": option["strict_pairs"],
+        "summary_max_chars": option["summary_max_chars"],
+        "summary_role": option["summary_role"],
+        "ask_summary": option["summarizer"] is not None or option["token_counter"] is not None,
+    }
+
+
+def _budget(option: dict[str, Any]) -> int:
+    chars, tokens = option["max_input_chars"], option["max_input_tokens"]
+    if chars is None and tokens is None:
+        raise ValueError("a budget is required: give max_input_chars or max_input_tokens")
+    if chars is not None and tokens is not None:
+        raise ValueError("give max_input_chars or max_input_tokens, not both")
+    if chars is not None:
+        return int(chars)
+    return min(4 * int(tokens), _CEILING)  # ceil(chars / 4) <= tokens is the same as chars <= 4 * tokens
+
+
+def block_policy(engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any]) -> Any:
+    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder."""
+    _whole(_LEAST_KEEP)("keep", keep)
+    option = _checked("block", {**options, "mask_chunk": mask_chunk})
+    fields = _fields("block", option)
+    fields.update(goal="mask", recent_results=min(keep, _CEILING), lines_form=True)
+    return engine.Policy(**fields)
+
+
+def template_policy(engine: Any, max_observation_chars: int | None, placeholder: str | None) -> Any:
+    """The Policy of `mask_observation`: no window, one text."""
+    options = {"max_observation_chars": max_observation_chars, "placeholder": placeholder, "keep_results": 0}
+    return compiled(engine, "mask", options)

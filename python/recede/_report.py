@@ -1,0 +1,168 @@
+"""What a reduction did: the result classes. Named tuples, since they are made on every request."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"]
+
+Stage = Literal["masking", "summarization", "fallback"]
+Invariant = Literal["ok", "fallback"]
+FindingKind = Literal[
+    "call_without_result",
+    "result_without_call",
+    "open_call",
+    "missing_id",
+    "id_open_twice",
+    "second_result",
+    "not_adjacent",
+    "not_leading",
+]
+
+
+class ToolReport(NamedTuple):
+    """The observations of one tool, as stage 1 (masking) left them.
+
+    Attributes:
+        observations: how many observations of the tool the history holds.
+        masked: how many of them were masked.
+        chars: their characters before masking (Unicode code points; images at `image_chars`).
+        removed_chars: the characters that masking removed.
+    """
+
+    observations: int
+    masked: int
+    chars: int
+    removed_chars: int
+
+
+class Reduction(NamedTuple):
+    """The view of a history, and what was done to get it.
+
+    Attributes:
+        messages: the view. Messages that are unchanged are the caller's own objects; where nothing
+            changed, this is the caller's own list.
+        reduced: whether anything was masked or dropped.
+        dropped_count: messages left out of the view.
+        invariant_status: ``"ok"``, or ``"fallback"`` where stage 3 gave the answer.
+        reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
+        masked_count: observations that stage 1 masked, also where a later stage gave the answer.
+        masked_chars: characters that stage 1 removed.
+        tools: the same per tool name, in order of first use; ``""`` where the tool is unknown.
+        chars_before: characters of the history.
+        chars_after: characters of the view.
+        within_budget: whether the view fits the budget; True where there is none.
+        orphans: indices of input messages that hold a call without result or a result without call.
+        first_changed: index of the first message of the view that differs from the input: what
+            stands before it a prompt cache can still serve. None when nothing differs.
+        boundary: observations before this place in the sequence of all observations are masked.
+        summarizer_error: what the summarizer raised, if it did.
+        turns: turns of the history (runs of agent messages).
+    """
+
+    messages: list[Any]
+    reduced: bool
+    dropped_count: int
+    invariant_status: Invariant
+    reduction_stage: Stage | None
+    masked_count: int
+    masked_chars: int
+    tools: dict[str, ToolReport]
+    chars_before: int
+    chars_after: int
+    within_budget: bool
+    orphans: tuple[int, ...]
+    first_changed: int | None
+    boundary: int
+    summarizer_error: Exception | None
+    turns: int
+
+    def __repr__(self) -> str:
+        return _describe("Reduction", f"{len(self.messages)} messages", self)
+
+
+class JsonReduction(NamedTuple):
+    """The view of a serialized history, and what was done to get it.
+
+    Attributes:
+        json: the view as bytes. Every byte that was not replaced is the input's own; where ``bytes``
+            came in and nothing changed, this is the same object.
+
+    The other attributes are those of `Reduction`.
+    """
+
+    json: bytes
+    reduced: bool
+    dropped_count: int
+    invariant_status: Invariant
+    reduction_stage: Stage | None
+    masked_count: int
+    masked_chars: int
+    tools: dict[str, ToolReport]
+    chars_before: int
+    chars_after: int
+    within_budget: bool
+    orphans: tuple[int, ...]
+    first_changed: int | None
+    boundary: int
+    summarizer_error: Exception | None
+    turns: int
+
+    def __repr__(self) -> str:
+        return _describe("JsonReduction", f"{len(self.json)} bytes", self)
+
+
+def _describe(name: str, size: str, result: Reduction | JsonReduction) -> str:
+    facts = [
+        size,
+        f"stage={result.reduction_stage!r}",
+        f"chars {result.chars_before} -> {result.chars_after}",
+        f"masked {result.masked_count}",
+        f"dropped {result.dropped_count}",
+    ]
+    if not result.within_budget:
+        facts.append("OVER BUDGET")
+    if result.orphans:
+        facts.append(f"orphans {len(result.orphans)}")
+    if result.summarizer_error is not None:
+        facts.append(f"summarizer_error={result.summarizer_error!r}")
+    return f"<{name}: {', '.join(facts)}>"
+
+
+class Finding(NamedTuple):
+    """One thing that `check_pairs` found.
+
+    Attributes:
+        kind: what it is; see `PairReport`.
+        message_index: the message that holds the call or the result.
+        id: its id, or None where it has no string id.
+    """
+
+    kind: FindingKind
+    message_index: int
+    id: str | None
+
+
+class PairReport(NamedTuple):
+    """What `check_pairs` found, in the order of the messages.
+
+    Attributes:
+        findings: a `Finding` each. Its kind is one of ``call_without_result`` and
+            ``result_without_call`` (orphans); ``open_call`` (its answer may still come: no violation);
+            ``missing_id`` (without a string id nothing pairs); ``id_open_twice`` (called again before
+            the first call was answered); and what providers refuse although the pairs are whole:
+            ``second_result``, ``not_adjacent`` (a result that does not follow its call's turn),
+            ``not_leading`` (Anthropic results that are not the leading blocks of their message).
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was found but open calls."""
+        return all(finding.kind == "open_call" for finding in self.findings)
+
+    @property
+    def orphans(self) -> tuple[Finding, ...]:
+        """The calls without result and the results without call; open calls are none."""
+        return tuple(f for f in self.findings if f.kind in ("call_without_result", "result_without_call"))

@@ -1,0 +1,148 @@
+"""The shapes of messages and of options, for type checkers. Nothing here is checked at run time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, TypedDict, Union
+
+if sys.version_info >= (3, 11):
+    from typing import NotRequired, Required
+else:  # pragma: no cover - exercised by type checkers and by Python 3.10
+    from typing import Generic, TypeVar
+
+    _T = TypeVar("_T")
+
+    class Required(Generic[_T]):
+        """Stands in for `typing.Required`, which Python 3.10 lacks; the hints stay strings."""
+
+    class NotRequired(Generic[_T]):
+        """Stands in for `typing.NotRequired`, which Python 3.10 lacks; the hints stay strings."""
+
+
+__all__ = [
+    "AnthropicMessage",
+    "ChatMessage",
+    "Message",
+    "OpenAIMessage",
+    "ResponsesItem",
+    "Summarizer",
+    "TokenCounter",
+]
+
+
+class OpenAIMessage(TypedDict, total=False):
+    """A message of OpenAI's chat completions."""
+
+    role: Required[str]
+    content: Union[str, list[dict[str, Any]], None]
+    tool_calls: list[dict[str, Any]]
+    tool_call_id: str
+    name: str
+    tags: list[str]
+
+
+class AnthropicMessage(TypedDict):
+    """A message of Anthropic's messages API; calls and results are blocks of its content."""
+
+    role: str
+    content: Union[str, list[dict[str, Any]]]
+    tags: NotRequired[list[str]]
+
+
+class ResponsesItem(TypedDict, total=False):
+    """An item of OpenAI's Responses API: a message, a call, its output, or reasoning."""
+
+    type: str
+    role: str
+    content: Union[str, list[dict[str, Any]], None]
+    id: str
+    call_id: str
+    name: str
+    arguments: str
+    input: str
+    action: dict[str, Any]
+    output: Union[str, list[dict[str, Any]], dict[str, Any]]
+
+
+class ChatMessage(TypedDict, total=False):
+    """A message whose pairs are named by `pairRole` and `pairId`."""
+
+    role: Required[str]
+    content: Required[str]
+    pairRole: Literal["call", "result"]
+    pairId: str
+    tags: list[str]
+
+
+Message = Union[OpenAIMessage, AnthropicMessage, ResponsesItem, ChatMessage, dict[str, Any]]
+"""One message of a history, in any of the four shapes; a history may mix them."""
+
+Summarizer = Callable[[list[Any], Union[str, None]], str]
+"""Gets the unmasked messages to be dropped and the earlier summary (or None); gives the new text."""
+
+TokenCounter = Callable[[str], int]
+"""From a text to its number of tokens."""
+
+
+class _Masking(TypedDict, total=False):
+    keep_by_tool: Mapping[str, int | None]
+    exclude_tools: Collection[str]
+    keep_errors: bool
+    mask_chunk: int | None
+    boundary: Literal["sliding", "stepped"]
+    max_observation_chars: int | None
+    placeholder: str | None
+    min_masked_chars: int
+    image_chars: int
+
+
+class _Window(TypedDict, total=False):
+    keep_messages: int | None
+    keep_turns: int | None
+    keep_results: int | None
+
+
+class _Summary(TypedDict, total=False):
+    summary_max_chars: int
+    summarizer: Summarizer | None
+    summary_role: Literal["system", "developer", "user", "assistant"] | None
+
+
+class MaskOptions(_Masking, _Window):
+    """The options of `mask_observations`."""
+
+
+class SummarizeOptions(_Window, _Summary, total=False):
+    """The options of `summarize_history`."""
+
+    preserve_recent_raw_turns: int
+    image_chars: int
+
+
+class TruncateOptions(_Window, total=False):
+    """The options of `truncate_history`."""
+
+    preserve_recent_raw_turns: int
+    image_chars: int
+
+
+class BlockOptions(TypedDict, total=False):
+    """The options of `mask_old_observations` beside `keep` and `mask_chunk`."""
+
+    keep_by_tool: Mapping[str, int | None]
+    exclude_tools: Collection[str]
+    keep_errors: bool
+    boundary: Literal["sliding", "stepped"]
+
+
+class ReduceOptions(_Masking, _Window, _Summary, total=False):
+    """The options of `reduce`."""
+
+    max_input_chars: int
+    max_input_tokens: int
+    enabled: bool
+    preserve_recent_raw_turns: int
+    observation_masking: bool
+    strict_pairs: bool
+    token_counter: TokenCounter | None
