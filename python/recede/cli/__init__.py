@@ -1,0 +1,24 @@
+"""The command line, `recede`. It needs the extra: click for its options and rich for its tables."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; without the extra, one line says how to get it."""
+    try:
+        from recede.cli.commands import recede
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("click", "rich"):
+            raise
+        print(
+            "recede: the command line needs its extra: pip install 'recede[cli]' "
+            "(until there is a release, in a checkout: pip install '.[cli]')",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    sys.setrecursionlimit(5_000)  # recede reads 1,024 levels of nesting, where json stops below 1,000
+    recede(prog_name="recede")

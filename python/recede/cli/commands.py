@@ -1,0 +1,29 @@
+"""The group of all commands. Each command is a file of its own."""
+
+from __future__ import annotations
+
+import click
+
+from recede import __version__
+from recede.cli.reduce import reduce
+from recede.cli.stats import stats
+
+__all__ = ["recede"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="recede %(version)s", help="Print the version and exit.")
+def recede() -> None:
+    """Keep the history of a long-running LLM agent small.
+
+    Old tool outputs recede behind a one-line placeholder; calls and results stay whole pairs.
+
+    FILE is a JSON array of messages, a request body (an object whose `messages` or `input` is that
+    array), or JSON Lines with one message a line; each also gzipped. `-` is standard input.
+
+    Exit codes: 0, 1 for bad input (one line on standard error says what and where), 2 for wrong usage.
+    """
+
+
+recede.add_command(reduce)
+recede.add_command(stats)
