@@ -1,0 +1,68 @@
+"""Fixtures and the closing report: which corpus files and suite cases were read, and what was skipped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_HERE = Path(__file__).parent
+sys.path[:0] = [str(_HERE), str(_HERE / "data"), str(_HERE / "integration")]
+
+from recede import _engine
+from support import SHARED, engine_module
+
+_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile("default", max_examples=60, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=_QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_SHARED_TESTS = ("test_corpus.py", "test_json_suite.py")
+
+
+@pytest.fixture(params=["rust", "python"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs the test once with each engine."""
+    name: str = request.param
+    monkeypatch.setattr(_engine, "engine", engine_module(name))
+    return name
+
+
+class _SharedReport:
+    """Collects what tests read of the shared folder, also from the workers of pytest-xdist."""
+
+    def __init__(self) -> None:
+        self.read: Counter[str] = Counter()
+        self.skipped: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self.read.update(str(name) for name, _ in report.user_properties if name.startswith("read: "))
+        if report.skipped and not hasattr(report, "wasxfail") and Path(report.fspath).name in _SHARED_TESTS:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            self.skipped.append(f"{report.nodeid}: {reason}")
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.skipped and SHARED.is_dir() and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if not self.read and not self.skipped:
+            return
+        terminalreporter.section("shared data")
+        for name, count in sorted(self.read.items()):
+            terminalreporter.write_line(f"{name.removeprefix('read: ')}: {count} read")
+        for line in self.skipped:
+            terminalreporter.write_line(f"SKIPPED {line}")
+        if self.skipped and SHARED.is_dir():
+            terminalreporter.write_line(f"{SHARED} is there, so skipping its tests is a failure", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_SharedReport(), "recede-shared-report")

@@ -1,0 +1,72 @@
+"""Every public name says what it is, and its examples run with both engines."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from typing import Any
+
+import pytest
+
+import recede
+import recede.testing
+from support import built_engines, using
+
+PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
+PUBLIC |= {f"recede.testing.{name}": getattr(recede.testing, name) for name in recede.testing.__all__}
+DOCUMENTED = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
+
+# What a function gives or takes is shown by the example of that function.
+SHOWN_ELSEWHERE = {"Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"}
+SHOWN_ELSEWHERE |= {"AnthropicMessage", "ChatMessage", "OpenAIMessage", "ResponsesItem"}
+
+OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.REPORT_NDIFF
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_every_public_name_has_a_docstring_with_an_example(name: str) -> None:
+    text = inspect.getdoc(DOCUMENTED[name]) or ""
+    assert text[:1].isupper() or text.startswith("`")
+    assert "\n" not in text.split("\n\n")[0] or name.rsplit(".", 1)[1] in SHOWN_ELSEWHERE, "the first line stands alone"
+    if name.rsplit(".", 1)[1] not in SHOWN_ELSEWHERE:
+        assert ">>> " in text, f"{name} has no example"
+
+
+@pytest.mark.parametrize("engine_name", built_engines())
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_examples_run(name: str, engine_name: str) -> None:
+    value: Any = DOCUMENTED[name]
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    written: list[str] = []
+    with using(engine_name):
+        for example in doctest.DocTestFinder().find(value, name, globs={}):
+            runner.run(example, out=written.append)
+    assert runner.failures == 0, "".join(written)
+
+
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if inspect.isclass(value)])
+def test_public_classes_say_that_they_are_of_recede(name: str) -> None:
+    value = PUBLIC[name]
+    assert value.__name__ == name.rsplit(".", 1)[1]
+    if issubclass(value, BaseException):
+        assert value.__module__ == "recede"
+
+
+def test_all_is_sorted_and_true() -> None:
+    for module in (recede, recede.testing):
+        assert len(set(module.__all__)) == len(module.__all__)
+        assert all(hasattr(module, name) for name in module.__all__)
+    public = {name for name in vars(recede) if not name.startswith("_") and not inspect.ismodule(getattr(recede, name))}
+    assert public | {"__version__"} == set(recede.__all__)
+
+
+def test_public_functions_name_their_parameters_and_errors() -> None:
+    for name, value in DOCUMENTED.items():
+        if inspect.isfunction(value):
+            text = inspect.getdoc(value) or ""
+            if name.endswith("_json"):
+                continue  # they refer to their twin
+            assert "Args:" in text, name
+            for parameter in inspect.signature(value).parameters:
+                assert f"{parameter}:" in text, f"{name} does not document {parameter}"
+            assert "Raises:" in text or not inspect.signature(value).parameters, name

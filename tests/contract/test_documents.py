@@ -1,0 +1,83 @@
+"""The documents tell the truth: every example is run, and the command line is documented whole."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from recede.cli.commands import recede as group
+from support import ROOT
+
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")], key=str)
+PARAMETERS = [(command, option) for command in group.commands.values() for option in command.params]
+
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_examples(document: Path) -> None:
+    # A doctest ends at an empty line, so each block closes with one.
+    assert doctest.testfile(str(document), module_relative=False, optionflags=doctest.FAIL_FAST).failed == 0
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
+@pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
+def test_console_examples(document: str, tmp_path: Path) -> None:
+    """Each block is `$ command` and its output, one after the other with an empty line between."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    script = tmp_path / "bin" / "recede"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m recede.cli "$@"\n')
+    script.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{script.parent}:{os.environ['PATH']}", "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+    blocks = _CONSOLE.findall((ROOT / document).read_text())
+    assert blocks
+    for block in blocks:
+        shown = []
+        for command in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+            done = subprocess.run(
+                ["sh", "-c", command],
+                cwd=tmp_path,
+                env=environment,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            shown.append(f"$ {command}\n{done.stdout}")
+        assert "\n".join(shown) == block
+
+
+@pytest.mark.parametrize(("command", "parameter"), PARAMETERS, ids=lambda item: item.name)
+def test_every_option_has_help_and_is_documented(command: click.Command, parameter: click.Parameter) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    assert f"## `recede {command.name} FILE`" in page
+    assert "Example:" in (command.help or "")
+    for name in (
+        parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(click.Context(command))]
+    ):
+        assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page), f"{name} is not in docs/cli.md"
+    if isinstance(parameter, click.Option):
+        assert parameter.help, f"{command.name} {parameter.name} has no help"
+        assert parameter.help.endswith((".", "]"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
+        assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/design.md"])
+def test_files_that_are_named_exist(name: str) -> None:
+    """The tables of CONTRIBUTING.md name files of the mirror and of the unit tests without their folder."""
+    folders = (ROOT, ROOT / "docs", ROOT / "python" / "recede" / "_pure", ROOT / "tests" / "unit")
+    for path in re.findall(r"`([\w./-]+\.(?:py|rs|md|pyi))`", (ROOT / name).read_text()):
+        assert any((folder / path).exists() for folder in folders), path

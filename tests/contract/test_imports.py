@@ -1,0 +1,214 @@
+"""Who may import whom: the rule of docs/design.md, read off the sources themselves."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import recede
+from support import ROOT
+
+PACKAGE = ROOT / "python" / "recede"
+CORE = ROOT / "src"
+
+LEAVES = {"_types", "_errors"}
+# A private module of the root -> the modules of ours that it may import. Public modules come above the engine.
+PYTHON: dict[str, set[str]] = {
+    "_types": set(),
+    "_errors": set(),
+    "_policy": LEAVES,
+    "_report": LEAVES,
+    "_repair": LEAVES,
+    "_pure": LEAVES | {"_policy", "_report", "_pure"},
+    "_engine": {"_core", "_pure"},
+    "_api": LEAVES | {"_policy", "_report", "_repair", "_engine"},
+}
+ONLY_PUBLIC_NAMES = {"testing", "cli", "adapters"}
+
+# A module of the core -> the modules that it may use.
+RUST: dict[str, set[str]] = {
+    "lib": set(),
+    "error": set(),
+    "text": set(),
+    "outline": {"error"},
+    "json": {"error", "outline"},
+    "shape": {"error", "outline", "json"},
+    "scan": {"error", "outline", "json", "shape", "text"},
+    "source": {"outline", "json", "scan", "text"},
+    "turns": {"outline"},
+    "pairs": {"outline", "turns"},
+    "policy": {"outline"},
+    "placeholder": {"outline", "policy", "source", "text"},
+    "plan": {"outline", "pairs", "turns", "policy", "placeholder", "source", "text"},
+    "splice": {"outline", "json", "pairs", "turns", "policy", "placeholder", "plan", "source", "text"},
+    "report": {"outline", "pairs", "turns", "policy", "placeholder", "plan"},
+    "reduce": {"error", "outline", "scan", "source", "policy", "plan", "splice", "report"},
+    "history": {
+        "error",
+        "outline",
+        "scan",
+        "source",
+        "pairs",
+        "turns",
+        "policy",
+        "placeholder",
+        "plan",
+        "splice",
+        "report",
+    },
+    "store": {"error"},
+}
+
+PYTHON_FILES = sorted(PACKAGE.rglob("*.py"))
+RUST_FILES = sorted(CORE.rglob("*.rs"))
+
+
+def imports_of(path: Path) -> set[tuple[str, str]]:
+    """(module, name) of each import, also of those for type checkers and of those inside functions."""
+    found: set[tuple[str, str]] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {(alias.name, "") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found |= {(node.module or "", alias.name) for alias in node.names}
+    return found
+
+
+def ours(path: Path) -> set[str]:
+    """The modules of the root that the file imports; `recede` for names of the root itself."""
+    found = set()
+    for module, name in imports_of(path):
+        if module == "recede":
+            is_module = (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file() or name == "_core"
+            found.add(name if is_module and name.startswith("_") else "recede")
+        elif module.startswith("recede."):
+            found.add(module.split(".")[1])
+    return found
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_python_modules_import_only_what_they_may(path: Path) -> None:
+    room = room_of(path)
+    used = ours(path)
+    if room == "__init__":
+        assert used <= set(PYTHON) - {"_pure"}, "the root is made of its modules"
+    elif room in ONLY_PUBLIC_NAMES:
+        assert used <= {"recede", room}, f"{room} imports only what recede exports"
+        names = {name for module, name in imports_of(path) if module == "recede"}
+        assert names <= set(recede.__all__), "only public names"
+    else:
+        assert room in PYTHON, f"{room} needs a row in this test"
+        assert used <= PYTHON[room]
+
+
+def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
+    allowed = set(sys.stdlib_module_names) | {"recede", "__future__"}
+    for path in PYTHON_FILES:
+        modules = {module.split(".")[0] for module, _ in imports_of(path)} - allowed
+        room = room_of(path)
+        if room == "cli":
+            assert modules <= {"click", "rich"}, path
+        elif room == "testing":
+            assert modules <= {"hypothesis"}, path
+        elif room == "adapters":
+            assert len(modules) <= 1, path
+        else:
+            assert modules <= {"typing_extensions"}, path
+
+
+def test_testing_imports_hypothesis_only_where_it_is_needed() -> None:
+    tree = ast.parse((PACKAGE / "testing.py").read_text(encoding="utf-8"))
+    top = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert not any("hypothesis" in ast.unparse(node) for node in top)
+
+
+def test_only_the_engine_imports_the_extension() -> None:
+    assert {room_of(path) for path in PYTHON_FILES if "_core" in ours(path)} <= {"_engine"}
+    assert {room_of(path) for path in PYTHON_FILES if "_pure" in ours(path)} <= {"_engine", "_pure"}
+
+
+# The core
+
+
+def code_of(path: Path) -> str:
+    """The source without comments."""
+    return re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+
+
+def rust_room_of(path: Path) -> str:
+    return path.relative_to(CORE).parts[0].removesuffix(".rs")
+
+
+def used_by(path: Path) -> set[str]:
+    code = code_of(path)
+    found = set(re.findall(r"\bcrate::(\w+)", code))
+    for group in re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL):
+        found |= set(re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\{[^{}]*\}", "", group)))
+    if len(path.relative_to(CORE).parts) == 1:
+        found |= set(re.findall(r"\bsuper::(\w+)", code)) & {rust_room_of(other) for other in RUST_FILES}
+    return found
+
+
+@pytest.mark.parametrize("path", RUST_FILES, ids=lambda path: str(path.relative_to(CORE)))
+def test_rust_modules_use_only_what_they_may(path: Path) -> None:
+    room = rust_room_of(path)
+    if room == "py":
+        return
+    assert room in RUST, f"{room} needs a row in this test"
+    modules = {rust_room_of(other) for other in RUST_FILES}
+    assert (used_by(path) & modules) - {room} <= RUST[room]
+
+
+def test_only_py_knows_python() -> None:
+    knowing = {
+        rust_room_of(path) for path in RUST_FILES if re.search(r"\bpyo3\b|\bPython\b|\bPy[A-Z]\w+", code_of(path))
+    }
+    assert knowing <= {"py"}
+    assert "py" in {rust_room_of(path) for path in RUST_FILES}
+
+
+def test_rust_edges_go_one_way() -> None:
+    """The table itself has no circle, so neither has what obeys it."""
+    done: set[str] = set()
+    while len(done) < len(RUST):
+        free = {room for room, uses in RUST.items() if room not in done and uses <= done}
+        assert free, f"a circle among {set(RUST) - done}"
+        done |= free
+
+
+# Names
+
+
+def test_mirror_modules_bear_the_names_of_the_core() -> None:
+    without_mirror = {
+        "lib.rs",
+        "error.rs",
+        "source.rs",
+        "reduce.rs",
+        "plan/mod.rs",
+        "plan/window.rs",
+        "py/mod.rs",
+        "py/convert.rs",
+    }
+    for path in RUST_FILES:
+        name = path.relative_to(CORE).as_posix()
+        if name in without_mirror or path.parent.name in ("json", "scan", "store"):
+            continue
+        mirror = PACKAGE / "_pure" / name.removeprefix("py/").replace(".rs", ".py")
+        assert mirror.is_file(), f"{name} has no mirror {mirror.relative_to(ROOT)}"
+    for room in ("scan", "plan"):
+        assert (PACKAGE / "_pure" / f"{room}.py").is_file() or (PACKAGE / "_pure" / room).is_dir()
+
+
+def test_names_of_test_files_are_used_once() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names))

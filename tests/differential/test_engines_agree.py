@@ -1,0 +1,179 @@
+"""The core and its mirror give the same answer on every input: results, errors and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import block_options, json_values, mask_options, mutated, reduce_options, spelled, stage_options
+
+import recede
+from recede.testing import histories
+from support import built_engines, dumps, facts, using
+
+pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
+
+History = list[dict[str, Any]]
+
+
+def outcome(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a call in comparable form, or its error."""
+    try:
+        value = function(*arguments, **options)
+    except recede.TranscriptError as error:
+        return ("refused", error.kind, error.offset, error.message_index, error.field, str(error))
+    if isinstance(value, (recede.Reduction, recede.JsonReduction)):
+        return (value[0], facts(value))
+    return value
+
+
+def assert_agree(function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    with using("python"):
+        expected = outcome(function, *arguments, **options)
+    with using("rust"):
+        assert outcome(function, *arguments, **options) == expected
+
+
+@given(history=histories(), options=reduce_options())
+def test_reduce(history: History, options: dict[str, Any]) -> None:
+    assert_agree(recede.reduce, history, **options)
+
+
+@given(history=histories(), options=reduce_options(), data=st.data())
+def test_reduce_json(history: History, options: dict[str, Any], data: Any) -> None:
+    text = data.draw(spelled(history))
+    assert_agree(recede.reduce_json, text, **options)
+    assert_agree(recede.reduce_json, f'{{"x":[],"input" :{text} }}', **options)
+
+
+@given(history=histories(), options=mask_options(), data=st.data())
+def test_mask_observations(history: History, options: dict[str, Any], data: Any) -> None:
+    assert_agree(recede.mask_observations, history, **options)
+    assert_agree(recede.mask_observations_json, data.draw(spelled(history)), **options)
+
+
+@given(history=histories(), options=block_options(), data=st.data())
+def test_block_masker(history: History, options: dict[str, Any], data: Any) -> None:
+    assert_agree(recede.mask_old_observations, history, **options)
+    assert_agree(recede.mask_old_observations_json, data.draw(spelled(history)), **options)
+
+
+@given(history=histories(), options=stage_options(), image_chars=st.integers(0, 9_999))
+def test_the_other_functions(history: History, options: dict[str, Any], image_chars: int) -> None:
+    for function in (recede.summarize_history, recede.truncate_history):
+        assert_agree(function, history, **options, image_chars=image_chars)
+    assert_agree(recede.check_pairs, history)
+    assert_agree(recede.repair_pairs, history)
+    assert_agree(recede.count_chars, history, image_chars=image_chars)
+
+
+@given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())
+def test_faulty_bytes(history: History, options: dict[str, Any], data: Any) -> None:
+    raw = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
+    raw = data.draw(mutated(raw))
+    assert_agree(recede.mask_observations_json, raw, **options)
+    assert_agree(recede.mask_observations_json, b'{"messages":' + raw + b"}", **options)
+
+
+@given(data=st.data())
+def test_faulty_text(data: Any) -> None:
+    history = data.draw(histories(max_turns=1, max_parallel_calls=2))
+    text = data.draw(spelled(history))
+    start = data.draw(st.integers(0, len(text)))
+    piece = data.draw(st.sampled_from(["\ud800", "\udc00", "\\ud800", "é", "\ufeff", '"', "\x1f", "x"]))
+    assert_agree(recede.mask_observations_json, text[:start] + piece + text[start:], keep_results=0)
+
+
+@given(
+    raw=st.binary(max_size=40) | st.text(alphabet='[]{}",:\\u0123456789-+.eEtrufalsn \n', max_size=40).map(str.encode)
+)
+def test_any_bytes(raw: bytes) -> None:
+    assert_agree(recede.reduce_json, raw, max_input_chars=0)
+    assert_agree(recede.reduce_json, b'[{"x":' + raw + b"}]", max_input_chars=0)
+    assert_agree(recede.reduce_json, b'[{"content":' + raw + b"}]", max_input_chars=0)
+
+
+def _wrong(history: History, data: Any) -> Any:
+    """The history with one value replaced by another of any type."""
+    value: Any = history
+    path: list[Any] = []
+    while isinstance(value, (dict, list)) and value and (not path or data.draw(st.integers(0, 3))):
+        key = data.draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))
+        path.append(key)
+        value = value[key]
+    if not path:
+        return data.draw(json_values())
+    holder: Any = history
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = data.draw(json_values())
+    return history
+
+
+@given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())
+def test_wrong_shapes(history: History, options: dict[str, Any], data: Any) -> None:
+    wrong = _wrong(history, data)
+    assert_agree(recede.mask_observations, wrong, **options)
+    assert_agree(recede.mask_observations_json, dumps(wrong), **options)
+    assert_agree(recede.check_pairs, wrong)
+    assert_agree(recede.repair_pairs, wrong)
+    assert_agree(recede.reduce, wrong, max_input_chars=100)
+
+
+@given(wrong=json_values())
+def test_any_value(wrong: Any) -> None:
+    assert_agree(recede.reduce, wrong, max_input_chars=0)
+    assert_agree(recede.reduce, [wrong], max_input_chars=0)
+    assert_agree(recede.reduce_json, dumps(wrong), max_input_chars=0)
+    assert_agree(recede.reduce_json, dumps([{"role": "tool", "content": wrong}]), max_input_chars=0)
+    assert_agree(recede.count_chars, [{"type": "x_call", "call_id": wrong, "arguments": wrong, "name": wrong}])
+
+
+@given(
+    text=st.text(max_size=200) | st.text(alphabet="[]observatin mked—chr123 \n", max_size=60),
+    limit=st.none() | st.integers(0, 99),
+    template=st.sampled_from(
+        [None, "gone {chars}", "{tool}a{id}b{chars}", "{chars}{lines}x", "[{lines}]", "-\n{turn}"]
+    ),
+)
+def test_mask_observation(text: str, limit: int | None, template: str | None) -> None:
+    assert_agree(recede.mask_observation, text, max_observation_chars=limit, placeholder=template)
+
+
+class Odd:
+    """Something that is no JSON."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("a", 1),
+        {1: "x"},
+        {None: None},
+        {("a",): 5},
+        b"bytes",
+        {"a": {1, 2}},
+        Odd(),
+        [Odd()],
+        1j,
+        float("nan"),
+        10**99,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_python_values_that_are_no_json(arguments: Any) -> None:
+    for message in (
+        {"type": "x_call", "call_id": "1", "arguments": arguments},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": arguments}]},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": arguments, "arguments": arguments}}]},
+        {"role": arguments, "type": arguments, "pairRole": arguments},
+        {"type": "x_call_output", "call_id": arguments, "output": arguments},
+        {"role": "tool", "tool_call_id": arguments, "content": arguments},
+        {arguments if isinstance(arguments, (bytes, int, complex)) else 5: 1, "role": "user"},
+    ):
+        for function in (recede.count_chars, recede.check_pairs, recede.truncate_history):
+            assert_agree(function, [message])

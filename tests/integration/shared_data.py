@@ -1,0 +1,96 @@
+"""Reads the transcripts of ../shared/corpus as histories. Their contents are never copied or quoted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support import SHARED, elements, members
+
+CORPUS = SHARED / "corpus"
+SUITE = SHARED / "json-test-suite" / "test_parsing"
+FORMATS = (
+    "claude_code",
+    "codex",
+    "gemini",
+    "inspect",
+    "mini_swe",
+    "openai_parts",
+    "openhands",
+    "pi",
+    "swe_agent",
+    "tau_openai",
+)
+
+# Nothing in it is a list of messages.
+WITHOUT_HISTORY = frozenset({"2025-05-12T20-28-13-04-00_no-samples.json"})
+
+_decoder = json.JSONDecoder()
+
+
+class Source(NamedTuple):
+    """A serialized history: the text of an array or of a request body, in the file's own bytes."""
+
+    name: str
+    text: str
+
+
+def corpus_files() -> list[Path]:
+    if not CORPUS.is_dir():
+        return []
+    return sorted(path for name in FORMATS for path in (CORPUS / name).iterdir())
+
+
+def need(folder: Path) -> None:
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+
+
+def sources(path: Path) -> list[Source]:
+    """The histories of a corpus file: the file itself, the arrays in it, or its lines' messages."""
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text = raw.decode()
+    try:
+        value = json.loads(text)
+    except ValueError:
+        lines = list(_messages_of_lines(text))
+        return [Source("lines", "[" + ",\n".join(lines) + "]")] if lines else []
+    found = []
+    if isinstance(value, list) or any(isinstance(value.get(key), list) for key in ("messages", "input")):
+        found.append(Source("file", text))
+    found += _arrays(text)
+    return found
+
+
+def _messages_of_lines(text: str) -> Iterator[str]:
+    at, end = 0, len(text)
+    while at < end:
+        if text[at] in " \t\r\n":
+            at += 1
+            continue
+        start, at = at, _decoder.raw_decode(text, at)[1]
+        fields = {key: (first, last) for key, first, last in members(text, start)}
+        kind = str(json.loads(text[slice(*fields["type"])])) if "type" in fields else ""
+        field = {"user": "message", "assistant": "message", "message": "message", "response_item": "payload"}.get(kind)
+        if field in fields and text[fields[field][0]] == "{":
+            yield text[slice(*fields[field])]
+
+
+def _arrays(text: str) -> list[Source]:
+    """Arrays of messages one or two levels below: trajectories of runs, samples of a log."""
+    first = text.lstrip()[:1]
+    spans = [(str(n), a, b) for n, (a, b) in enumerate(elements(text))] if first == "[" else members(text)
+    found = []
+    for name, start, end in spans:
+        if name in ("history", "messages", "samples", "trajectory") and text[start] == "[":
+            found += [Source(name, text[start:end])] if name != "samples" else _arrays(text[start:end])
+        elif first == "[" and text[start] == "{":
+            for key, a, b in members(text, start):
+                if key in ("traj", "messages", "history") and text[a] == "[":
+                    found.append(Source(f"{name}.{key}", text[a:b]))
+    return found

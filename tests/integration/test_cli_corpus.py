@@ -1,0 +1,47 @@
+"""The command line over recorded sessions that are arrays or request bodies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recede
+from support import SHARED, assert_only_observations_differ
+
+CORPUS = SHARED / "corpus"
+FILES = sorted([*CORPUS.glob("openai_parts/*.json"), *CORPUS.glob("mini_swe/*.json")])
+
+pytestmark = pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}")
+
+
+def run(*arguments: str | Path) -> bytes:
+    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[-30:])
+def test_reduce_and_stats_read_recorded_sessions(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    history = json.loads(data)
+    history = history["messages"] if isinstance(history, dict) else history
+
+    figures = json.loads(run("stats", path, "--json"))
+    assert figures["messages"] == len(history)
+    assert figures["raw_chars"] == recede.count_chars(history)
+
+    budget = figures["raw_chars"] * 2 // 3
+    view = run("reduce", path, "--max-input-chars", str(budget), "--keep", "2")
+    expected = recede.reduce_json(data, max_input_chars=budget, preserve_recent_raw_turns=2)
+    assert view == expected.json
+    if expected.reduction_stage in (None, "masking") and data.lstrip().startswith(b"["):
+        assert_only_observations_differ(data.decode(), view.decode())
+
+    packed = tmp_path / "session.json.gz"
+    packed.write_bytes(gzip.compress(data))
+    run("reduce", packed, "--max-input-chars", str(budget), "--keep", "2", "-o", packed)
+    assert gzip.decompress(packed.read_bytes()) == view

@@ -1,0 +1,340 @@
+"""Inputs made to hurt: large, deep, cut, and all alike. They end, soon, with an answer or an error."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recede
+from support import (
+    built_engines,
+    call,
+    dumps,
+    elements,
+    engine_module,
+    facts,
+    loads,
+    result,
+    tool_result,
+    tool_use,
+    turns,
+    user,
+    using,
+)
+
+# The mirror is some hundred times slower than the core.
+SIZES = {"rust": 20_000, "python": 2_000}
+HUGE = {"rust": 1_000_000, "python": 20_000}
+
+ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+SIZE = pytest.mark.parametrize(
+    "sizes", [SIZES, pytest.param(HUGE, marks=[pytest.mark.slow, pytest.mark.timeout(900)])], ids=["normal", "huge"]
+)
+
+
+def everything(history: list[Any]) -> recede.Reduction:
+    """Every function at once; gives the reduction to almost nothing."""
+    raw = dumps(history)
+    recede.check_pairs(history)
+    recede.repair_pairs(history)
+    recede.truncate_history(history)
+    masked = recede.mask_observations(history, keep_results=1)
+    serialized = recede.mask_observations_json(raw, keep_results=1)
+    assert facts(serialized) == facts(masked)
+    assert loads(serialized.json) == masked.messages
+    reduction = recede.reduce(history, max_input_chars=10)
+    assert facts(recede.reduce_json(raw, max_input_chars=10)) == facts(reduction)
+    return reduction
+
+
+@SIZE
+@ENGINES
+def test_many_parallel_calls_in_one_message(engine_name: str, sizes: dict[str, int]) -> None:
+    size = min(sizes[engine_name], 100_000)
+    ids = [str(number) for number in range(size)]
+    with using(engine_name):
+        everything([call(*ids), *(result(call_id, "x" * 40) for call_id in reversed(ids))])
+        reduction = everything([tool_use(*ids), user([tool_result(call_id, "x" * 40) for call_id in ids])])
+        assert reduction.orphans == ()
+        assert everything([call(*ids), user("go on")]).orphans == (0,)
+        assert len(recede.repair_pairs([call(*ids), user("go on")])) == 2 + size
+
+
+@SIZE
+@ENGINES
+def test_calls_with_one_id(engine_name: str, sizes: dict[str, int]) -> None:
+    size = sizes[engine_name]
+    with using(engine_name):
+        assert everything([call("x") for _ in range(size)]).orphans == ()
+        assert everything([*(call("x") for _ in range(size)), user("end")]).orphans == tuple(range(size))
+        history = [call("x"), *(result("x", "y" * 40) for _ in range(size))]
+        assert len(recede.truncate_history(history, preserve_recent_raw_turns=1).messages) == size + 1
+        everything([*(call("x") for _ in range(size // 2)), *(result("x", "y") for _ in range(size // 2))])
+
+
+@SIZE
+@ENGINES
+def test_no_ids(engine_name: str, sizes: dict[str, int]) -> None:
+    size = sizes[engine_name] // 2
+    with using(engine_name):
+        history: list[Any] = [{"role": "assistant", "tool_calls": [{}]}, {"role": "tool", "content": "x" * 40}] * size
+        assert len(everything(history).orphans) == 2 * size - 1, "the last call is open"
+
+
+@SIZE
+@ENGINES
+def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
+    size = sizes[engine_name]
+    with using(engine_name):
+        history: list[Any] = [{} for _ in range(size)]
+        assert everything(history).chars_before == 0
+        assert recede.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == size - 1
+        assert everything([{"role": "system", "content": ""} for _ in range(size)]).dropped_count == 0
+
+
+@SIZE
+@ENGINES
+def test_a_chain_of_mates(engine_name: str, sizes: dict[str, int]) -> None:
+    history: list[Any] = [tool_use("0")]
+    for number in range(1, sizes[engine_name] // 4):
+        history += [tool_use(str(number)), user([tool_result(str(number), ""), tool_result(str(number - 1), "")])]
+    with using(engine_name):
+        assert recede.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == 0
+        everything(history)
+
+
+@SIZE
+@ENGINES
+def test_open_brackets(engine_name: str, sizes: dict[str, int]) -> None:
+    size = sizes[engine_name]
+    for raw in (
+        b"[" * size,
+        b'{"a":' * size,
+        b'[{"x":' + b"[" * size,
+        b"[" * size + b"]" * size,
+        b'[{"content":' * size,
+    ):
+        with using(engine_name), pytest.raises(recede.TranscriptError) as caught:
+            recede.reduce_json(raw, max_input_chars=1)
+        assert caught.value.kind == "depth"
+
+
+def test_depth_in_a_thread_with_a_small_stack() -> None:
+    """Nesting up to the limit, and far beyond it, with 256 kilobytes of stack."""
+    deep = b'[{"x":' + b"[" * 1_022 + b"]" * 1_022 + b"}]"
+    call_of_depth = b'[{"type":"a_call","call_id":"1","arguments":' + b"[" * 1_022 + b"]" * 1_022 + b"}]"
+    seen: list[Any] = []
+    engine = built_engines()[0]
+
+    def work() -> None:
+        try:
+            assert recede.reduce_json(deep, max_input_chars=1).json is deep
+            assert recede.reduce_json(call_of_depth, max_input_chars=9_999).chars_before == 20 + 2 * 1_022
+            for raw in (b"[" * 1_000_000, b'{"a":' * 1_000_000, b'[{"x":' + b"[" * 1_000_000):
+                with pytest.raises(recede.TranscriptError):
+                    recede.reduce_json(raw, max_input_chars=1)
+            nested: Any = []
+            for _ in range(1_015):
+                nested = [nested]
+            recede.count_chars([{"type": "a_call", "call_id": "1", "arguments": nested}])
+            seen.append("done")
+        except BaseException as error:
+            seen.append(error)
+
+    before = threading.stack_size(256 * 1_024)
+    try:
+        with using(engine):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    finally:
+        threading.stack_size(before)
+    assert seen == ["done"]
+
+
+@SIZE
+@ENGINES
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda n: "BEGIN_DISPATCH_RESULT" * n,
+        lambda n: "END_DISPATCH_RESULT" * n,
+        lambda n: "BEGIN_DISPATCH_RESULTEND_DISPATCH_RESULT" * n,
+        lambda n: "BEGIN_DISPATCH_RESUL" * n,
+        lambda n: "[dispatch output masked — 5 chars]" + "\nBEGIN_DISPATCH_RESULTEND_DISPATCH_RESULT" * n + "x",
+        lambda n: "[observation masked — " + "9" * 20 * n,
+        lambda n: "[observation masked — 5 chars]" * n,
+        lambda n: "\\" * 20 * n,
+        lambda n: "\x00é😀\ud800x" * 4 * n,
+        lambda n: "\n" * 20 * n,
+    ],
+    ids=["begin", "end", "blocks", "almost", "form", "digits", "placeholders", "escapes", "mixed", "lines"],
+)
+def test_long_texts(engine_name: str, sizes: dict[str, int], text: Callable[[int], str]) -> None:
+    size = sizes[engine_name] // 4
+    value = text(size)
+    with using(engine_name):
+        history = [result("1", value), result("2", [{"type": "text", "text": value}] * 2)]
+        for options in ({}, {"placeholder": "<{tool}{id}{tool} {chars}{lines}>"}, {"max_observation_chars": 60}):
+            masked = recede.mask_observations(history, keep_results=0, **options)
+            serialized = recede.mask_observations_json(dumps(history), keep_results=0, **options)
+            assert facts(serialized) == facts(masked)
+            assert recede.mask_observations(masked.messages, keep_results=0, **options).messages is masked.messages
+
+
+@SIZE
+@ENGINES
+def test_templates_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -> None:
+    """Recognising a placeholder takes time in the length of the text, whatever the template."""
+    size = min(sizes[engine_name], 100_000)
+    template = "a{tool}" * 20 + "{chars}{lines}{images}{turn}" * 5 + "b"
+    with using(engine_name):
+        for value in ("a" * size, "a" * size + "1" * size, "a1" * (size // 2) + "b", "1" * size):
+            recede.mask_observation(value, placeholder=template)
+
+
+@SIZE
+@ENGINES
+def test_patterns_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -> None:
+    name = "a" * min(sizes[engine_name], 50_000)
+    history = [call("1", name=name), result("1", "x" * 90)]
+    with using(engine_name):
+        assert recede.mask_observations(history, keep_results=0, exclude_tools=["*a" * 20 + "b"]).masked_count == 1
+        assert (
+            recede.mask_observations(history, keep_results=0, keep_by_tool={"a*" * 20 + "?" * 5: None}).masked_count
+            == 0
+        )
+
+
+@SIZE
+@ENGINES
+def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -> None:
+    size = sizes[engine_name] // 4
+    history: list[Any] = []
+    for number in range(size):
+        history += [call(str(number), name=f"tool {number}"), result(str(number), "x" * 40)]
+    with using(engine_name):
+        windows: dict[str, int | None] = {f"tool {number}": 0 for number in range(0, size, 2)}
+        reduction = recede.mask_observations(history, keep_results=size, keep_by_tool=windows)
+        assert reduction.masked_count == -(-size // 2)
+        assert len(reduction.tools) == size
+
+
+@SIZE
+@ENGINES
+def test_many_members_and_parts(engine_name: str, sizes: dict[str, int]) -> None:
+    size = sizes[engine_name]
+    with using(engine_name):
+        wide = {"role": "user", **{f"key {number}": number for number in range(size)}}
+        raw = dumps([wide])
+        assert recede.reduce_json(raw, max_input_chars=1).json is raw
+        parts: list[Any] = [{"type": "text", "text": "x"}] * size
+        history = [user(parts), result("1", parts), user([tool_result("1", parts)] * 3)]
+        reduction = recede.mask_observations(history, keep_results=0)
+        assert reduction.chars_before == 5 * size
+        assert facts(recede.mask_observations_json(dumps(history), keep_results=0)) == facts(reduction)
+
+
+# Cut input
+
+
+def small(text: str) -> list[Any]:
+    return [
+        {"role": "system", "content": text},
+        *turns(1, chars=40),
+        tool_use("a\n", value={"n": [-1.5e10, True, None]}),
+        user([tool_result("a\n", [{"type": "text", "text": "x" * 40}, {"type": "image"}], is_error=True)]),
+        {"type": "function_call", "call_id": "\u2028", "arguments": {"a": {"b": []}}},
+        {"type": "function_call_output", "call_id": "\u2028", "output": "y" * 40},
+        {"extra": [0, -0.1, 1e5, '\\ " /']},
+    ]
+
+
+SPELLINGS = [
+    json.dumps(small("é — 😀 \ud83d"), indent=1).encode(),
+    json.dumps(small("é — 😀"), ensure_ascii=False).encode(),
+]
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    "raw", [*SPELLINGS, b'{"model": "m", "messages": %s, "n": 1}' % SPELLINGS[1]], ids=["escapes", "utf8", "body"]
+)
+def test_a_cut_history_is_refused_at_every_byte(engine_name: str, raw: bytes) -> None:
+    with using(engine_name):
+        recede.reduce_json(raw, max_input_chars=1)
+        for length in range(len(raw)):
+            with pytest.raises(recede.TranscriptError) as caught:
+                recede.reduce_json(raw[:length], max_input_chars=1)
+            assert caught.value.kind in ("eof", "utf8")
+            if caught.value.kind == "eof":
+                assert caught.value.offset == length
+            else:
+                assert length - 3 <= (caught.value.offset or 0) < length
+
+
+@ENGINES
+@pytest.mark.parametrize("byte", [0x00, 0x20, 0x22, 0x2C, 0x5B, 0x5C, 0x5D, 0x7B, 0x7D, 0x80, 0xFF])
+def test_one_wrong_byte_at_every_place_never_panics(engine_name: str, byte: int) -> None:
+    raw = bytearray(SPELLINGS[1])
+    offsets: list[int | None] = []
+    with using(engine_name):
+        for place in range(len(raw)):
+            before, raw[place] = raw[place], byte
+            try:
+                output = recede.mask_observations_json(bytes(raw), keep_results=0).json
+            except recede.TranscriptError as error:
+                offsets.append(error.offset)
+            else:
+                elements(output.decode())
+            raw[place] = before
+    assert all(offset is not None and 0 <= offset <= len(raw) for offset in offsets)
+
+
+def test_threads_may_share_an_engine() -> None:
+    """The same reduction in eight threads gives the same bytes, with the GIL let go or not."""
+    raw = dumps([user("task"), *turns(400, chars=500)])
+    expected = recede.reduce_json(raw, max_input_chars=50_000).json
+    answers: list[bytes] = []
+
+    def work() -> None:
+        for _ in range(5):
+            answers.append(recede.reduce_json(raw, max_input_chars=50_000).json)
+
+    with using(built_engines()[0]):
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(answers) == 40 and set(answers) == {expected}
+
+
+def test_a_bytearray_that_changes_meanwhile_is_copied_first() -> None:
+    data = bytearray(dumps([user("x" * 100_000)] * 20))
+    stop = threading.Event()
+
+    def scribble() -> None:
+        while not stop.is_set():
+            data[1_000] = 0x79
+            data[1_000] = 0x78
+
+    thread = threading.Thread(target=scribble)
+    with using(built_engines()[0]):
+        thread.start()
+        try:
+            for _ in range(20):
+                assert recede.reduce_json(data, max_input_chars=1 << 40).chars_before == 2_000_000
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_engines_are_modules_of_the_same_functions() -> None:
+    names = [{name for name in dir(engine_module(engine)) if not name.startswith("_")} for engine in built_engines()]
+    needed = {"Policy", "check_pairs", "count_chars", "mask_observation", "reduce", "reduce_json", "repairs", "texts"}
+    assert all(needed <= found for found in names)

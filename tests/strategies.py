@@ -1,0 +1,145 @@
+"""Hypothesis strategies for options and for JSON, beside `recede.testing.histories`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+TEMPLATES = (
+    None,
+    None,
+    None,
+    "gone",
+    "<{tool} {id}: {chars} chars, {lines} lines, {images} images, turn {turn}>",
+    "{chars} é\ud83d! {tool}",
+    "…{{{lines}}}",
+)
+
+_PATTERNS = ("bash", "read_file", "*", "r*d?file", "search", "é*", "", "nothing")
+
+
+def _maybe(options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=options)
+
+
+_WINDOW: dict[str, st.SearchStrategy[Any]] = {
+    "keep_messages": st.integers(0, 12),
+    "keep_turns": st.integers(0, 5),
+    "keep_results": st.integers(0, 9),
+}
+_MASKING: dict[str, st.SearchStrategy[Any]] = {
+    "keep_by_tool": st.dictionaries(st.sampled_from(_PATTERNS), st.none() | st.integers(0, 3), max_size=2),
+    "exclude_tools": st.lists(st.sampled_from(_PATTERNS), max_size=1),
+    "keep_errors": st.booleans(),
+    "mask_chunk": st.none() | st.integers(1, 4),
+    "max_observation_chars": st.none() | st.integers(0, 120),
+    "placeholder": st.sampled_from(TEMPLATES),
+    "min_masked_chars": st.sampled_from([0, 0, 0, 1, 100, 1_000]),
+    "image_chars": st.sampled_from([6_400, 6_400, 0, 35, 50]),
+}
+
+
+def _summarizer(messages: list[Any], previous: str | None) -> str:
+    return f"{len(messages)} messages, before: {previous!r:.30} \ud83dé"
+
+
+def _failing(messages: list[Any], previous: str | None) -> str:
+    raise ValueError("no summary")
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+_REDUCING: dict[str, st.SearchStrategy[Any]] = {
+    "enabled": st.sampled_from([True] * 9 + [False]),
+    "preserve_recent_raw_turns": st.integers(0, 9),
+    "observation_masking": st.sampled_from([True] * 4 + [False]),
+    "strict_pairs": st.booleans(),
+    "summary_max_chars": st.sampled_from([30, 60, 200, 1_400]),
+    "summary_role": st.sampled_from([None, "system", "developer", "user", "assistant"]),
+    "summarizer": st.sampled_from([None, None, _summarizer, _failing]),
+}
+
+
+def mask_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options of `mask_observations`; a window is always among them."""
+
+    def with_window(name: str) -> st.SearchStrategy[dict[str, Any]]:
+        optional = {**_WINDOW, **_MASKING}
+        return st.fixed_dictionaries({name: optional.pop(name)}, optional=optional)
+
+    return st.sampled_from(sorted(_WINDOW)).flatmap(with_window)
+
+
+def block_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options of `mask_old_observations`."""
+    names = ("keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk")
+    return st.fixed_dictionaries({"keep": st.integers(3, 9)}, optional={name: _MASKING[name] for name in names})
+
+
+def reduce_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options of `reduce`, with a budget of any sort."""
+    optional = {**_WINDOW, **_MASKING, **_REDUCING}
+    chars = st.fixed_dictionaries(
+        {"max_input_chars": st.integers(0, 1_500) | st.integers(0, 12_000)}, optional=optional
+    )
+    tokens = st.fixed_dictionaries(
+        {"max_input_tokens": st.integers(0, 400) | st.integers(0, 3_000)},
+        optional={**optional, "token_counter": st.sampled_from([None, len, words])},
+    )
+    return chars | chars | tokens
+
+
+def stage_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options that both `summarize_history` and `truncate_history` take."""
+    return _maybe({**_WINDOW, "preserve_recent_raw_turns": st.integers(0, 9)})
+
+
+def spelled(value: Any) -> st.SearchStrategy[str]:
+    """JSON texts of the value, in various white space and escapes."""
+    return st.builds(
+        lambda indent, ascii_only, separators: json.dumps(
+            value, indent=indent, ensure_ascii=ascii_only, separators=separators
+        ),
+        st.sampled_from([None, None, 0, 2, "\t"]),
+        st.booleans(),
+        st.sampled_from([None, (",", ":"), (" ,\r\n", " : "), (", ", ":\t")]),
+    )
+
+
+def json_values() -> st.SearchStrategy[Any]:
+    """JSON values of any kind."""
+    texts = st.text(max_size=8) | st.sampled_from(["role", "content", "\ud800", "\udc00x", "é\n"])
+    leaves = (
+        st.none() | st.booleans() | st.integers(-99, 10**20) | st.floats(allow_nan=False, allow_infinity=False) | texts
+    )
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=12
+    )
+
+
+@st.composite
+def mutated(draw: st.DrawFn, raw: bytes) -> bytes:
+    """The bytes with a few faults: cut, doubled, replaced and inserted bytes."""
+    data = bytearray(raw)
+    broken = [
+        b"\\u",
+        b"\\x",
+        b"\\ud800",
+        b"1e",
+        b"00",
+        b"\xe2\x82",
+        b"\xed\xa0\x80",
+        b"\xf0\x9f\x98\x80",
+        b"\xef\xbb\xbf",
+    ]
+    single = [bytes([byte]) for byte in b',]}[{":0-.e\\\xff\xc3\x00\x1f\n t/']
+    pieces = st.sampled_from([b"", *single, *broken, b"null", b"NaN", b'"role":1,', b'"content":5,'])
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(data)))
+        end = min(len(data), start + draw(st.sampled_from([0, 0, 1, 1, 2, 8])))
+        data[start:end] = draw(pieces)
+    return bytes(data)

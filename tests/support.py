@@ -1,0 +1,277 @@
+"""What the tests share: the engines, builders of messages, and checks that run both entrances."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import _engine
+
+Message = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("RECEDE_SHARED") or ROOT.parent / "shared")
+IN_CI = os.environ.get("CI") == "true"
+
+# Kinds of TranscriptError for what is no JSON; the others are JSON of a wrong shape.
+MALFORMED = frozenset({"eof", "syntax", "control", "escape", "utf8", "depth", "number", "trailing"})
+
+
+# The engines
+
+
+def engine_module(name: str) -> Any:
+    """The engine of that name. A core that is not built is a skip, but in CI a failure."""
+    if name == "python":
+        return importlib.import_module("recede._pure")
+    try:
+        return importlib.import_module("recede._core")
+    except ImportError:
+        if IN_CI:
+            raise
+        pytest.skip("recede._core is not built: make build")
+
+
+def built_engines() -> list[str]:
+    """Both names; only the mirror's where the core is not built, which CI does not allow."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("recede._core")
+        return ["rust", "python"]
+    if IN_CI:
+        raise ImportError("recede._core is not built: make build")
+    return ["python"]
+
+
+@contextlib.contextmanager
+def using(name: str) -> Iterator[None]:
+    """Run the block with this engine."""
+    before = _engine.engine
+    _engine.engine = engine_module(name)
+    try:
+        yield
+    finally:
+        _engine.engine = before
+
+
+# Messages
+
+
+def user(text: Any, **fields: Any) -> Message:
+    return {"role": "user", "content": text, **fields}
+
+
+def system(text: str, **fields: Any) -> Message:
+    return {"role": "system", "content": text, **fields}
+
+
+def assistant(text: Any, **fields: Any) -> Message:
+    return {"role": "assistant", "content": text, **fields}
+
+
+def call(*ids: Any, name: str = "run", arguments: Any = "{}") -> Message:
+    """An assistant message of OpenAI chat with a call for each id: 25 chars each (3 + 2 + 20)."""
+    calls = [{"id": i, "type": "function", "function": {"name": name, "arguments": arguments}} for i in ids]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def result(call_id: Any, content: Any, **fields: Any) -> Message:
+    return {"role": "tool", "tool_call_id": call_id, "content": content, **fields}
+
+
+def tool_use(*ids: Any, name: str = "run", value: Any = None) -> Message:
+    """An assistant message of Anthropic with a call for each id: 25 chars each (3 + 2 + 20)."""
+    value = {} if value is None else value
+    return {"role": "assistant", "content": [{"type": "tool_use", "id": i, "name": name, "input": value} for i in ids]}
+
+
+def tool_result(call_id: Any, content: Any, **fields: Any) -> Message:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **fields}
+
+
+def function_call(call_id: Any, name: str = "run", arguments: Any = "{}") -> Message:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
+def function_call_output(call_id: Any, output: Any) -> Message:
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def chat_call(call_id: Any, text: Any = "") -> Message:
+    return {"role": "assistant", "content": text, "pairRole": "call", "pairId": call_id}
+
+
+def chat_result(call_id: Any, text: Any) -> Message:
+    return {"role": "tool", "content": text, "pairRole": "result", "pairId": call_id}
+
+
+def turns(count: int, chars: int = 100, name: str = "run") -> list[Message]:
+    """`count` turns of a call and its result, each result `chars` long."""
+    history: list[Message] = []
+    for number in range(count):
+        history += [call(str(number), name=name), result(str(number), "x" * chars)]
+    return history
+
+
+def masked(chars: int) -> str:
+    """The built-in placeholder, as semantics.md words it."""
+    return f"[observation masked — {chars} chars]"
+
+
+# Both entrances at once
+
+
+def dumps(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def loads(raw: bytes) -> Any:
+    return json.loads(raw.decode("utf-8", "surrogatepass"))
+
+
+def facts(reduction: Any) -> dict[str, Any]:
+    """Everything of a result but the view itself, ready to be compared."""
+    fields = dict(reduction._asdict())
+    fields.pop("messages", None)
+    fields.pop("json", None)
+    error = fields["summarizer_error"]
+    fields["summarizer_error"] = None if error is None else (type(error), str(error))
+    fields["tools"] = list(fields["tools"].items())
+    return fields
+
+
+def _both(
+    of_dicts: Callable[..., Any], of_json: Callable[..., Any], messages: list[Any], options: dict[str, Any]
+) -> recede.Reduction:
+    before = copy.deepcopy(messages)
+    reduction: recede.Reduction = of_dicts(messages, **options)
+    assert messages == before, "the input was changed"
+    raw = dumps(messages)
+    serialized = of_json(raw, **options)
+    assert loads(serialized.json) == reduction.messages
+    assert facts(serialized) == facts(reduction)
+    if not reduction.reduced:
+        assert serialized.json is raw
+    return reduction
+
+
+def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
+    """`recede.reduce`, held against `recede.reduce_json`."""
+    return _both(recede.reduce, recede.reduce_json, messages, options)
+
+
+def mask(messages: list[Any], **options: Any) -> recede.Reduction:
+    """`recede.mask_observations`, held against its twin for bytes."""
+    return _both(recede.mask_observations, recede.mask_observations_json, messages, options)
+
+
+def block_mask(messages: list[Any], *arguments: Any, **options: Any) -> list[Any]:
+    """`recede.mask_old_observations`, held against its twin for bytes."""
+    view = recede.mask_old_observations(messages, *arguments, **options)
+    assert loads(recede.mask_old_observations_json(dumps(messages), *arguments, **options)) == view
+    return view
+
+
+def count(messages: list[Any], **options: Any) -> int:
+    """`recede.count_chars`, held against what the entrance for bytes counts."""
+    chars = recede.count_chars(messages, **options)
+    assert recede.reduce_json(dumps(messages), max_input_chars=1 << 60, **options).chars_before == chars
+    return chars
+
+
+def findings(messages: list[Any]) -> list[tuple[str, int, Any]]:
+    return [(f.kind, f.message_index, f.id) for f in recede.check_pairs(messages).findings]
+
+
+def contents(messages: list[Any]) -> list[Any]:
+    return [message.get("content") for message in messages]
+
+
+# Raw JSON: where the members and elements of a value stand
+
+_decoder = json.JSONDecoder()
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in " \t\n\r":
+        at += 1
+    return at
+
+
+def elements(text: str, start: int = 0) -> list[tuple[int, int]]:
+    """The spans of the elements of the array that begins at `start`, white space before it allowed."""
+    at = _skip(text, start)
+    assert text[at] == "["
+    spans: list[tuple[int, int]] = []
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        end = _decoder.raw_decode(text, at)[1]
+        spans.append((at, end))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return spans
+
+
+def members(text: str, start: int = 0) -> list[tuple[str, int, int]]:
+    """Key and span of each member of the object that begins at `start`, white space before it allowed."""
+    at = _skip(text, start)
+    assert text[at] == "{"
+    spans: list[tuple[str, int, int]] = []
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, at = _decoder.raw_decode(text, at)
+        at = _skip(text, at)
+        assert text[at] == ":"
+        at = _skip(text, at + 1)
+        end = _decoder.raw_decode(text, at)[1]
+        spans.append((key, at, end))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return spans
+
+
+def assert_only_observations_differ(before: str, after: str, path: tuple[str, ...] = ()) -> None:
+    """`after` is `before` but for the raw text of observations, which became strings."""
+    if before == after:
+        return
+    first, second = before[:1], after[:1]
+    if first == second == "[":
+        spans, others = elements(before), elements(after)
+        steps = [("#",)] * len(spans)
+    elif first == second == "{":
+        named, other_named = members(before), members(after)
+        assert [key for key, _, _ in named] == [key for key, _, _ in other_named]
+        steps = [(key,) for key, _, _ in named]
+        spans, others = [(a, b) for _, a, b in named], [(a, b) for _, a, b in other_named]
+    else:
+        allowed = (("content",), ("content", "#", "content"), ("output",))
+        assert path in allowed, f"{path} was changed"
+        assert second == '"', f"{path} became no string"
+        return
+    if len(spans) != len(others):
+        raise AssertionError(f"{path} has {len(others)} members for {len(spans)}")
+    at, other_at = 0, 0
+    for (start, end), (other_start, other_end), step in zip(spans, others, steps, strict=True):
+        assert before[at:start] == after[other_at:other_start], f"the bytes before a member of {path} changed"
+        assert_only_observations_differ(before[start:end], after[other_start:other_end], path + step)
+        at, other_at = end, other_end
+    assert before[at:] == after[other_at:], f"the bytes behind {path} changed"
+
+
+def assert_view_of(before: str, after: str) -> None:
+    """`after`, an array, holds only elements of `before`, in order, with nothing but observations replaced."""
+    old = [before[a:b] for a, b in elements(before)]
+    new = [after[a:b] for a, b in elements(after)]
+    assert len(old) == len(new)
+    for one, other in zip(old, new, strict=True):
+        assert_only_observations_differ(one, other)

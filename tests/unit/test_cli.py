@@ -1,0 +1,359 @@
+"""The command line, as a person runs it: real processes and real files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from support import dumps, result, turns, user
+
+HISTORY = [user("Fix the test."), *turns(8, chars=500)]
+BUDGET = ("--max-input-chars", "3000")
+LINE = b'{"role": "user"}\n'
+
+
+@pytest.fixture
+def engine() -> str:
+    """One engine is enough here, that of the environment: the rules are tested elsewhere with both."""
+    return recede.ENGINE
+
+
+def run(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, "COLUMNS": "80", **environment})
+
+
+def ok(*arguments: str | Path, **options: Any) -> bytes:
+    """Standard output of a run that must succeed."""
+    done = run(*arguments, **options)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def refused(*arguments: str | Path, code: int = 1, **options: Any) -> str:
+    """Standard error of a run that must fail; for bad input it is one line and nothing is printed."""
+    done = run(*arguments, **options)
+    assert done.returncode == code, done.stderr.decode()
+    assert done.stdout == b""
+    error = done.stderr.decode()
+    assert code == 2 or (error.startswith("recede: ") and error.find("\n") == len(error) - 1), error
+    return error
+
+
+def lines_of(messages: list[Any]) -> bytes:
+    return b"".join(dumps(message) + b"\n" for message in messages)
+
+
+@pytest.fixture
+def array(tmp_path: Path) -> Path:
+    path = tmp_path / "history.json"
+    path.write_bytes(dumps(HISTORY))
+    return path
+
+
+# The forms of files
+
+
+def test_an_array_becomes_what_reduce_json_gives(array: Path) -> None:
+    assert ok("reduce", array, *BUDGET) == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+
+
+def test_a_request_body_stays_one(tmp_path: Path) -> None:
+    body = {"model": "m", "messages": HISTORY, "temperature": 1.0}
+    for data in (dumps(body), json.dumps(body, indent=2).encode()):
+        path = tmp_path / "body.json"
+        path.write_bytes(data)
+        view = ok("reduce", path, *BUDGET)
+        assert view == recede.reduce_json(data, max_input_chars=3000).json != data
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_json_lines_stay_json_lines(tmp_path: Path, line_end: bytes) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(lines_of(HISTORY).replace(b"\n", line_end))
+    view = ok("reduce", path, *BUDGET)
+    assert [json.loads(line) for line in view.splitlines()] == recede.reduce(HISTORY, max_input_chars=3000).messages
+    assert view.count(line_end) == view.count(b"\n")
+
+
+@pytest.mark.parametrize("first", [user("Port it. " * 200), {"role": "system", "content": "Be brief."}])
+@pytest.mark.parametrize("keep", ["0", "1", "4", "12"])
+def test_a_summary_gets_a_line_of_its_own(tmp_path: Path, first: Any, keep: str) -> None:
+    history = [first, *HISTORY]
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(lines_of(history))
+    arguments = ("--max-input-chars", "100000", "--no-mask", "--keep", keep)
+    assert ok("reduce", path, *arguments) == path.read_bytes()
+    arguments = ("--max-input-chars", "2000", "--no-mask", "--keep", keep, "--summary-max-chars", "400")
+    view = [json.loads(line) for line in ok("reduce", path, *arguments).splitlines()]
+    expected = recede.reduce(
+        history,
+        max_input_chars=2000,
+        observation_masking=False,
+        preserve_recent_raw_turns=int(keep),
+        summary_max_chars=400,
+    )
+    assert view == expected.messages
+
+
+def test_what_is_within_the_budget_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    for number, data in enumerate(
+        (b'\n[ {"role":"user"} ]\n\n', b'{"role":"user"}\n\n{"role":"user"}', b'{"role":"user"}')
+    ):
+        path = tmp_path / str(number)
+        path.write_bytes(data)
+        assert ok("reduce", path, *BUDGET) == data
+
+
+def test_standard_input_and_gzip_are_read(array: Path) -> None:
+    view = ok("reduce", array, *BUDGET)
+    assert ok("reduce", "-", *BUDGET, stdin=array.read_bytes()) == view
+    packed = gzip.compress(array.read_bytes())
+    assert ok("reduce", "-", *BUDGET, stdin=packed) == view
+    array.write_bytes(packed)  # known by its content, not by its name
+    assert ok("reduce", array, *BUDGET) == view
+
+
+# Writing
+
+
+def test_output_is_written_with_the_mode_it_had(array: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    out.write_text("old")
+    out.chmod(0o640)
+    assert ok("reduce", array, *BUDGET, "-o", out) == b""
+    assert out.read_bytes() == ok("reduce", array, *BUDGET)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o640
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["history.json", "out.json"]
+
+
+def test_output_may_be_the_input(array: Path) -> None:
+    view = ok("reduce", array, *BUDGET)
+    ok("reduce", array, *BUDGET, "-o", array)
+    assert array.read_bytes() == view
+
+
+def test_output_that_ends_in_gz_is_gzipped(array: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json.gz"
+    ok("reduce", array, *BUDGET, "-o", out)
+    assert gzip.decompress(out.read_bytes()) == ok("reduce", array, *BUDGET)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+def test_output_through_a_link_keeps_the_link(array: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.json"
+    link.symlink_to(array)
+    ok("reduce", array, *BUDGET, "-o", link)
+    assert link.is_symlink()
+    assert array.read_bytes() == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null")
+def test_a_device_is_not_replaced(array: Path) -> None:
+    ok("reduce", array, *BUDGET, "-o", "/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_one_line(array: Path) -> None:
+    for command in (("reduce", array, *BUDGET), ("stats", array)):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "recede.cli", *map(str, command)], stdout=full, stderr=subprocess.PIPE
+            )
+        assert done.returncode == 1
+        assert done.stderr == b"recede: standard output: cannot be written: No space left on device\n"
+
+
+def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    path.write_bytes(dumps([user("x" * 3_000_000)]))
+    command = [sys.executable, "-m", "recede.cli", "reduce", str(path), "--max-input-chars", "9999999"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "the file is empty"),
+        (b" \n", "the file is empty"),
+        (gzip.compress(dumps(HISTORY), mtime=0)[:-9], "the gzip data is cut or damaged"),
+        (gzip.compress(dumps(HISTORY), mtime=0)[:30] + b"garbage" * 9, "the gzip data is cut or damaged"),
+        (b"\xef\xbb\xbf[]", "at byte 0"),
+        (b"\xef\xbb\xbf" + lines_of(HISTORY), "line 1: this byte cannot stand here in JSON at byte 0"),
+        (b"[] []", "something follows the end of the value at byte 3"),
+        (b'[{"role": "user", "content": 5}]', "at byte 29, message 0, field content"),
+        (b'{"trajectory": []}', "this is no history"),
+        (b'{\n  "trajectory": []\n}', "this is no history"),
+        (b"null", "this is no history"),
+        (LINE + b'{"role": "us\n' + LINE, "line 2: the input ends in the middle of a value at byte 12"),
+        (LINE + b"\nnonsense\n", "line 3: this byte cannot stand here in JSON at byte 1"),
+        (b'{"role": "user"\n' + LINE, "line 1: the input ends in the middle of a value at byte 15"),
+        (LINE[:-1] + LINE + LINE, "line 1: something follows the end of the value at byte 16"),
+        (LINE + b"5\n", "line 2: a message is no object at byte 0, message 1"),
+        (LINE + b'\n{"role": "user", "content": 5}', "line 3: a content of the wrong type at byte 28, message 1"),
+        (LINE + b'{"role": "a", "role": "b"}', "line 2: a field stands twice at byte 14, message 1, field role"),
+    ],
+)
+@pytest.mark.parametrize("command", ["reduce", "stats"])
+def test_bad_input_is_one_line_that_names_the_place(tmp_path: Path, data: bytes, said: str, command: str) -> None:
+    path = tmp_path / "bad input.json"
+    path.write_bytes(data)
+    out = tmp_path / "out.json"
+    out.write_bytes(b"as it was")
+    error = refused(command, path, *((*BUDGET, "-o", out) if command == "reduce" else ()))
+    assert str(path) in error
+    assert said in error
+    assert out.read_bytes() == b"as it was"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    assert "No such file" in refused("stats", tmp_path / "missing.json")
+    assert "Is a directory" in refused("reduce", tmp_path, *BUDGET)
+    assert "standard input: the file is empty" in refused("stats", "-")
+    assert "'a\\nb'" in refused("stats", "a\nb")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="for root every file is readable")
+def test_a_file_without_permission_is_named(array: Path) -> None:
+    array.chmod(0)
+    assert "Permission denied" in refused("stats", array)
+
+
+def test_output_that_cannot_be_written_is_named(array: Path, tmp_path: Path) -> None:
+    before = array.read_bytes()
+    for out in (tmp_path / "missing" / "out.json", tmp_path):
+        assert f"recede: {out}: cannot be written" in refused("reduce", array, *BUDGET, "-o", out)
+    assert array.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [array]
+
+
+def test_deep_nesting_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_bytes(b'{"role":"user","extra":' + b"[" * 1_022 + b"]" * 1_022 + b"}")
+    ok("stats", path)
+    path.write_bytes(b'[{"role":"user","extra":' + b"[" * 1_022 + b"]" * 1_022 + b"}]")
+    ok("stats", path)
+    path.write_bytes(b"[" * 1_000_000)
+    assert "nesting over 1,024 levels at byte 1024" in refused("stats", path)
+
+
+# Options
+
+
+def test_wrong_usage_ends_with_2(array: Path) -> None:
+    assert "give --max-input-chars or --max-input-tokens" in refused("reduce", array, code=2)
+    assert "not both" in refused("reduce", array, *BUDGET, "--max-input-tokens", "9", code=2)
+    assert "{color}" in refused("reduce", array, *BUDGET, "--placeholder", "[{color}]", code=2)
+    assert "--summary-max-chars must be at least" in refused(
+        "reduce", array, *BUDGET, "--summary-max-chars", "1", code=2
+    )
+    assert "--keep" in refused("reduce", array, *BUDGET, "--keep", "-1", code=2)
+    assert "--json" in refused("reduce", array, *BUDGET, "--json", "-o", "-", code=2)
+    assert "No such command" in refused("compress", array, code=2)
+    refused(code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--keep", "10"], {"preserve_recent_raw_turns": 10}),
+        (["--exclude-tool", "run"], {"exclude_tools": ["run"]}),
+        (["--exclude-tool", "x*", "--exclude-tool", "r?n"], {"exclude_tools": ["x*", "r?n"]}),
+        (["--mask-chunk", "3"], {"mask_chunk": 3}),
+        (["--max-observation-chars", "100"], {"max_observation_chars": 100}),
+        (["--placeholder", "[{chars} gone]"], {"placeholder": "[{chars} gone]"}),
+        (["--no-mask"], {"observation_masking": False}),
+        (["--no-mask", "--summary-role", "user"], {"observation_masking": False, "summary_role": "user"}),
+        (["--no-mask", "--summary-max-chars", "90"], {"observation_masking": False, "summary_max_chars": 90}),
+    ],
+)
+def test_options_are_those_of_reduce(array: Path, arguments: list[str], options: dict[str, Any]) -> None:
+    view = ok("reduce", array, "--max-input-tokens", "750", *arguments)
+    assert json.loads(view) == recede.reduce(HISTORY, max_input_tokens=750, **options).messages
+
+
+# Reports
+
+
+def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    report = json.loads(ok("reduce", array, *BUDGET, "--json", "-o", out))
+    expected = recede.reduce_json(dumps(HISTORY), max_input_chars=3000)
+    assert out.read_bytes() == expected.json
+    assert report.pop("tools") == {"run": expected.tools["run"]._asdict()}
+    assert report.pop("orphans") == list(expected.orphans)
+    assert report == {name: value for name, value in expected._asdict().items() if name in report}
+    assert json.loads(ok("reduce", array, *BUDGET, "--json"))["masked_count"] == expected.masked_count
+
+
+def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
+    done = run("reduce", array, "--max-input-chars", "10")
+    assert done.stdout.startswith(b"[")
+    for fact in (b"stage: fallback\n", b"OVER THE BUDGET", b"run "):
+        assert fact in done.stderr
+
+
+def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path) -> None:
+    expected = recede.mask_observations(HISTORY, keep_results=4)
+    figures = json.loads(ok("stats", array, "--json"))
+    assert figures == {
+        "messages": len(HISTORY),
+        "turns": 8,
+        "raw_chars": expected.chars_before,
+        "raw_tokens": recede.approx_tokens(HISTORY),
+        "masked_view_chars": expected.chars_after,
+        "masked_view_tokens": recede.approx_tokens(expected.messages),
+        "masked_count": 4,
+        "orphans": [],
+        "tools": {"run": {"observations": 8, "masked": 4, "chars": 4000, "removed_chars": expected.masked_chars}},
+    }
+    for name, data in {"body": dumps({"input": HISTORY}), "lines": lines_of(HISTORY)}.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert json.loads(ok("stats", path, "--json")) == figures
+    assert json.loads(ok("stats", array, "--json", "--keep", "0"))["masked_count"] == 8
+
+
+def test_tool_names_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "history.json"
+    names = ["\x1b[31mred", "[bold]markup", "\ud800", "a\nb", ""]
+    history = [message for number, name in enumerate(names) for message in turns(1, name=name)]
+    path.write_bytes(dumps([*history, result("nobody", "orphan")]))
+    shown = ok("stats", path).decode()
+    for name in ("'\\x1b[31mred'", "[bold]markup", "'\\ud800'", "'a\\nb'", "(unknown)"):
+        assert name in shown
+    assert "\x1b" not in shown
+    assert "orphans: in message 10\n" in shown
+
+
+def test_version_and_help() -> None:
+    assert ok("--version").decode() == f"recede {recede.__version__}\n"
+    for command in ((), ("reduce",), ("stats",)):
+        assert b"Usage: recede" in ok(*command, "--help")
+
+
+def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(name='click')")
+    done = run("--version", PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b"pip install 'recede[cli]'" in done.stderr

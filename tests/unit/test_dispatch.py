@@ -1,0 +1,124 @@
+"""Dispatch blocks stay whole when an observation is masked."""
+
+from __future__ import annotations
+
+import pytest
+
+from recede import mask_observation
+from support import block_mask, mask, masked, result, turns
+
+BEGIN, END = "BEGIN_DISPATCH_RESULT", "END_DISPATCH_RESULT"
+BLOCK = f"{BEGIN}\nstatus: done\n{END}"
+OTHER = f"{BEGIN}\nstatus: failed\n{END}"
+
+
+def header(chars: int) -> str:
+    return f"[dispatch output masked — {chars} chars]"
+
+
+def test_blocks_stay_and_the_rest_becomes_a_header() -> None:
+    assert mask_observation("log\n" * 50 + BLOCK + "more" * 25) == f"{header(300)}\n{BLOCK}"
+
+
+def test_several_blocks_stand_one_under_the_other() -> None:
+    value = "a" * 80 + BLOCK + "b" * 10 + OTHER + "c" * 10
+    assert mask_observation(value) == f"{header(100)}\n{BLOCK}\n{OTHER}"
+
+
+def test_blocks_keep_their_text_character_by_character() -> None:
+    block = f'{BEGIN} é\ud800\x00\r\n\t\\" {END}'
+    assert mask_observation("x" * 99 + block) == f"{header(99)}\n{block}"
+
+
+def test_the_blocks_alone_where_the_header_makes_it_no_shorter() -> None:
+    # "[dispatch output masked — 36 chars]" and the newline have 26 + 2 + 7 + 1 = 36 characters.
+    assert mask_observation("x" * 36 + BLOCK) == BLOCK
+    assert mask_observation("x" * 37 + BLOCK) == f"{header(37)}\n{BLOCK}"
+    assert mask_observation("x" + BLOCK) == BLOCK
+
+
+def test_it_stays_where_the_blocks_alone_are_no_shorter() -> None:
+    assert mask_observation(BLOCK) == BLOCK
+    for between in ("", " ", "\n"):
+        value = BLOCK + between + OTHER
+        assert mask_observation(value) == value
+    assert mask_observation(f"{BLOCK}ab{OTHER}") == f"{BLOCK}\n{OTHER}"
+
+
+def test_a_block_runs_to_the_next_end() -> None:
+    value = "x" * 50 + f"{BEGIN}{BEGIN}one{END}" + f"two{END}" + "y" * 50
+    assert mask_observation(value) == f"{header(50 + 3 + 19 + 50)}\n{BEGIN}{BEGIN}one{END}"
+
+
+def test_an_end_before_a_begin_is_text() -> None:
+    assert mask_observation(END + "x" * 50 + BLOCK) == f"{header(69)}\n{BLOCK}"
+
+
+def test_an_unclosed_block_is_no_block() -> None:
+    value = "x" * 50 + BEGIN + "status"
+    assert mask_observation(value) == masked(77)
+    assert mask_observation(END + value) == masked(96)
+    assert mask_observation("x" * 50 + BLOCK + BEGIN) == f"{header(71)}\n{BLOCK}"
+
+
+@pytest.mark.parametrize(
+    "value", ["begin_dispatch_result end_dispatch_result", "BEGIN DISPATCH RESULT END DISPATCH RESULT"]
+)
+def test_the_delimiters_are_exact(value: str) -> None:
+    assert mask_observation(value) == masked(len(value))
+
+
+def test_delimiters_need_no_space_around_them() -> None:
+    assert mask_observation("x" * 60 + f"a{BEGIN}{END}b") == f"{header(62)}\n{BEGIN}{END}"
+
+
+def test_the_other_rules_do_not_apply_then() -> None:
+    value = "x" * 100 + BLOCK
+    expected = f"{header(100)}\n{BLOCK}"
+    assert mask_observation(value, placeholder="<gone>") == expected
+    assert mask_observation(value, max_observation_chars=5) == expected
+    assert mask_observation(BLOCK, max_observation_chars=5, placeholder="-") == BLOCK
+
+
+def test_the_form_is_a_placeholder_already() -> None:
+    for value in ("x" * 100 + BLOCK, "x" * 99 + BLOCK + OTHER + "y", "x" * 90 + BLOCK * 9):
+        once = mask_observation(value)
+        assert once.startswith("[dispatch output masked — ")
+        assert mask_observation(once) == once
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"{header(5)}\n{BLOCK}\n",
+        f"{header(5)}\n{BLOCK}{OTHER} and something more",
+        f"{header(5)}\n\n{BLOCK}",
+        f"{header(5)}{BLOCK}",
+        f"[dispatch output masked — x chars]\n{BLOCK}",
+        f"{header(5)}\n{BLOCK}\n{BEGIN}",
+    ],
+)
+def test_what_only_looks_like_the_form_is_masked(value: str) -> None:
+    blocks = [block for block in (BLOCK, OTHER) if block in value]
+    outside = len(value) - sum(map(len, blocks))
+    expected = "\n".join([header(outside), *blocks])
+    assert mask_observation(value) == (expected if len(expected) < len(value) else "\n".join(blocks))
+
+
+def test_a_header_without_blocks_is_text() -> None:
+    assert mask_observation(header(5)) == masked(34)
+
+
+def test_in_every_mode_and_in_parts() -> None:
+    content = [{"type": "text", "text": "x" * 90 + BEGIN}, {"type": "image"}, {"type": "text", "text": "ok" + END}]
+    expected = f"{header(90)}\n{BEGIN}ok{END}"
+    assert mask([result("1", content)], keep_results=0).messages == [result("1", expected)]
+    assert block_mask([result("1", content), *turns(3)], keep=3)[0] == result("1", expected)
+
+
+def test_images_are_counted_for_no_shorter() -> None:
+    content = [{"type": "text", "text": BLOCK}, {"type": "image"}]
+    assert mask([result("1", content)], keep_results=0).messages == [result("1", f"{header(0)}\n{BLOCK}")]
+    # A header of 34 characters and a newline: with 35 for the image it is no shorter, but the block alone is.
+    assert mask([result("1", content)], keep_results=0, image_chars=35).messages == [result("1", BLOCK)]
+    assert mask([result("1", content)], keep_results=0, image_chars=0).masked_count == 0

@@ -1,0 +1,247 @@
+"""Options: what is checked, and the words of the errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recede
+from recede import HistoryReducer
+from support import turns
+
+WHOLE_FROM_0 = ("preserve_recent_raw_turns", "min_masked_chars", "image_chars")
+WHOLE_OR_NONE = ("keep_messages", "keep_turns", "keep_results", "max_observation_chars")
+FLAGS = ("enabled", "keep_errors", "observation_masking", "strict_pairs")
+
+
+def reduce(**options: Any) -> recede.Reduction:
+    return recede.reduce([], **{"max_input_chars": 100, **options})
+
+
+@pytest.mark.parametrize("name", [*WHOLE_FROM_0, *WHOLE_OR_NONE, "max_input_chars"])
+def test_whole_numbers(name: str) -> None:
+    for good in (0, 1, 10**30):
+        reduce(**{name: good})
+    with pytest.raises(ValueError, match=rf"{name} must be at least 0, not -1"):
+        reduce(**{name: -1})
+    for bad in (1.0, "1", True, [1], b"1"):
+        with pytest.raises(TypeError, match=rf"{name} must be a whole number"):
+            reduce(**{name: bad})
+
+
+@pytest.mark.parametrize(
+    "name", [*WHOLE_FROM_0, *FLAGS, "summary_max_chars", "boundary", "keep_by_tool", "exclude_tools"]
+)
+def test_none_is_refused_where_it_means_nothing(name: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=name):
+        reduce(**{name: None})
+
+
+@pytest.mark.parametrize(
+    "name", [*WHOLE_OR_NONE, "mask_chunk", "placeholder", "summarizer", "token_counter", "summary_role"]
+)
+def test_none_is_the_default_elsewhere(name: str) -> None:
+    assert reduce(**{name: None}) == reduce()
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags(name: str) -> None:
+    reduce(**{name: True})
+    reduce(**{name: False})
+    for bad in (1, 0, "yes"):
+        with pytest.raises(TypeError, match=name):
+            reduce(**{name: bad})
+
+
+def test_mask_chunk_is_at_least_1() -> None:
+    reduce(mask_chunk=1)
+    for bad in (0, -1):
+        with pytest.raises(ValueError, match="mask_chunk"):
+            reduce(mask_chunk=bad)
+    with pytest.raises(TypeError, match="mask_chunk"):
+        reduce(mask_chunk=1.5)
+
+
+def test_boundary() -> None:
+    reduce(boundary="sliding")
+    reduce(boundary="stepped", mask_chunk=2)
+    with pytest.raises(ValueError, match="mask_chunk"):
+        reduce(boundary="stepped")
+    with pytest.raises(ValueError, match="boundary"):
+        reduce(boundary="jumping")
+    with pytest.raises(TypeError, match="boundary"):
+        reduce(boundary=5)
+
+
+def test_keep_by_tool() -> None:
+    for good in ({}, {"a": 0, "b*": None, "c": 10**30}):
+        reduce(keep_by_tool=good)
+    for bad in ([("a", 1)], "a", {1: 2}, {"a": "2"}, {"a": 1.5}, {"a": True}):
+        with pytest.raises(TypeError, match="keep_by_tool"):
+            reduce(keep_by_tool=bad)
+    with pytest.raises(ValueError, match="keep_by_tool"):
+        reduce(keep_by_tool={"a": -1})
+
+
+def test_exclude_tools() -> None:
+    for good in ([], (), set(), ["a", "b*"], frozenset({"a"})):
+        reduce(exclude_tools=good)
+    for bad in ("bash", [1], [None], 5, {"a": 1}):
+        with pytest.raises(TypeError, match="exclude_tools"):
+            reduce(exclude_tools=bad)
+
+
+@pytest.mark.parametrize("template", ["x", "{chars} gone", "a{chars}{lines}{images}{turn}{tool}{id}", "{{}} x", "é\n"])
+def test_placeholders_that_are_templates(template: str) -> None:
+    reduce(placeholder=template)
+    recede.mask_observation("x" * 500, placeholder=template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{unknown} x",
+        "{} x",
+        "{0} x",
+        "{chars!r} x",
+        "{chars:>5} x",
+        "{chars.real} x",
+        "{chars[0]} x",
+        "{ chars} x",
+        "{Chars} x",
+    ],
+)
+def test_an_unknown_placeholder_field_is_named(template: str) -> None:
+    with pytest.raises(ValueError, match="placeholder"):
+        reduce(placeholder=template)
+    with pytest.raises(ValueError, match="placeholder"):
+        recede.mask_observation("x", placeholder=template)
+
+
+@pytest.mark.parametrize("template", ["{chars", "chars}", "{", "}", "{{}"])
+def test_a_placeholder_with_a_lone_brace_is_refused(template: str) -> None:
+    with pytest.raises(ValueError, match="placeholder"):
+        reduce(placeholder=template)
+
+
+@pytest.mark.parametrize("template", ["", " ", "{chars}", " {tool}\n{id} "])
+def test_a_placeholder_without_any_text_is_refused(template: str) -> None:
+    with pytest.raises(ValueError, match="placeholder"):
+        reduce(placeholder=template)
+
+
+def test_a_placeholder_is_a_string() -> None:
+    with pytest.raises(TypeError, match="placeholder"):
+        reduce(placeholder=b"x")
+
+
+def test_summary_options() -> None:
+    reduce(summary_max_chars=30)
+    for bad in (29, 0, -1):
+        with pytest.raises(ValueError, match="summary_max_chars"):
+            reduce(summary_max_chars=bad)
+    with pytest.raises(ValueError, match="summary_role"):
+        reduce(summary_role="tool")
+    with pytest.raises(TypeError, match="summary_role"):
+        reduce(summary_role=5)
+    for name in ("summarizer", "token_counter"):
+        with pytest.raises(TypeError, match=name):
+            reduce(**{name: "no function"})
+
+
+def test_a_budget_is_required_and_one_only() -> None:
+    with pytest.raises(ValueError, match="max_input_chars or max_input_tokens"):
+        recede.reduce([])
+    with pytest.raises(ValueError, match="not both"):
+        recede.reduce([], max_input_chars=1, max_input_tokens=1)
+    recede.reduce([], max_input_tokens=1, max_input_chars=None)
+    recede.reduce([], max_input_tokens=10**40)
+
+
+def test_a_window_is_required_of_mask_observations() -> None:
+    for function, data in ((recede.mask_observations, []), (recede.mask_observations_json, b"[]")):
+        with pytest.raises(ValueError, match="window"):
+            function(data)
+        with pytest.raises(ValueError, match="window"):
+            function(data, keep_results=None, keep_turns=None)
+        for name in ("keep_results", "keep_turns", "keep_messages"):
+            function(data, **{name: 0})
+
+
+def test_an_option_that_is_not_there_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(TypeError, match=r"'max_input_char'.*'max_input_chars'"):
+        recede.reduce([], max_input_char=5)
+    with pytest.raises(TypeError, match="'quite_other'"):
+        recede.reduce([], max_input_chars=5, quite_other=5)
+
+
+@pytest.mark.parametrize(
+    ("function", "option"),
+    [
+        (recede.mask_observations, "max_input_chars"),
+        (recede.mask_observations, "preserve_recent_raw_turns"),
+        (recede.mask_observations, "summarizer"),
+        (recede.summarize_history, "max_input_chars"),
+        (recede.summarize_history, "mask_chunk"),
+        (recede.truncate_history, "summarizer"),
+        (recede.truncate_history, "exclude_tools"),
+        (recede.mask_old_observations, "keep_results"),
+        (recede.mask_old_observations, "max_observation_chars"),
+    ],
+)
+def test_options_that_do_not_belong_to_a_function_are_refused(function: Any, option: str) -> None:
+    with pytest.raises(TypeError, match=option):
+        function([], **{option: 1})
+
+
+def test_wrong_options_are_found_before_the_history_is_read() -> None:
+    with pytest.raises(ValueError, match="mask_chunk"):
+        recede.reduce_json(b"no json", max_input_chars=1, mask_chunk=0)
+    with pytest.raises(ValueError, match="mask_chunk"):
+        recede.reduce("no list", max_input_chars=1, mask_chunk=0)
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "1", None, True])
+def test_count_chars_checks_image_chars(bad: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="image_chars"):
+        recede.count_chars([], image_chars=bad)
+
+
+def test_options_are_the_same_seen_once_or_often() -> None:
+    history = turns(9)
+    for _ in range(3):
+        assert recede.mask_observations(history, keep_results=1).masked_count == 8
+        assert recede.mask_observations(history, keep_results=1, keep_by_tool={"run": 2}).masked_count == 7
+        with pytest.raises(TypeError, match="keep_results"):
+            recede.mask_observations(history, keep_results=True)
+        with pytest.raises(TypeError, match="keep_results"):
+            recede.mask_observations(history, keep_results=1.0)
+
+
+def test_a_changed_mapping_is_read_anew() -> None:
+    history = turns(4)
+    windows = {"run": 1}
+    assert recede.mask_observations(history, keep_results=0, keep_by_tool=windows).masked_count == 3
+    windows["run"] = 2
+    assert recede.mask_observations(history, keep_results=0, keep_by_tool=windows).masked_count == 2
+
+
+# HistoryReducer
+
+
+def test_history_reducer_checks_its_options_at_once() -> None:
+    with pytest.raises(ValueError, match="budget"):
+        HistoryReducer()
+    with pytest.raises(ValueError, match="mask_chunk"):
+        HistoryReducer(max_input_chars=1, mask_chunk=0)
+
+
+def test_history_reducer_does_what_reduce_does() -> None:
+    history = turns(9)
+    reducer = HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={"run": 3})
+    options: dict[str, Any] = {"max_input_chars": 500, "keep_results": 1, "keep_by_tool": {"run": 3}}
+    assert reducer.reduce(history) == recede.reduce(history, **options)
+    raw = b'[{"role":"user","content":"hi"}]'
+    assert reducer.reduce_json(raw) == recede.reduce_json(raw, **options)
+    assert repr(reducer) == "HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={'run': 3})"

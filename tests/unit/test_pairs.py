@@ -1,0 +1,253 @@
+"""Calls and results, and what `check_pairs` finds."""
+
+from __future__ import annotations
+
+import pytest
+
+import recede
+from recede import Finding
+from support import (
+    Message,
+    assistant,
+    call,
+    chat_call,
+    chat_result,
+    findings,
+    function_call,
+    function_call_output,
+    mask,
+    reduce,
+    result,
+    system,
+    tool_result,
+    tool_use,
+    turns,
+    user,
+)
+
+
+def test_a_whole_history_has_no_findings() -> None:
+    history = [system("s"), user("u"), call("1", "2"), result("2", "b"), result("1", "a"), assistant("done"), *turns(2)]
+    report = recede.check_pairs(history)
+    assert report.findings == ()
+    assert report.is_whole
+    assert report.orphans == ()
+
+
+def test_a_result_belongs_to_the_nearest_earlier_call_of_its_id() -> None:
+    history = [call("x"), result("x", "a"), call("x"), result("x", "b"), call("x"), user("")]
+    assert findings(history) == [("call_without_result", 4, "x")]
+
+
+def test_a_result_before_its_call_has_no_call() -> None:
+    history = [result("1", "early"), call("1"), user("no answer")]
+    assert findings(history) == [("result_without_call", 0, "1"), ("call_without_result", 1, "1")]
+
+
+def test_the_nearest_call_takes_the_result_and_the_first_one_is_an_orphan() -> None:
+    history = [call("x"), call("x"), result("x", "one answer")]
+    assert findings(history) == [("open_call", 0, "x"), ("id_open_twice", 1, "x")]
+    assert findings([*history, user("")])[0] == ("call_without_result", 0, "x")
+
+
+def test_calls_and_results_inside_one_message_are_seen_in_order() -> None:
+    use, answer = tool_use("1")["content"][0], tool_result("1", "ok")
+    assert findings([assistant([use, answer]), user("")])[0] == ("not_adjacent", 0, "1")
+    assert findings([assistant([answer, use]), user("")]) == [
+        ("result_without_call", 0, "1"),
+        ("call_without_result", 0, "1"),
+    ]
+
+
+# Open calls
+
+
+def test_calls_at_the_end_are_open_and_no_violation() -> None:
+    for history in (
+        [call("1")],
+        [call("1", "2"), result("2", "b")],
+        [call("1"), assistant("of the same run")],
+        [call("1"), assistant("same run"), result("nobody", "r")],
+        [tool_use("1", "2"), user([tool_result("2", "b"), {"type": "text", "text": "and text"}])],
+    ):
+        report = recede.check_pairs(history)
+        assert Finding("open_call", 0, "1") in report.findings
+        assert not any(finding.id == "1" for finding in report.orphans)
+    assert recede.check_pairs([call("1")]).is_whole
+
+
+def test_a_message_without_results_closes_the_run() -> None:
+    for closing in (user("go on"), system("note"), {"type": "unknown"}):
+        assert findings([call("1"), closing]) == [("call_without_result", 0, "1")]
+    assert ("call_without_result", 0, "1") in findings([call("1", "2"), result("2", "b"), user("?")])
+    assert ("call_without_result", 0, "1") in findings([call("1", "2"), result("2", "b"), assistant("another run")])
+
+
+def test_all_calls_of_the_last_run_may_be_open() -> None:
+    history = [call("1"), result("1", ""), assistant("x"), call("2"), call("3")]
+    assert findings(history) == [("open_call", 3, "2"), ("open_call", 4, "3")]
+
+
+def test_a_call_outside_of_runs_is_open_while_only_results_follow() -> None:
+    outside = {"role": "user", "pairRole": "call", "pairId": "1"}
+    assert findings([outside]) == [("open_call", 0, "1")]
+    assert findings([outside, assistant("a run")]) == [("call_without_result", 0, "1")]
+    assert findings([outside, chat_result("1", "ok")]) == []
+
+
+# Ids
+
+
+@pytest.mark.parametrize("bad_id", [None, 7, 1.5, True, ["1"], {"a": 1}])
+def test_what_has_no_string_id_never_pairs(bad_id: object) -> None:
+    history = [call(bad_id), result(bad_id, "r"), user("")]
+    assert findings(history) == [
+        ("missing_id", 0, None),
+        ("call_without_result", 0, None),
+        ("missing_id", 1, None),
+        ("result_without_call", 1, None),
+    ]
+
+
+def test_missing_ids() -> None:
+    history: list[Message] = [
+        assistant(None, tool_calls=[{"function": {"name": "f"}}]),
+        {"role": "tool", "content": "r"},
+        user([{"type": "tool_result", "content": "r"}]),
+        {"type": "function_call_output", "output": "r"},
+        {"pairRole": "result", "content": "r"},
+        {"pairRole": "call"},
+    ]
+    assert [kind for kind, *_ in findings(history)] == [
+        "missing_id",
+        "call_without_result",
+        *["missing_id", "result_without_call"] * 4,
+        "missing_id",
+        "open_call",
+    ]
+
+
+def test_an_open_call_may_miss_its_id() -> None:
+    assert findings([call(None)]) == [("missing_id", 0, None), ("open_call", 0, None)]
+
+
+def test_the_empty_string_is_an_id() -> None:
+    assert findings([call(""), result("", "ok")]) == []
+
+
+def test_ids_are_compared_as_decoded() -> None:
+    raw = (
+        b'[{"type":"function_call","call_id":"\\u0061\\ud83d\\ude00"},'
+        b'{"type":"function_call_output","call_id":"a\xf0\x9f\x98\x80","output":"r"}]'
+    )
+    assert recede.reduce_json(raw, max_input_chars=9_999).orphans == ()
+
+
+def test_ids_with_lone_surrogates_pair() -> None:
+    history = [call("\ud800"), result("\ud800", ""), call("\ud801"), result("\ud800", "")]
+    assert ("second_result", 3, "\ud800") in findings(history)
+    assert ("open_call", 2, "\ud801") in findings(history)
+
+
+def test_id_open_twice_is_said_of_the_later_call() -> None:
+    history = [call("x", "x"), result("x", "a"), result("x", "b")]
+    assert findings(history) == [
+        ("open_call", 0, "x"),
+        ("id_open_twice", 0, "x"),
+        ("second_result", 2, "x"),
+    ]
+
+
+def test_an_id_used_again_after_its_result_is_not_open_twice() -> None:
+    history = [call("x"), result("x", "a"), call("x"), result("x", "b")]
+    assert findings(history) == []
+
+
+# What providers refuse
+
+
+def test_second_result() -> None:
+    history = [call("1"), result("1", "a"), result("1", "b")]
+    assert findings(history) == [("second_result", 2, "1")]
+
+
+def test_not_adjacent() -> None:
+    for between in (user("wait"), system("note"), {"type": "unknown"}):
+        assert findings([call("1"), between, result("1", "a")]) == [("not_adjacent", 2, "1")]
+    history = [call("1", "2"), result("1", "a"), assistant("next"), result("2", "b")]
+    assert findings(history) == [("not_adjacent", 3, "2")]
+
+
+def test_results_of_a_run_follow_its_end() -> None:
+    history = [function_call("1"), function_call("2"), function_call_output("1", ""), function_call_output("2", "")]
+    assert findings(history) == []
+    history = [chat_call("1"), assistant("same run"), chat_result("1", "")]
+    assert findings(history) == []
+    history = [tool_use("1"), assistant([tool_result("1", "within the run")])]
+    assert findings(history) == [("not_adjacent", 1, "1")]
+
+
+def test_results_of_others_may_stand_between() -> None:
+    history = [call("1", "2", "3"), result("3", ""), result("nobody", ""), result("1", ""), result("2", "")]
+    assert findings(history) == [("result_without_call", 2, "nobody")]
+
+
+def test_not_leading() -> None:
+    text = {"type": "text", "text": "hm"}
+    for blocks, found in (
+        ([tool_result("1", ""), tool_result("2", ""), text], []),
+        ([text, tool_result("1", ""), tool_result("2", "")], [("not_leading", 1, "1"), ("not_leading", 1, "2")]),
+        ([tool_result("1", ""), text, tool_result("2", "")], [("not_leading", 1, "2")]),
+        ([tool_result("1", ""), {"type": "image"}, tool_result("2", "")], [("not_leading", 1, "2")]),
+    ):
+        assert findings([tool_use("1", "2"), user(blocks)]) == found
+
+
+def test_findings_come_in_the_order_of_the_messages_and_of_their_blocks() -> None:
+    text = {"type": "text", "text": "hm"}
+    history = [
+        tool_use("1", "2"),
+        user("between"),
+        user([tool_result("2", ""), text, tool_result("0", ""), tool_result("2", "")]),
+        user(""),
+    ]
+    assert findings(history) == [
+        ("call_without_result", 0, "1"),
+        ("not_adjacent", 2, "2"),
+        ("result_without_call", 2, "0"),
+        ("not_leading", 2, "0"),
+        ("second_result", 2, "2"),
+        ("not_adjacent", 2, "2"),
+        ("not_leading", 2, "2"),
+    ]
+
+
+def test_orphans_of_a_reduction_are_distinct_indices_of_the_input() -> None:
+    history = [result("a", ""), call("1", "2"), user([tool_result("b", ""), tool_result("c", "")]), user(""), call("9")]
+    assert reduce(history, max_input_chars=10_000).orphans == (0, 1, 2)
+    assert mask(history, keep_results=0).orphans == (0, 1, 2)
+
+
+# The reducer
+
+
+def test_the_reducer_keeps_whole_what_was_whole() -> None:
+    history = [user("task"), *turns(8, chars=300)]
+    for budget in range(0, 3_000, 137):
+        assert findings(reduce(history, max_input_chars=budget).messages) == []
+
+
+def test_one_old_wound_does_not_cost_the_history() -> None:
+    history = [user("task"), result("lost", "x" * 90), *turns(4, chars=300)]
+    reduction = reduce(history, max_input_chars=900, preserve_recent_raw_turns=2)
+    assert reduction.reduction_stage == "masking"
+    assert reduction.orphans == (1,)
+    assert reduction.invariant_status == "ok"
+    assert reduction.dropped_count == 0
+
+
+def test_strict_pairs_rules_a_stage_out_that_leaves_an_orphan() -> None:
+    history = [user("task"), result("lost", "x" * 90), *turns(4, chars=300)]
+    reduction = reduce(history, max_input_chars=900, preserve_recent_raw_turns=2, strict_pairs=True)
+    assert reduction.reduction_stage == "fallback" or findings(reduction.messages) == []
+    assert reduction.reduction_stage != "masking"

@@ -1,0 +1,282 @@
+"""The text put in place of an observation: built-in forms, templates, cutting, and what counts as one already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recede import mask_observation
+from support import block_mask, call, function_call_output, mask, masked, result, tool_result, turns, user
+
+IMAGE = {"type": "image", "source": {"type": "base64", "data": "x" * 1_000}}
+FILLER = "." * 60
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def observation(view: list[Any]) -> Any:
+    return view[-1]["content"]
+
+
+# Rule 3: the built-in forms
+
+
+@pytest.mark.parametrize("value", ["x" * 4_200, "é" * 700, "😀" * 99, "\ud800" * 40, "a\n" * 50])
+def test_built_in_placeholder_names_the_characters(value: str) -> None:
+    assert mask_observation(value) == f"[observation masked — {len(value)} chars]"
+
+
+def test_block_masker_names_the_lines_newlines_plus_one() -> None:
+    for value, lines in (("x" * 90, 1), ("line\n" * 50, 51), ("a\r\nb" * 30, 31), ("\r" * 90, 1), ("\u2028" * 90, 1)):
+        history = [result("0", value), *turns(3)]
+        assert block_mask(history, keep=3)[0]["content"] == f"[observation masked — {lines} lines omitted]"
+
+
+def test_images_are_named() -> None:
+    content = [text("x" * 20), IMAGE, text("y\n"), IMAGE]
+    assert (
+        observation(mask([result("1", content)], keep_results=0).messages)
+        == "[observation masked — 22 chars, 2 images]"
+    )
+    view = block_mask([result("0", content), *turns(3)], keep=3)
+    assert view[0]["content"] == "[observation masked — 2 lines, 2 images omitted]"
+
+
+def test_one_image_is_worded_like_several() -> None:
+    view = mask([user([tool_result("1", [IMAGE])])], keep_results=0).messages
+    assert view[0]["content"][0]["content"] == "[observation masked — 0 chars, 1 images]"
+    view = mask([function_call_output("1", [{"type": "input_image"}])], keep_results=0).messages
+    assert view[0]["output"] == "[observation masked — 0 chars, 1 images]"
+
+
+def test_built_in_placeholders_stay_within_80_chars() -> None:
+    assert len(mask_observation("x" * 10_000_000)) <= 80
+    content = [text("\n" * 999_999), *[IMAGE] * 100]
+    assert len(observation(mask([result("1", content)], keep_results=0).messages)) <= 80
+    assert len(block_mask([result("0", content), *turns(3)], keep=3)[0]["content"]) <= 80
+
+
+# Rule 3: templates
+
+
+def test_template_has_six_fields() -> None:
+    template = "<{tool} {id} {turn}: {chars} {lines} {images}>"
+    history = [call("a", name="bash"), result("a", "x"), call("b", name="grep"), result("b", [text("x\n" * 40), IMAGE])]
+    view = mask(history, keep_results=0, placeholder=template).messages
+    assert observation(view) == "<grep b 2: 80 41 1>"
+
+
+def test_template_fields_may_repeat_and_be_absent() -> None:
+    assert mask_observation("x" * 90, placeholder="{chars}, {chars}!") == "90, 90!"
+    assert mask_observation("x" * 90, placeholder="gone") == "gone"
+
+
+def test_template_braces_are_written_twice() -> None:
+    assert mask_observation("x" * 90, placeholder="{{{chars}}}: {{tool}}") == "{90}: {tool}"
+
+
+def test_template_of_one_text_knows_no_turn_tool_or_id() -> None:
+    assert mask_observation("x" * 90, placeholder="<{turn}|{tool}|{id}>") == "<0||>"
+
+
+def test_template_chars_are_the_text_alone() -> None:
+    view = mask([result("1", [text("x" * 5), IMAGE])], keep_results=0, placeholder="{chars} gone").messages
+    assert observation(view) == "5 gone"
+
+
+def test_template_unknown_tool_and_id_are_empty() -> None:
+    view = mask([result(None, "x" * 90)], keep_results=0, placeholder="<{tool}|{id}|{turn}>").messages
+    assert observation(view) == "<||0>"
+
+
+def test_template_turn_is_that_of_the_call() -> None:
+    history = [call("a"), call("b"), result("b", FILLER), call("c"), result("a", FILLER), result("orphan", FILLER)]
+    view = mask(history, keep_results=0, placeholder="t{turn}").messages
+    assert [message["content"] for message in view if message["role"] == "tool"] == ["t1", "t1", "t2"]
+
+
+def test_block_masker_takes_no_template() -> None:
+    with pytest.raises(TypeError, match="placeholder"):
+        block_mask(turns(5), placeholder="x")
+
+
+# Rule 1: what is a placeholder already stays
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[observation masked — 42 chars]",
+        "[observation masked — 0042 chars]",
+        "[observation masked — 51 lines omitted]",
+        "[observation masked — 5 chars, 2 images]",
+        "[observation masked — 5 lines, 2 images omitted]",
+        "[dispatch output masked — 5 chars]\nBEGIN_DISPATCH_RESULT" + FILLER + "END_DISPATCH_RESULT",
+        "[observation masked — " + "9" * 90 + " chars]",
+    ],
+)
+@pytest.mark.parametrize("template", [None, "<{chars}>"])
+def test_built_in_forms_stay_whatever_the_template(value: str, template: str | None) -> None:
+    assert mask_observation(value, placeholder=template) == value
+    assert mask_observation(value, placeholder=template, max_observation_chars=3) == value
+
+
+def test_placeholders_stay_in_every_mode() -> None:
+    history = [result("0", masked(5)), result("1", [text("[observation masked — "), text("7 lines omitted]")])]
+    assert mask(history, keep_results=0).messages is history
+    assert block_mask([*history, *turns(3)], keep=3)[:2] == history
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[observation masked — x chars]",
+        "[observation masked — -5 chars]",
+        "[observation masked —  chars]",
+        "[observation masked — 5 chars",
+        "[observation masked — 5 chars]\n",
+        " [observation masked — 5 chars]",
+        "[observation masked - 5 chars]",
+        "[observation masked — 5 lines]",
+        "[observation masked — 5 chars omitted]",
+        "[observation masked — ٣ chars]",
+        "[Observation masked — 5 chars]",
+    ],
+)
+def test_what_only_looks_like_a_placeholder_is_masked(value: str) -> None:
+    assert mask_observation(value, placeholder="<gone>") == "<gone>"
+
+
+def test_the_whole_of_a_text_must_match() -> None:
+    value = masked(5) + masked(5)
+    assert mask_observation(value) == masked(len(value))
+
+
+def test_the_template_in_force_is_recognised() -> None:
+    template = "<{tool}: {chars} of {lines}>" + FILLER
+    for value in (f"<bash: 12 of 3>{FILLER}", f"<: 0 of 1>{FILLER}", f"<a\nb: 7 of 08>{FILLER}"):
+        assert mask_observation(value, placeholder=template) == value
+        assert mask_observation(value) == masked(len(value)), "another template is not in force"
+    for value in (
+        f"<bash: x of 3>{FILLER}",
+        f"<bash: ٣ of 3>{FILLER}",
+        f"<bash: 12 of 3>{FILLER}!",
+        f"<bash:  of >{FILLER}",
+    ):
+        masked_text = mask_observation(value * 3, placeholder=template)
+        assert masked_text == f"<: {len(value) * 3} of 1>{FILLER}"
+
+
+def test_a_template_is_matched_literally() -> None:
+    template = "(.*)[a-z]+ {chars}? $^\\" + FILLER
+    value = "(.*)[a-z]+ 17? $^\\" + FILLER
+    assert mask_observation(value, placeholder=template) == value
+    other = "(xx)[a-z]+ 17? $^\\" + FILLER + "longer"
+    assert mask_observation(other, placeholder=template) == f"(.*)[a-z]+ {len(other)}? $^\\" + FILLER
+
+
+def test_wildcards_of_a_template_may_have_to_give_back() -> None:
+    template = "<{tool}-{id}>" + FILLER
+    value = "<a-b-c>>-" + ">" * 5 + FILLER
+    assert mask_observation(value, placeholder=template) == value
+    template = "{chars}{lines}" + FILLER + "!"
+    assert mask_observation("12" + FILLER + "!", placeholder=template) == "12" + FILLER + "!"
+    value = "1" + FILLER + "!" + FILLER
+    assert mask_observation(value, placeholder=template) == f"{len(value)}1" + FILLER + "!"
+
+
+def test_masking_twice_changes_nothing_more() -> None:
+    history = [call("1"), result("1", "a\nb" * 99), call("2"), result("2", [text("y" * 500), IMAGE])]
+    for options in (
+        {},
+        {"placeholder": "<{tool} {chars} {images}>"},
+        {"max_observation_chars": 50},
+        {"max_observation_chars": 3},
+        {"max_observation_chars": 0},
+    ):
+        once = mask(history, keep_results=0, **options)
+        assert once.masked_count == 2
+        twice = mask(once.messages, keep_results=0, **options)
+        assert twice.messages is once.messages
+        assert twice.masked_count == twice.masked_chars == 0
+
+
+# Rule 4: cutting
+
+
+def test_cut_keeps_the_beginning_and_ends_with_the_placeholder() -> None:
+    value = "".join(chr(0x4E00 + number) for number in range(700))
+    # The placeholder has 22 + 3 + 7 = 32 characters.
+    assert mask_observation(value, max_observation_chars=100) == value[:68] + masked(700)
+    assert mask_observation(value, max_observation_chars=33) == value[:1] + masked(700)
+    assert mask_observation(value, max_observation_chars=699) == value[:667] + masked(700)
+
+
+def test_cut_without_room_for_text_clips_the_placeholder() -> None:
+    value = "x" * 700
+    assert mask_observation(value, max_observation_chars=32) == masked(700)
+    assert mask_observation(value, max_observation_chars=31) == masked(700)[:31]
+    assert mask_observation(value, max_observation_chars=10) == "[observati"
+    assert mask_observation(value, max_observation_chars=0) == ""
+
+
+def test_cut_leaves_what_is_no_longer() -> None:
+    assert mask_observation("x" * 100, max_observation_chars=100) == "x" * 100
+    assert mask_observation("x" * 50, max_observation_chars=100) == "x" * 50
+    assert mask_observation("x" * 101, max_observation_chars=100) == "x" * 68 + masked(101)
+    assert mask_observation("xyz", max_observation_chars=2) == "[o"
+    assert mask_observation("", max_observation_chars=0) == ""
+
+
+def test_cut_of_parts_takes_their_joined_text() -> None:
+    history = [result("1", [text("a" * 30), IMAGE, text("b" * 30)])]
+    view = mask(history, keep_results=0, max_observation_chars=80).messages
+    # "[observation masked — 60 chars, 1 images]" has 41 characters; 39 remain.
+    assert observation(view) == "a" * 30 + "b" * 9 + "[observation masked — 60 chars, 1 images]"
+
+
+def test_cut_of_parts_longer_than_the_text_takes_all_of_it() -> None:
+    history = [result("1", [text("abc"), IMAGE])]
+    view = mask(history, keep_results=0, max_observation_chars=80).messages
+    assert observation(view) == "abc[observation masked — 3 chars, 1 images]"
+
+
+def test_cut_uses_the_template() -> None:
+    assert mask_observation("x" * 90, max_observation_chars=20, placeholder="…{chars} gone") == "x" * 12 + "…90 gone"
+
+
+# Rule 5: never larger
+
+
+def test_an_observation_that_would_not_get_fewer_chars_stays() -> None:
+    # "[observation masked — 31 chars]" has 31 characters.
+    assert mask_observation("x" * 30) == "x" * 30
+    assert mask_observation("x" * 31) == "x" * 31
+    assert mask_observation("x" * 32) == masked(32)
+
+
+def test_chars_are_compared_not_bytes() -> None:
+    assert mask_observation("é" * 31) == "é" * 31
+    assert mask_observation("😀" * 32) == masked(32)
+
+
+def test_images_count_for_the_comparison() -> None:
+    # "[observation masked — 0 chars, 1 images]" has 40 characters.
+    history = [result("1", [IMAGE])]
+    assert mask(history, keep_results=0, image_chars=40).messages is history
+    assert mask(history, keep_results=0, image_chars=41).masked_count == 1
+
+
+def test_empty_text_stays() -> None:
+    assert mask_observation("") == ""
+    assert mask_observation("x", placeholder="p") == "x"
+    assert mask_observation("xy", placeholder="p") == "p"
+
+
+def test_only_a_str_is_a_text() -> None:
+    for value in (None, b"bytes", 5, ["list"]):
+        with pytest.raises(TypeError, match="text"):
+            mask_observation(value)  # type: ignore[arg-type]

@@ -1,0 +1,188 @@
+"""Mending orphans."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import recede
+from support import (
+    Message,
+    assistant,
+    call,
+    chat_call,
+    chat_result,
+    findings,
+    function_call,
+    function_call_output,
+    result,
+    tool_result,
+    tool_use,
+    turns,
+    user,
+)
+
+NO_RESULT = "[no result recorded]"
+
+
+def repaired(history: list[Message]) -> list[Message]:
+    before = copy.deepcopy(history)
+    view = recede.repair_pairs(history)
+    assert history == before
+    orphans = [f for f in recede.check_pairs(view).orphans if f.id is not None]
+    assert orphans == [] or any(kind == "id_open_twice" for kind, *_ in findings(history))
+    assert recede.repair_pairs(view) is view, "mending twice changes nothing"
+    return view
+
+
+def test_a_whole_history_comes_back_itself() -> None:
+    for history in ([], [user("hi")], turns(3), [call("open")]):
+        assert repaired(history) is history
+
+
+def test_openai_call_without_a_result_gets_one_after_the_results_of_its_turn() -> None:
+    history = [call("1", "2", "3"), result("2", "b"), user("go on")]
+    assert repaired(history) == [
+        history[0],
+        history[1],
+        result("1", NO_RESULT),
+        result("3", NO_RESULT),
+        history[2],
+    ]
+
+
+def test_openai_answer_stands_behind_the_run() -> None:
+    history = [call("1"), assistant("same run"), user("go on")]
+    assert repaired(history) == [*history[:2], result("1", NO_RESULT), history[2]]
+
+
+def test_chat_message_call_gets_a_chat_message() -> None:
+    history = [chat_call("1"), user("go on")]
+    assert repaired(history) == [history[0], chat_result("1", NO_RESULT), history[1]]
+
+
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call", "local_shell_call"])
+def test_responses_call_gets_the_output_of_its_type(kind: str) -> None:
+    history: list[Message] = [{"type": kind, "call_id": "1"}, user("go on")]
+    view = repaired(history)
+    assert view[0] is history[0] and view[2] is history[1]
+    assert view[1]["call_id"] == "1" and view[1]["output"] == NO_RESULT
+    if kind == "function_call":
+        assert view[1] == function_call_output("1", NO_RESULT)
+    assert findings(view) == []
+
+
+def test_anthropic_call_is_answered_in_the_message_that_answers_its_siblings() -> None:
+    text = {"type": "text", "text": "and now"}
+    history = [tool_use("1", "2", "3"), user([tool_result("2", "b"), text]), assistant("ok")]
+    view = repaired(history)
+    assert len(view) == 3
+    assert view[1]["role"] == "user"
+    blocks = view[1]["content"]
+    assert blocks[0] is history[1]["content"][0] and blocks[3] is text
+    assert blocks[1:3] == [tool_result("1", NO_RESULT), tool_result("3", NO_RESULT)]
+
+
+def test_anthropic_call_without_answered_siblings_gets_a_message() -> None:
+    history = [tool_use("1", "2"), user("go on")]
+    assert repaired(history) == [
+        history[0],
+        user([tool_result("1", NO_RESULT), tool_result("2", NO_RESULT)]),
+        history[1],
+    ]
+
+
+def test_anthropic_calls_of_one_run_are_answered_in_one_message() -> None:
+    history = [tool_use("1"), tool_use("2"), user("go on")]
+    assert repaired(history) == [
+        *history[:2],
+        user([tool_result("1", NO_RESULT), tool_result("2", NO_RESULT)]),
+        history[2],
+    ]
+
+
+def test_a_result_without_a_call_is_left_out() -> None:
+    for orphan in (result("9", "?"), chat_result("9", "?"), function_call_output("9", "?")):
+        history = [user("hi"), orphan, assistant("ok")]
+        assert repaired(history) == [history[0], history[2]]
+
+
+def test_an_orphan_block_is_left_out_and_its_message_stays() -> None:
+    text = {"type": "text", "text": "and"}
+    history = [tool_use("1"), user([tool_result("9", "?"), tool_result("1", "ok"), text])]
+    assert repaired(history) == [history[0], user([history[1]["content"][1], text])]
+
+
+def test_a_message_that_becomes_empty_is_left_out() -> None:
+    history = [user("hi"), user([tool_result("8", "?"), tool_result("9", "?")]), assistant("ok")]
+    assert repaired(history) == [history[0], history[2]]
+    text = {"type": "text", "text": "stays"}
+    history[1]["content"].append(text)
+    assert repaired(history) == [history[0], user([text]), history[2]]
+
+
+def test_open_calls_stay() -> None:
+    history = [*turns(1), call("a", "b"), result("a", "done")]
+    assert repaired(history) is history
+    history = [result("9", "?"), call("open")]
+    assert repaired(history) == [history[1]]
+
+
+def test_what_has_no_string_id_cannot_be_answered() -> None:
+    history = [call(None), user("go on")]
+    assert repaired(history) is history
+    history = [function_call(7), user("go on"), result(None, "?")]
+    assert repaired(history) == history[:2]
+
+
+def test_an_id_that_is_called_again_before_it_is_answered_is_left_as_it_is() -> None:
+    history = [call("x", "x"), user("go on")]
+    assert repaired(history) == [history[0], result("x", NO_RESULT), history[1]]
+
+
+def test_untouched_messages_and_fields_are_the_callers_own() -> None:
+    extra = user([tool_result("1", "ok"), tool_result("9", "?")], cache={"a": 1})
+    history = [user("hi"), tool_use("1"), extra, assistant("ok")]
+    view = repaired(history)
+    assert view[0] is history[0] and view[1] is history[1] and view[3] is history[3]
+    assert view[2] == {**extra, "content": [extra["content"][0]]}
+    assert view[2]["cache"] is extra["cache"]
+
+
+def test_several_wounds_at_once() -> None:
+    history = [
+        result("ghost", "?"),
+        user("task"),
+        call("1", "2"),
+        result("1", "a"),
+        assistant("next"),
+        tool_use("3", "4"),
+        user([tool_result("4", "d"), tool_result("ghost", "?")]),
+        user("and"),
+        function_call("5"),
+        user("end"),
+    ]
+    assert repaired(history) == [
+        history[1],
+        history[2],
+        history[3],
+        result("2", NO_RESULT),
+        history[4],
+        history[5],
+        user([tool_result("4", "d"), tool_result("3", NO_RESULT)]),
+        history[7],
+        history[8],
+        function_call_output("5", NO_RESULT),
+        history[9],
+    ]
+    assert findings(repaired(history)) == []
+
+
+def test_wrong_shapes_are_refused() -> None:
+    bad: Any = [user("hi"), 5]
+    for function in (recede.repair_pairs, recede.check_pairs):
+        with pytest.raises(recede.TranscriptError) as caught:
+            function(bad)
+        assert (caught.value.kind, caught.value.message_index) == ("message", 1)
