@@ -116,6 +116,8 @@ pub struct ToolResult {
     pub first_piece: u32,
     /// See `first_piece`.
     pub pieces: u32,
+    /// The first byte of its raw text, where the input was bytes: the text itself has left the cache when it is asked.
+    pub first_byte: u8,
     /// Flagged as an error.
     pub is_error: bool,
     /// False only if its text holds no dispatch block.

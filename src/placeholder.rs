@@ -1,5 +1,6 @@
 //! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
 
+use crate::json::encode_text;
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
 use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
@@ -53,6 +54,7 @@ pub struct Placeholder<'a> {
     templates: Cow<'a, [(Vec<u8>, Option<Field>)]>,
     with_images: Option<Template>,
     is_custom: bool,
+    is_encoded: bool,
     max_chars: Option<usize>,
     image_chars: usize,
 }
@@ -85,6 +87,7 @@ impl<'a> Placeholder<'a> {
             templates,
             with_images,
             is_custom: policy.placeholder.is_some(),
+            is_encoded: false,
             max_chars: policy.max_observation_chars,
             image_chars: policy.image_chars,
         }
@@ -120,9 +123,29 @@ impl<'a> Placeholder<'a> {
             out.extend_from_slice(literal);
             match field.map(|field| facts.field(field)) {
                 Some(Value::Number(number)) => write_number(number, out),
+                Some(Value::Text(text)) if self.is_encoded => encode_text(text, out),
                 Some(Value::Text(text)) => out.extend_from_slice(text),
                 None => {}
             }
+        }
+    }
+
+    /// The same placeholder, written as the inside of a JSON string.
+    #[must_use]
+    pub fn encoded(&self) -> Placeholder<'static> {
+        let encode = |template: &[(Vec<u8>, Option<Field>)]| -> Template {
+            let literal = |literal: &[u8]| {
+                let mut encoded = Vec::new();
+                encode_text(literal, &mut encoded);
+                encoded
+            };
+            template.iter().map(|(text, field)| (literal(text), *field)).collect()
+        };
+        Placeholder {
+            templates: Cow::Owned(encode(&self.templates)),
+            with_images: self.with_images.as_deref().map(encode),
+            is_encoded: true,
+            ..*self
         }
     }
 

@@ -58,6 +58,11 @@ impl Source for Bytes<'_> {
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
+        // Before an escape, or a quote that ends an empty piece, any text may come.
+        let first_byte = outline.results[result].first_byte;
+        if !prefix.is_empty() && first_byte != prefix[0] && !matches!(first_byte, b'\\' | b'"') {
+            return false;
+        }
         let mut pieces = self.raw_pieces(outline, result);
         let first = pieces.next().unwrap_or_default();
         if first.starts_with(prefix) {

@@ -75,7 +75,8 @@ impl Spliced {
 pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> Spliced {
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(&plan.turns);
-    let mut writer = Writer { data, outline, placeholder, plan, turns, scratch: Vec::new(), out: Spliced::default() };
+    let encoded = placeholder.encoded();
+    let mut writer = Writer { data, outline, placeholder, encoded, plan, turns, out: Spliced::default() };
     writer.view();
     writer.out
 }
@@ -84,9 +85,9 @@ struct Writer<'a> {
     data: &'a [u8],
     outline: &'a Outline,
     placeholder: Placeholder<'a>,
+    encoded: Placeholder<'static>,
     plan: &'a Plan,
     turns: Option<&'a Turns>,
-    scratch: Vec<u8>,
     out: Spliced,
 }
 
@@ -163,17 +164,17 @@ impl Writer<'_> {
     fn replacement(&mut self, masked: &Masked) {
         let result = masked.result as usize;
         let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
-        self.scratch.clear();
-        self.placeholder.write(&facts, &mut self.scratch);
         self.out.text(|out| {
             out.push(b'"');
             match masked.form {
                 Form::Stay => {}
-                Form::Placeholder => encode_text(&self.scratch, out),
+                Form::Placeholder => self.encoded.write(&facts, out),
                 Form::Cut { text_chars, placeholder_chars } => {
                     let raw = raw_text(self.data, self.outline, result);
                     out.extend_from_slice(&raw[..skip_chars(&raw, text_chars)]);
-                    encode_text(&self.scratch[..clip(&self.scratch, placeholder_chars)], out);
+                    let mut text = Vec::new();
+                    self.placeholder.write(&facts, &mut text);
+                    encode_text(&text[..clip(&text, placeholder_chars)], out);
                 }
                 Form::Dispatch { with_head } => raw_blocks(&raw_text(self.data, self.outline, result), with_head, out),
             }

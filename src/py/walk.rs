@@ -370,6 +370,7 @@ impl<'py> Walk<'_, 'py> {
             images: 0,
             first_piece: 0,
             pieces: 0,
+            first_byte: 0,
             is_error,
             may_hold_dispatch: false,
         };
@@ -487,6 +488,15 @@ fn container(length: usize, depth: usize) -> Result<usize, ()> {
     if depth >= MAX_DEPTH { Err(()) } else { Ok(2 + length.saturating_sub(1)) }
 }
 
+/// Most texts differ from a placeholder in the first character, which is asked for without a call of a method.
+fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
+    let py = text.py();
+    if prefix.starts_with('[') && (text.is_empty()? || !text.get_item(0)?.eq(intern!(py, "["))?) {
+        return Ok(false);
+    }
+    text.call_method1(intern!(py, "startswith"), (prefix,))?.is_truthy()
+}
+
 impl Source for Dicts<'_> {
     fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
         let mut text = Vec::new();
@@ -500,10 +510,7 @@ impl Source for Dicts<'_> {
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
         let Some(value) = &self.values[result] else { return prefix.is_empty() };
         match (value.cast::<PyString>(), core::str::from_utf8(prefix)) {
-            (Ok(text), Ok(prefix)) => {
-                let begins = text.call_method1(intern!(text.py(), "startswith"), (prefix,));
-                begins.is_ok_and(|begins| begins.is_truthy().unwrap_or(false))
-            }
+            (Ok(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),
             _ => self.observation(outline, result).starts_with(prefix),
         }
     }

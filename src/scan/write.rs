@@ -188,6 +188,7 @@ impl Writer<'_> {
             images: self.images - images,
             first_piece: first_piece as u32,
             pieces: (self.outline.pieces.len() - first_piece) as u32,
+            first_byte: self.outline.pieces.get(first_piece).map_or(0, |piece| self.data[piece.start]),
             is_error,
             may_hold_dispatch: self.may_hold_dispatch,
         };
