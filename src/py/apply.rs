@@ -1,7 +1,8 @@
 //! (dicts, Plan) -> dicts. The input is never changed; messages that are not are the caller's own objects.
 
 use super::convert::to_str;
-use super::walk::{Dicts, get};
+use super::dicts::Dicts;
+use super::values::get;
 use crate::outline::{Outline, Shape};
 use crate::placeholder::Placeholder;
 use crate::plan::{Masked, Plan, facts};

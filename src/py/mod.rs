@@ -2,6 +2,8 @@
 
 mod apply;
 mod convert;
+mod dicts;
+mod values;
 mod walk;
 
 use crate::error::Error;
@@ -13,9 +15,9 @@ use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report;
 use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use dicts::Dicts;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use walk::Dicts;
 
 type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
 

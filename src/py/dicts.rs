@@ -1,0 +1,156 @@
+//! A history as a list of dicts, and the text behind its Outline.
+
+use super::convert::{bytes_of, with_text};
+use super::values::{Any, Dict, compact_chars, for_each_call, get, part_type, string, texts};
+use super::walk::Walked;
+use crate::error::{Error, Kind};
+use crate::outline::{Outline, Shape};
+use crate::scan::CALL_CHARS;
+use crate::shape::PartType;
+use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+/// A history as a list of dicts.
+pub struct Dicts<'py> {
+    pub list: Bound<'py, PyList>,
+    /// The value of each observation, as the walk found it.
+    pub values: Vec<Option<Any<'py>>>,
+}
+impl<'py> Dicts<'py> {
+    /// The history, if it is a list.
+    pub fn of(messages: &Any<'py>) -> Walked<Self> {
+        match messages.cast::<PyList>() {
+            Ok(list) => Ok(Dicts { list: list.clone(), values: vec![] }),
+            Err(_) => Err(Error { kind: Kind::History, offset: None, message_index: None, field: None }.into()),
+        }
+    }
+
+    pub fn message(&self, index: usize) -> PyResult<Dict<'py>> {
+        Ok(self.list.get_item(index)?.cast_into()?)
+    }
+
+    /// `type` of a message.
+    pub fn type_of(&self, message: usize) -> PyResult<String> {
+        get!(self.message(message)?, "type")?.map_or(Ok(String::new()), |value| value.extract())
+    }
+
+    /// Own text, names and arguments of calls for a token counter; and the characters that are constants.
+    pub fn own_text(&self, outline: &Outline, message: usize) -> PyResult<(Vec<u8>, usize)> {
+        let dict = self.message(message)?;
+        let shape = outline.messages[message].shape;
+        let is_observation = matches!(shape, Shape::ChatMessage | Shape::OpenAi) && outline.holds_results(message);
+        let mut text = Vec::new();
+        let content = get!(dict, "content")?;
+        if let Some(content) = content.as_ref().filter(|_| !is_observation) {
+            texts(content, &mut |piece| text.extend(bytes_of(piece)))?;
+        }
+        let mut constant_chars = 0;
+        let tool_calls = get!(dict, "tool_calls")?.filter(|_| !is_observation);
+        for_each_call(&dict, shape, content.as_ref(), tool_calls, &mut |call| {
+            constant_chars += CALL_CHARS;
+            if let Some(name) = call.name {
+                text.extend(bytes_of(&name));
+            }
+            match call.arguments.as_ref().map(|value| (value, value.cast::<PyString>())) {
+                Some((_, Ok(arguments))) => text.extend(bytes_of(arguments)),
+                Some((value, Err(_))) => constant_chars += compact_chars(value, 0).unwrap_or(0),
+                None => {}
+            }
+            Ok(())
+        })
+        .map_err(PyErr::from)?;
+        Ok((text, constant_chars))
+    }
+}
+/// Most texts differ from a placeholder in the first character, which is asked for without a call of a method.
+fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
+    let py = text.py();
+    if prefix.starts_with('[') && (text.is_empty()? || !text.get_item(0)?.eq(intern!(py, "["))?) {
+        return Ok(false);
+    }
+    text.call_method1(intern!(py, "startswith"), (prefix,))?.is_truthy()
+}
+
+impl Source for Dicts<'_> {
+    fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
+        let mut text = Vec::new();
+        if let Some(value) = &self.values[result] {
+            // What was walked before is read again: it cannot fail.
+            let _ = texts(value, &mut |piece| with_text(piece, |piece| text.extend_from_slice(piece)));
+        }
+        text
+    }
+
+    fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
+        let Some(value) = &self.values[result] else { return prefix.is_empty() };
+        match (value.cast::<PyString>(), core::str::from_utf8(prefix)) {
+            (Ok(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),
+            _ => self.observation(outline, result).starts_with(prefix),
+        }
+    }
+
+    fn observation_may_hold_dispatch(&self, _: &Outline, result: usize) -> bool {
+        let Some(value) = &self.values[result] else { return false };
+        let Ok(text) = value.cast::<PyString>() else { return true };
+        let py = text.py();
+        // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself.
+        let is_ascii = text.call_method0(intern!(py, "isascii")).is_ok_and(|flag| flag.is_truthy().unwrap_or(false));
+        match if is_ascii { text.to_str().ok() } else { None } {
+            Some(ascii) => begin_dispatch().find(ascii.as_bytes()).is_some(),
+            None => text.contains(intern!(py, BEGIN_DISPATCH)).unwrap_or(true),
+        }
+    }
+
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<(Vec<u8>, bool)> {
+        let mut pieces = vec![];
+        // What was walked before is read again: it cannot fail.
+        let _ = self.collect_pieces(outline, message, &mut pieces);
+        pieces
+    }
+
+    fn has_tag(&self, _: &Outline, message: usize, tag: &str) -> bool {
+        let tags = self.message(message).and_then(|message| get!(message, "tags"));
+        let Ok(Some(tags)) = tags else { return false };
+        tags.cast::<PyList>()
+            .is_ok_and(|tags| tags.iter().any(|other| other.cast::<PyString>().is_ok_and(|other| other == tag)))
+    }
+}
+
+impl Dicts<'_> {
+    fn collect_pieces(&self, outline: &Outline, message: usize, pieces: &mut Vec<(Vec<u8>, bool)>) -> PyResult<()> {
+        let dict = self.message(message)?;
+        let shape = outline.messages[message].shape;
+        let holds_results = outline.holds_results(message);
+        if let Some(content) = get!(dict, "content")? {
+            let is_observation = holds_results && matches!(shape, Shape::ChatMessage | Shape::OpenAi);
+            match content.cast::<PyList>() {
+                Ok(parts) if shape == Shape::Anthropic => {
+                    for part in parts {
+                        let Ok(part) = part.cast::<PyDict>() else { continue };
+                        match part_type(part)? {
+                            PartType::Text => {
+                                pieces.extend(string(get!(part, "text")?).map(|text| (bytes_of(&text), false)));
+                            }
+                            PartType::ToolResult => {
+                                if let Some(content) = get!(part, "content")? {
+                                    texts(&content, &mut |text| pieces.push((bytes_of(text), true)))?;
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => texts(&content, &mut |text| pieces.push((bytes_of(text), is_observation)))?,
+            }
+        }
+        if shape == Shape::Responses
+            && holds_results
+            && let Some(output) = get!(dict, "output")?
+        {
+            texts(&output, &mut |text| pieces.push((bytes_of(text), true)))?;
+        }
+        Ok(())
+    }
+}
