@@ -24,7 +24,7 @@ impl Pairs {
             call_of: vec![NONE; outline.results.len()],
             first_result: vec![NONE; outline.calls.len()],
             next_result: vec![NONE; outline.results.len()],
-            open_from: open_from(outline),
+            open_from: open_from(outline, |message| outline.holds_results(message)),
         };
         let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
         for result in 0..outline.results.len() {
@@ -94,9 +94,9 @@ impl Pairs {
     }
 }
 
-/// A call is open when only messages of its own run, and then messages that hold results, come after it.
-fn open_from(outline: &Outline) -> usize {
-    let Some(last) = (0..outline.messages.len()).rev().find(|message| !outline.holds_results(*message)) else {
+/// A call is open when only messages of its own run, and then messages that answer, come after it.
+fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> usize {
+    let Some(last) = (0..outline.messages.len()).rev().find(|message| !answers(*message)) else {
         return 0;
     };
     let run = outline.messages[..=last].iter().rev().take_while(|message| message.is_agent_made).count();
@@ -280,6 +280,16 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let pairs = Pairs::of(outline);
     let turns = Turns::of(outline);
     let mut steps = dropped_results(outline, &pairs);
+    // What answers once the orphans among the results are gone; a message that goes with them is in nobody's way.
+    let mut answers: Vec<bool> = (0..outline.messages.len())
+        .map(|message| outline.results_of(message).any(|result| pairs.call_of(result).is_some()))
+        .collect();
+    for step in &steps {
+        if let Repair::DropMessage(message) = step {
+            answers[*message] = true;
+        }
+    }
+    let open_from = open_from(outline, |message| answers[message]);
     // The next call of the same id, to see whether an answer would go to that one instead.
     let mut later: HashMap<&[u8], usize> = HashMap::new();
     let mut next_same = vec![usize::MAX; outline.calls.len()];
@@ -288,25 +298,22 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
             next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
         }
     }
-    let mut places = Places { holders_end: (0, 0), sibling: (usize::MAX, None) };
+    let mut places = Places { answers, end: (usize::MAX, 0), sibling: (usize::MAX, None) };
     for (call, next_same) in next_same.into_iter().enumerate() {
-        if pairs.is_answered(call) || pairs.is_open(outline, call) || outline.calls[call].id.is_none() {
+        let message = outline.calls[call].message as usize;
+        if pairs.is_answered(call) || message >= open_from || outline.calls[call].id.is_none() {
             continue;
         }
-        let message = outline.calls[call].message as usize;
         let run_end = turns.run_end(message);
-        let place = places.after_results(outline, run_end);
+        let place = places.after_answers(run_end);
         let is_blocks = outline.messages[message].shape == Shape::Anthropic;
         let sibling = if is_blocks { places.sibling(outline, &pairs, &turns, run_end, place) } else { None };
-        let goes_before = sibling.map_or(place, |message| message + 1);
+        let goes_before = sibling.map_or(place, |(message, _)| message);
         if next_same != usize::MAX && (outline.calls[next_same].message as usize) < goes_before {
             continue;
         }
-        if let Some(sibling) = sibling {
-            let results = outline.results_of(sibling);
-            let leading =
-                results.clone().take_while(|result| outline.results[*result].block as usize == result - results.start);
-            steps.push(Repair::AddBlock(sibling, leading.count(), call));
+        if let Some((message, leading)) = sibling {
+            steps.push(Repair::AddBlock(message, leading, call));
             continue;
         }
         match steps.last_mut() {
@@ -346,22 +353,22 @@ fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
 
 /// Where the answers of a turn go; remembers the turn asked for last, so that all of it stays O(n).
 struct Places {
-    holders_end: (usize, usize),
-    sibling: (usize, Option<usize>),
+    answers: Vec<bool>,
+    end: (usize, usize),
+    sibling: (usize, Option<(usize, usize)>),
 }
 
 impl Places {
-    /// Behind a run and the messages that hold results and follow directly.
-    fn after_results(&mut self, outline: &Outline, run_end: usize) -> usize {
-        if self.holders_end.0 != run_end || run_end == 0 {
-            let holders =
-                (run_end..outline.messages.len()).take_while(|message| outline.holds_results(*message)).count();
-            self.holders_end = (run_end, run_end + holders);
+    /// Behind a run and the messages that answer and follow directly.
+    fn after_answers(&mut self, run_end: usize) -> usize {
+        if self.end.0 != run_end {
+            let answers = self.answers[run_end..].iter().take_while(|answers| **answers).count();
+            self.end = (run_end, run_end + answers);
         }
-        self.holders_end.1
+        self.end.1
     }
 
-    /// The message that already answers calls of the run that ends at `run_end`.
+    /// The message that already answers calls of the run that ends at `run_end`, and how many results lead it.
     fn sibling(
         &mut self,
         outline: &Outline,
@@ -369,17 +376,18 @@ impl Places {
         turns: &Turns,
         run_end: usize,
         place: usize,
-    ) -> Option<usize> {
+    ) -> Option<(usize, usize)> {
         if self.sibling.0 != run_end {
+            let is_of_run = |call: usize| turns.run_end(outline.calls[call].message as usize) == run_end;
             let answers = |message: &usize| {
                 outline.messages[*message].shape == Shape::Anthropic
-                    && outline.results_of(*message).any(|result| {
-                        pairs
-                            .call_of(result)
-                            .is_some_and(|call| turns.run_end(outline.calls[call].message as usize) == run_end)
-                    })
+                    && outline.results_of(*message).any(|result| pairs.call_of(result).is_some_and(is_of_run))
             };
-            self.sibling = (run_end, (run_end..place).find(answers));
+            let leading = |message: usize| {
+                let results = &outline.results[outline.results_of(message)];
+                (message, results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count())
+            };
+            self.sibling = (run_end, (run_end..place).find(answers).map(leading));
         }
         self.sibling.1
     }

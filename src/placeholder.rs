@@ -1,10 +1,9 @@
 //! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
 
-use crate::json::encode_text;
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
 use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
-use crate::text::{clip, count_chars};
+use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
 
 const END: &str = "END_DISPATCH_RESULT";
@@ -284,8 +283,8 @@ impl Source for OneText {
         begin_dispatch().find(&self.0).is_some()
     }
 
-    fn pieces(&self, _: &Outline, _: usize) -> Vec<(Vec<u8>, bool)> {
-        vec![(self.0.clone(), true)]
+    fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
+        vec![self.0.clone()]
     }
 
     fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {

@@ -107,6 +107,12 @@ impl Default for Policy {
     }
 }
 
+/// Whether a name of a tool is a pattern.
+#[must_use]
+pub fn is_pattern(tool: &[u8]) -> bool {
+    tool.iter().any(|byte| matches!(byte, b'*' | b'?'))
+}
+
 /// Whether a tool's name matches a pattern, in which `*` stands for any text and `?` for one character.
 #[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {

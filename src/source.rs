@@ -2,7 +2,7 @@
 //! only where a rule needs it: observations older than the window, and messages that a summary replaces.
 
 use crate::json::{decode, skip_chars};
-use crate::outline::Outline;
+use crate::outline::{Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
 use memchr::memmem::Finder;
@@ -31,8 +31,8 @@ pub trait Source {
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool;
     /// False only if the observation holds no [`BEGIN_DISPATCH`].
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
-    /// The pieces of a message's text in order, observations included; with each, whether it belongs to one.
-    fn pieces(&self, outline: &Outline, message: usize) -> Vec<(Vec<u8>, bool)>;
+    /// The pieces of a message's text in order, observations included.
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>>;
     /// Whether a message has a tag.
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool;
 }
@@ -74,7 +74,7 @@ impl Source for Bytes<'_> {
             (Some((found, _)), _) if *found != b'\\' => false,
             (_, None) => {
                 let mut head = Vec::with_capacity(prefix.len());
-                decode(&first[..skip_chars(first, count_chars(prefix))], &mut head);
+                decode(&first[..skip_chars(first, count_chars(prefix)).0], &mut head);
                 head == prefix
             }
             _ => self.observation(outline, result).starts_with(prefix),
@@ -91,18 +91,13 @@ impl Source for Bytes<'_> {
                     || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())))
     }
 
-    fn pieces(&self, outline: &Outline, message: usize) -> Vec<(Vec<u8>, bool)> {
-        let results = &outline.results[outline.results_of(message)];
-        outline
-            .pieces_of(message)
-            .map(|piece| {
-                let of_result = |first: u32, count: u32| (first as usize..(first + count) as usize).contains(&piece);
-                let is_observation = results.iter().any(|result| of_result(result.first_piece, result.pieces));
-                let mut text = Vec::new();
-                decode(outline.pieces[piece].of(self.0), &mut text);
-                (text, is_observation)
-            })
-            .collect()
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {
+        let decoded = |piece: &Span| {
+            let mut text = Vec::new();
+            decode(piece.of(self.0), &mut text);
+            text
+        };
+        outline.pieces[outline.pieces_of(message)].iter().map(decoded).collect()
     }
 
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {

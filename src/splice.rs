@@ -1,11 +1,11 @@
 //! (bytes, Outline, Plan) -> bytes: what is not replaced is copied as it is.
 
-use crate::json::{decode, encode_text, skip_chars};
+use crate::json::{decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
 use crate::plan::{Masked, Plan, Summary, facts};
 use crate::policy::Policy;
-use crate::text::{clip, count_chars};
+use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 
 /// The view of serialized input, as stretches of the input and of new text: its length is known before it is written,
@@ -170,13 +170,14 @@ impl Writer<'_> {
                 Form::Stay => {}
                 Form::Placeholder => self.encoded.write(&facts, out),
                 Form::Cut { text_chars, placeholder_chars } => {
-                    let raw = raw_text(self.data, self.outline, result);
-                    out.extend_from_slice(&raw[..skip_chars(&raw, text_chars)]);
+                    RawText::of(self.data, self.outline, result).copy(text_chars, out);
                     let mut text = Vec::new();
                     self.placeholder.write(&facts, &mut text);
                     encode_text(&text[..clip(&text, placeholder_chars)], out);
                 }
-                Form::Dispatch { with_head } => raw_blocks(&raw_text(self.data, self.outline, result), with_head, out),
+                Form::Dispatch { with_head } => {
+                    raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);
+                }
             }
             out.push(b'"');
         });
@@ -184,23 +185,23 @@ impl Writer<'_> {
 }
 
 /// The dispatch blocks of raw text, one under the other.
-fn raw_blocks(raw: &[u8], with_head: bool, out: &mut Vec<u8>) {
-    let mut text = Vec::with_capacity(raw.len());
-    decode(raw, &mut text);
+fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    raw.pieces.iter().for_each(|piece| decode(piece.of(raw.data), &mut text));
     let blocks = dispatch_blocks(&text);
     if with_head {
         let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
         encode_text(dispatch_head(count_chars(&text) - inside).as_bytes(), out);
     }
-    let (mut text_at, mut raw_at) = (0, 0);
+    let (mut at, mut skipped) = (0, Vec::new());
     for (place, (start, end)) in blocks.into_iter().enumerate() {
         if place > 0 || with_head {
             out.extend_from_slice(b"\\n");
         }
-        raw_at += skip_chars(&raw[raw_at..], count_chars(&text[text_at..start]));
-        let length = skip_chars(&raw[raw_at..], count_chars(&text[start..end]));
-        out.extend_from_slice(&raw[raw_at..raw_at + length]);
-        (text_at, raw_at) = (end, raw_at + length);
+        raw.copy(count_chars(&text[at..start]), &mut skipped);
+        skipped.clear();
+        raw.copy(count_chars(&text[start..end]), out);
+        at = end;
     }
 }
 
@@ -212,9 +213,34 @@ fn masked_of<'a>(outline: &Outline, masked: &'a [Masked], message: usize) -> &'a
     &masked[start..end]
 }
 
-/// The raw text of an observation, its pieces joined.
-fn raw_text(data: &[u8], outline: &Outline, result: usize) -> Vec<u8> {
-    let result = &outline.results[result];
-    let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
-    pieces.iter().flat_map(|piece| piece.of(data)).copied().collect()
+/// The raw text of an observation, read from its beginning on. Its characters are counted piece by piece: the halves
+/// of a surrogate pair in two pieces are two.
+struct RawText<'a> {
+    data: &'a [u8],
+    pieces: &'a [Span],
+    /// Bytes of the first piece that were read.
+    at: usize,
+}
+
+impl<'a> RawText<'a> {
+    fn of(data: &'a [u8], outline: &'a Outline, result: usize) -> Self {
+        let result = &outline.results[result];
+        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
+        RawText { data, pieces, at: 0 }
+    }
+
+    /// Copies the next characters.
+    fn copy(&mut self, mut chars: usize, out: &mut Vec<u8>) {
+        while let Some(piece) = self.pieces.first() {
+            let rest = &piece.of(self.data)[self.at..];
+            let (length, lacking) = skip_chars(rest, chars);
+            out.extend_from_slice(&rest[..length]);
+            self.at += length;
+            if lacking == 0 {
+                return;
+            }
+            chars = lacking;
+            (self.pieces, self.at) = (&self.pieces[1..], 0);
+        }
+    }
 }

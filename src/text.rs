@@ -1,4 +1,4 @@
-//! Decoded text: UTF-8 that may hold lone surrogates, in the three bytes that UTF-8 would have for them.
+//! Decoded text, and its form inside a JSON string: UTF-8 that may hold lone surrogates, in the three bytes that UTF-8 would have for them.
 
 /// Code points of decoded text.
 #[must_use]
@@ -11,4 +11,40 @@ pub fn count_chars(text: &[u8]) -> usize {
 pub fn clip(text: &[u8], chars: usize) -> usize {
     let starts = text.iter().enumerate().filter(|(_, byte)| !(0x80..0xC0).contains(*byte));
     starts.map(|(at, _)| at).nth(chars).unwrap_or(text.len())
+}
+
+/// Appends decoded text as the inside of a JSON string: what must be escaped is, lone surrogates too.
+pub fn encode_text(text: &[u8], out: &mut Vec<u8>) {
+    let mut copied = 0;
+    let mut at = 0;
+    while at < text.len() {
+        let byte = text[at];
+        // 0xED leads the code points from U+D000; from U+D800 on they are surrogates.
+        let is_surrogate = byte == 0xED && text[at + 1] >= 0xA0;
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' && !is_surrogate {
+            at += 1;
+            continue;
+        }
+        out.extend_from_slice(&text[copied..at]);
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            0xED => push_escape(0xD000 | u32::from(text[at + 1] & 0x3F) << 6 | u32::from(text[at + 2] & 0x3F), out),
+            _ => push_escape(u32::from(byte), out),
+        }
+        at += if is_surrogate { 3 } else { 1 };
+        copied = at;
+    }
+    out.extend_from_slice(&text[copied..]);
+}
+
+fn push_escape(unit: u32, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\\u");
+    out.extend([12, 8, 4, 0].map(|shift| DIGITS[(unit >> shift & 15) as usize]));
 }

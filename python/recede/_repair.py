@@ -36,13 +36,16 @@ def apply_repairs(messages: list[Any], operations: list[tuple[Any, ...]]) -> lis
 
 def _mend_blocks(content: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
     dropped = {operation[2] for operation in operations if operation[0] == "drop_block"}
-    added = [operation for operation in operations if operation[0] == "add_block"]
+    added: dict[int, list[Any]] = {}
+    for name, _, block, *call_id in operations:
+        if name == "add_block":
+            added.setdefault(block, []).append(_tool_result(*call_id))
     mended: list[Any] = []
-    for place in range(len(content) + 1):
-        mended += [_tool_result(call_id) for _, _, block, call_id in added if block == place]
-        if place < len(content) and place not in dropped:
-            mended.append(content[place])
-    return mended
+    for place, block in enumerate(content):
+        mended += added.get(place, ())
+        if place not in dropped:
+            mended.append(block)
+    return mended + added.get(len(content), [])
 
 
 def _tool_result(call_id: str) -> dict[str, Any]:

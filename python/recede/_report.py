@@ -28,6 +28,12 @@ class ToolReport(NamedTuple):
         masked: how many of them were masked.
         chars: their characters before masking (Unicode code points; images at `image_chars`).
         removed_chars: the characters that masking removed.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}]
+        >>> recede.mask_observations(history, keep_results=0).tools
+        {'': ToolReport(observations=1, masked=1, chars=90, removed_chars=59)}
     """
 
     observations: int
@@ -58,6 +64,14 @@ class Reduction(NamedTuple):
         boundary: observations before this place in the sequence of all observations are masked.
         summarizer_error: what the summarizer raised, if it did.
         turns: turns of the history (runs of agent messages).
+
+    Example:
+        >>> import recede
+        >>> result = recede.reduce([{"role": "user", "content": "hello"}], max_input_tokens=10)
+        >>> result
+        <Reduction: 1 messages, stage=None, chars 5 -> 5, masked 0, dropped 0>
+        >>> result.within_budget, result.first_changed
+        (True, None)
     """
 
     messages: list[Any]
@@ -89,6 +103,11 @@ class JsonReduction(NamedTuple):
             came in and nothing changed, this is the same object.
 
     The other attributes are those of `Reduction`.
+
+    Example:
+        >>> import recede
+        >>> recede.reduce_json(b'[{"role":"user","content":"hello"}]', max_input_tokens=1)
+        <JsonReduction: 35 bytes, stage='fallback', chars 5 -> 5, masked 0, dropped 0, OVER BUDGET>
     """
 
     json: bytes
@@ -136,6 +155,11 @@ class Finding(NamedTuple):
         kind: what it is; see `PairReport`.
         message_index: the message that holds the call or the result.
         id: its id, or None where it has no string id.
+
+    Example:
+        >>> import recede
+        >>> recede.check_pairs([{"role": "tool", "content": "?"}]).findings[0]
+        Finding(kind='missing_id', message_index=0, id=None)
     """
 
     kind: FindingKind
@@ -153,6 +177,13 @@ class PairReport(NamedTuple):
             the first call was answered); and what providers refuse although the pairs are whole:
             ``second_result``, ``not_adjacent`` (a result that does not follow its call's turn),
             ``not_leading`` (Anthropic results that are not the leading blocks of their message).
+
+    Example:
+        >>> import recede
+        >>> call = {"id": "1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        >>> report = recede.check_pairs([{"role": "assistant", "content": None, "tool_calls": [call]}])
+        >>> report.findings, report.is_whole, report.orphans
+        ((Finding(kind='open_call', message_index=0, id='1'),), True, ())
     """
 
     findings: tuple[Finding, ...]

@@ -32,7 +32,14 @@ __all__ = [
 
 
 class OpenAIMessage(TypedDict, total=False):
-    """A message of OpenAI's chat completions."""
+    """A message of OpenAI's chat completions.
+
+    Example:
+        >>> import recede
+        >>> message: recede.OpenAIMessage = {"role": "user", "content": "hello"}
+        >>> recede.count_chars([message])
+        5
+    """
 
     role: Required[str]
     content: Union[str, list[dict[str, Any]], None]
@@ -43,7 +50,15 @@ class OpenAIMessage(TypedDict, total=False):
 
 
 class AnthropicMessage(TypedDict):
-    """A message of Anthropic's messages API; calls and results are blocks of its content."""
+    """A message of Anthropic's messages API; calls and results are blocks of its content.
+
+    Example:
+        >>> import recede
+        >>> message: recede.AnthropicMessage = {
+        ...     "role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "done"}]}
+        >>> recede.count_chars([message])
+        4
+    """
 
     role: str
     content: Union[str, list[dict[str, Any]]]
@@ -51,7 +66,14 @@ class AnthropicMessage(TypedDict):
 
 
 class ResponsesItem(TypedDict, total=False):
-    """An item of OpenAI's Responses API: a message, a call, its output, or reasoning."""
+    """An item of OpenAI's Responses API: a message, a call, its output, or reasoning.
+
+    Example:
+        >>> import recede
+        >>> item: recede.ResponsesItem = {"type": "function_call_output", "call_id": "1", "output": "done"}
+        >>> recede.count_chars([item])
+        4
+    """
 
     type: str
     role: str
@@ -66,7 +88,14 @@ class ResponsesItem(TypedDict, total=False):
 
 
 class ChatMessage(TypedDict, total=False):
-    """A message whose pairs are named by `pairRole` and `pairId`."""
+    """A message whose pairs are named by `pairRole` and `pairId`.
+
+    Example:
+        >>> import recede
+        >>> message: recede.ChatMessage = {"role": "tool", "pairRole": "result", "pairId": "1", "content": "done"}
+        >>> recede.count_chars([message])
+        4
+    """
 
     role: Required[str]
     content: Required[str]

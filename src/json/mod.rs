@@ -7,5 +7,5 @@ mod strings;
 
 pub use block::Scanner;
 pub use cursor::{Cursor, Fault, MAX_DEPTH, Read, Stop, Token};
-pub use decode::{decode, encode_text, skip_chars};
+pub use decode::{decode, skip_chars};
 pub use strings::{Counted, StringFault, plain};

@@ -24,7 +24,7 @@ impl Planner<'_> {
     ) -> Result<Outcome, Masking> {
         let earlier = self.earlier_summaries();
         let kept = self.keep_set(&earlier);
-        let is_earlier = |message: &usize| earlier.contains(message);
+        let is_earlier = |message: &usize| earlier.binary_search(message).is_ok();
         let dropped: Vec<usize> = (0..kept.len()).filter(|message| !kept[*message] && !is_earlier(message)).collect();
         if dropped.is_empty() || *input == SummaryInput::Failed || !self.holds_pairs(|message| kept[message]) {
             return Err(masking);
@@ -53,7 +53,7 @@ impl Planner<'_> {
         Ok(Outcome::Plan(Box::new(plan)))
     }
 
-    /// Summaries that earlier reductions left: where they are put, and known by their first line.
+    /// Summaries that earlier reductions left, ascending: where they are put, and known by their first line.
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
         let messages = &self.outline.messages;
         let leading = messages.iter().take_while(|message| message.role == Role::System).count();
@@ -64,7 +64,7 @@ impl Planner<'_> {
     }
 
     fn text_of(&self, message: usize) -> Vec<u8> {
-        self.source.pieces(self.outline, message).into_iter().flat_map(|(text, _)| text).collect()
+        self.source.pieces(self.outline, message).concat()
     }
 
     /// What earlier summaries held.
@@ -128,9 +128,7 @@ pub(super) fn built_in_summary(planner: &Planner, dropped: &[usize], previous: O
 impl Planner<'_> {
     /// The text of a message, its pieces apart.
     fn text_of_pieces(&self, message: usize) -> Vec<u8> {
-        let pieces: Vec<Vec<u8>> =
-            self.source.pieces(self.outline, message).into_iter().map(|(text, _)| text).collect();
-        pieces.join(&b" "[..])
+        self.source.pieces(self.outline, message).join(&b" "[..])
     }
 
     /// The lines of one kind that dropped messages give, oldest first.

@@ -62,7 +62,7 @@ impl Planner<'_> {
             self.outline.messages[*message].role == Role::User
                 && self.outline.calls_of(*message).is_empty()
                 && !self.outline.holds_results(*message)
-                && !summaries.contains(message)
+                && summaries.binary_search(message).is_err()
         })
     }
 }
@@ -70,12 +70,13 @@ impl Planner<'_> {
 struct Keep<'a> {
     kept: Vec<bool>,
     to_visit: Vec<usize>,
+    /// Ascending.
     left_out: &'a [usize],
 }
 
 impl Keep<'_> {
     fn add(&mut self, message: usize) {
-        if !self.kept[message] && !self.left_out.contains(&message) {
+        if !self.kept[message] && self.left_out.binary_search(&message).is_err() {
             self.kept[message] = true;
             self.to_visit.push(message);
         }

@@ -2,8 +2,9 @@
 
 use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
-use crate::policy::{Policy, matches};
+use crate::policy::{Policy, is_pattern, matches};
 use crate::turns::Turns;
+use std::collections::HashMap;
 
 /// The recent part of a history.
 pub struct Window {
@@ -73,12 +74,13 @@ fn last_messages(outline: &Outline, count: usize) -> usize {
 
 /// By tool: where the newest N of its own results begin; None for tools that go by the measures of all.
 fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs) -> Vec<Option<usize>> {
+    let exact: HashMap<&[u8], Option<usize>> =
+        policy.keep_by_tool.iter().map(|(tool, count)| (tool.as_slice(), *count)).collect();
+    let patterns: Vec<_> = policy.keep_by_tool.iter().filter(|(tool, _)| is_pattern(tool)).collect();
     let rule = |name: u32| {
         let name = outline.name(name);
-        let exact = policy.keep_by_tool.iter().find(|(pattern, _)| pattern == name);
-        exact
-            .or_else(|| policy.keep_by_tool.iter().find(|(pattern, _)| matches(pattern, name)))
-            .map(|(_, count)| *count)
+        let matching = || patterns.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, count)| *count);
+        exact.get(name).copied().or_else(matching)
     };
     // Of each tool: how many of its results are still to be kept, and where its window begins.
     let mut windows: Vec<Option<(usize, usize)>> = (0..outline.name_count() as u32)

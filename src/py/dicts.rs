@@ -103,7 +103,7 @@ impl Source for Dicts<'_> {
         }
     }
 
-    fn pieces(&self, outline: &Outline, message: usize) -> Vec<(Vec<u8>, bool)> {
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {
         let mut pieces = vec![];
         // What was walked before is read again: it cannot fail.
         let _ = self.collect_pieces(outline, message, &mut pieces);
@@ -119,37 +119,36 @@ impl Source for Dicts<'_> {
 }
 
 impl Dicts<'_> {
-    fn collect_pieces(&self, outline: &Outline, message: usize, pieces: &mut Vec<(Vec<u8>, bool)>) -> PyResult<()> {
+    fn collect_pieces(&self, outline: &Outline, message: usize, pieces: &mut Vec<Vec<u8>>) -> PyResult<()> {
         let dict = self.message(message)?;
         let shape = outline.messages[message].shape;
         let holds_results = outline.holds_results(message);
         if let Some(content) = get!(dict, "content")? {
-            let is_observation = holds_results && matches!(shape, Shape::ChatMessage | Shape::OpenAi);
             match content.cast::<PyList>() {
                 Ok(parts) if shape == Shape::Anthropic => {
                     for part in parts {
                         let Ok(part) = part.cast::<PyDict>() else { continue };
                         match part_type(part)? {
                             PartType::Text => {
-                                pieces.extend(string(get!(part, "text")?).map(|text| (bytes_of(&text), false)));
+                                pieces.extend(string(get!(part, "text")?).map(|text| bytes_of(&text)));
                             }
                             PartType::ToolResult => {
                                 if let Some(content) = get!(part, "content")? {
-                                    texts(&content, &mut |text| pieces.push((bytes_of(text), true)))?;
+                                    texts(&content, &mut |text| pieces.push(bytes_of(text)))?;
                                 }
                             }
                             _ => {}
                         }
                     }
                 }
-                _ => texts(&content, &mut |text| pieces.push((bytes_of(text), is_observation)))?,
+                _ => texts(&content, &mut |text| pieces.push(bytes_of(text)))?,
             }
         }
         if shape == Shape::Responses
             && holds_results
             && let Some(output) = get!(dict, "output")?
         {
-            texts(&output, &mut |text| pieces.push((bytes_of(text), true)))?;
+            texts(&output, &mut |text| pieces.push(bytes_of(text)))?;
         }
         Ok(())
     }

@@ -17,9 +17,6 @@ PUBLIC |= {f"recede.testing.{name}": getattr(recede.testing, name) for name in r
 DOCUMENTED = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
 
 # What a function gives or takes is shown by the example of that function.
-SHOWN_ELSEWHERE = {"Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"}
-SHOWN_ELSEWHERE |= {"AnthropicMessage", "ChatMessage", "OpenAIMessage", "ResponsesItem"}
-
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.REPORT_NDIFF
 
 
@@ -27,9 +24,8 @@ OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.REPORT_ND
 def test_every_public_name_has_a_docstring_with_an_example(name: str) -> None:
     text = inspect.getdoc(DOCUMENTED[name]) or ""
     assert text[:1].isupper() or text.startswith("`")
-    assert "\n" not in text.split("\n\n")[0] or name.rsplit(".", 1)[1] in SHOWN_ELSEWHERE, "the first line stands alone"
-    if name.rsplit(".", 1)[1] not in SHOWN_ELSEWHERE:
-        assert ">>> " in text, f"{name} has no example"
+    assert "\n" not in text.split("\n\n")[0], "the first line stands alone"
+    assert ">>> " in text, f"{name} has no example"
 
 
 @pytest.mark.parametrize("engine_name", built_engines())

@@ -42,7 +42,7 @@ RUST: dict[str, set[str]] = {
     "turns": {"outline"},
     "pairs": {"outline", "turns"},
     "policy": {"outline"},
-    "placeholder": {"outline", "json", "text", "policy", "source"},
+    "placeholder": {"outline", "text", "policy", "source"},
     "plan": {"outline", "text", "pairs", "turns", "policy", "placeholder", "source"},
     "splice": {"outline", "text", "json", "pairs", "turns", "policy", "placeholder", "plan", "source"},
     "report": {"outline", "pairs", "turns", "policy", "placeholder", "plan"},

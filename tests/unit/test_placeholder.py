@@ -188,6 +188,22 @@ def test_wildcards_of_a_template_may_have_to_give_back() -> None:
     assert mask_observation(value, placeholder=template) == f"{len(value)}1" + FILLER + "!"
 
 
+def test_numbers_at_the_ends_of_a_template_may_have_many_digits() -> None:
+    for template, value in (
+        ("{chars} gone {tool}" + FILLER, "1234 gone bash" + FILLER),
+        (FILLER + "{tool} {chars}", FILLER + "bash 1234"),
+        (FILLER + "{tool}{chars}{lines}x{images}{id}", FILLER + "1234x567"),
+        (FILLER + "{chars}{lines}", FILLER + "12"),
+    ):
+        assert mask_observation(value, placeholder=template) == value
+    for template, value in (
+        ("{chars} gone {tool}" + FILLER, "x1 gone bash" + FILLER),
+        (FILLER + "{chars}{lines}", FILLER + "1"),
+        (FILLER + "{tool}{chars}{lines}x", FILLER + "bash 1x"),
+    ):
+        assert mask_observation(value * 2, placeholder=template) != value * 2
+
+
 def test_masking_twice_changes_nothing_more() -> None:
     history = [call("1"), result("1", "a\nb" * 99), call("2"), result("2", [text("y" * 500), IMAGE])]
     for options in (

@@ -142,6 +142,11 @@ def test_an_id_that_is_called_again_before_it_is_answered_is_left_as_it_is() -> 
     assert repaired(history) == [history[0], result("x", NO_RESULT), history[1]]
 
 
+def test_an_id_that_is_called_again_right_after_its_place_is_answered() -> None:
+    history = [call("x", "y"), result("y", "b"), call("x"), result("x", "later")]
+    assert repaired(history) == [history[0], history[1], result("x", NO_RESULT), history[2], history[3]]
+
+
 def test_untouched_messages_and_fields_are_the_callers_own() -> None:
     extra = user([tool_result("1", "ok"), tool_result("9", "?")], cache={"a": 1})
     history = [user("hi"), tool_use("1"), extra, assistant("ok")]

@@ -39,7 +39,7 @@ class Pairs:
                 self.call_of.append(call)
                 if call is not None:
                     self.is_answered[call.index] = True
-        tail = _tail_of_results(outline.messages)
+        tail = _tail([bool(message.results) for message in outline.messages])
         self.is_open = [
             not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
         ]
@@ -51,10 +51,10 @@ class Pairs:
         return self.call_of[exchange.index] is None
 
 
-def _tail_of_results(messages: list[Message]) -> int:
-    """From here on every message holds results."""
-    tail = len(messages)
-    while tail > 0 and messages[tail - 1].results:
+def _tail(answers: list[bool]) -> int:
+    """From here on every message answers."""
+    tail = len(answers)
+    while tail > 0 and answers[tail - 1]:
         tail -= 1
     return tail
 
@@ -123,11 +123,11 @@ def _last_plain(messages: list[Message]) -> list[int]:
     return places
 
 
-def _next_plain(messages: list[Message]) -> list[int]:
-    """For each message, and for the end, the first one from there on that holds no result."""
-    places = [len(messages)]
-    for message in reversed(messages):
-        places.append(places[-1] if message.results else message.index)
+def _next_plain(answers: list[bool]) -> list[int]:
+    """For each message, and for the end, the first one from there on that does not answer."""
+    places = [len(answers)]
+    for index in reversed(range(len(answers))):
+        places.append(places[-1] if answers[index] else index)
     places.reverse()
     return places
 
@@ -144,14 +144,19 @@ def repairs(outline: Outline) -> list[Operation]:
     pairs = Pairs(outline, turns)
     # (message, block, whether it drops that block) -> what happens there, in this order.
     placed: list[tuple[tuple[int, int, bool], Operation]] = []
+    # What answers once the orphans among the results are gone; a message that goes with them is in nobody's way.
+    answers = []
     for message in outline.messages:
         orphans = [result for result in message.results if pairs.call_of[result.index] is None]
-        if orphans and (message.shape != "anthropic" or len(orphans) == message.blocks):
+        is_dropped = bool(orphans) and (message.shape != "anthropic" or len(orphans) == message.blocks)
+        answers.append(is_dropped or len(orphans) < len(message.results))
+        if is_dropped:
             placed.append(((message.index, 0, True), ("drop_message", message.index)))
         else:
             placed += [((o.message, o.block, True), ("drop_block", o.message, o.block)) for o in orphans]
 
-    next_plain = _next_plain(outline.messages)
+    tail = _tail(answers)
+    next_plain = _next_plain(answers)
     called_again = _called_again(outline)
     siblings = _messages_that_answer(outline, turns, pairs, next_plain)
     new_messages: dict[int, list[str]] = {}  # end of a turn -> ids of the message that will answer it
@@ -159,7 +164,8 @@ def repairs(outline: Outline) -> list[Operation]:
         end = turns.ends[call.message]
         sibling = siblings.get(end) if call.shape == "anthropic" else None
         place = sibling.index if sibling else next_plain[end + 1]
-        if not pairs.is_orphan(call) or call.id is None or called_again[call.index] < place:
+        is_open = end + 1 >= tail
+        if pairs.is_answered[call.index] or is_open or call.id is None or called_again[call.index] < place:
             continue
         if sibling:
             block = sibling.leading_results

@@ -60,13 +60,16 @@ def _exempt(facts: Facts) -> list[bool]:
 
 def _matches(tools: Sequence[str | None], patterns: Sequence[str]) -> dict[str | None, str]:
     """For each tool that one matches, its pattern: its very name, or the first one with `*` and `?`."""
-    globs = [(pattern, re.compile(fnmatch.translate(pattern.replace("[", "[[]")))) for pattern in patterns]
+    names = set(patterns)
+    globs = [
+        (pattern, re.compile(fnmatch.translate(pattern.replace("[", "[[]"))))
+        for pattern in patterns
+        if "*" in pattern or "?" in pattern
+    ]
     matches: dict[str | None, str] = {}
     for tool in set(tools) - {None}:
         assert tool is not None
-        fitting = [pattern for pattern, glob in globs if glob.match(tool)]
-        if tool in patterns:
-            matches[tool] = tool
-        elif fitting:
-            matches[tool] = fitting[0]
+        fitting = tool if tool in names else next((pattern for pattern, glob in globs if glob.match(tool)), None)
+        if fitting is not None:
+            matches[tool] = fitting
     return matches
