@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from recede import _engine
-from recede._policy import block_policy, compiled, template_policy
+from recede._policy import block_policy, compiled, image_chars_of, template_policy
 from recede._repair import apply_repairs
 from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
 
@@ -43,6 +43,9 @@ __all__ = [
     "summarize_history",
     "truncate_history",
 ]
+
+# Beyond any model, and what the core can add up.
+_MOST_TOKENS = 1 << 40
 
 Json = Union[bytes, bytearray, memoryview, str]
 
@@ -422,8 +425,7 @@ def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])
         5
     """
-    compiled(_engine.engine, "truncate", {"image_chars": image_chars})
-    return cast("int", _engine.engine.count_chars(messages, min(image_chars, 1 << 60)))
+    return cast("int", _engine.engine.count_chars(messages, image_chars_of({"image_chars": image_chars})))
 
 
 def approx_tokens(what: list[Any] | str | int) -> int:
@@ -460,7 +462,7 @@ def _reduce_messages(goal: str, messages: list[Any], options: dict[str, Any]) ->
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
     costs = None
     if counter is not None:
-        costs = _costs(engine.texts(messages, policy), counter, options.get("image_chars", 6_400))
+        costs = _costs(engine.texts(messages, policy), counter, image_chars_of(options))
     answer, error = engine.reduce(messages, policy, costs), None
     if len(answer) == 3:
         dropped, previous, builtin = answer
@@ -478,7 +480,7 @@ def _reduce_json(goal: str, data: Json, options: dict[str, Any]) -> JsonReductio
     if counter is not None:
         # Only after the strict reader has accepted it, json may read it.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
-        costs = _costs(engine.texts(_history_of(raw), policy), counter, options.get("image_chars", 6_400))
+        costs = _costs(engine.texts(_history_of(raw), policy), counter, image_chars_of(options))
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
     if len(answer) == 3:
         spans, previous, builtin = answer
@@ -536,7 +538,7 @@ def _count(counter: TokenCounter, text: str) -> int:
     tokens = counter(text)
     if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
         raise TypeError(f"token_counter must return a whole number from 0, not {tokens!r}")
-    return tokens
+    return min(tokens, _MOST_TOKENS)
 
 
 def _as_bytes(data: Json) -> tuple[bytes, bool]:

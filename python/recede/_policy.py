@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["block_policy", "compiled", "template_policy"]
+__all__ = ["block_policy", "compiled", "image_chars_of", "template_policy"]
 
-# Larger numbers mean the same as this one, and it fits every integer of the core.
+# Larger numbers mean the same as these, and the sums of the core hold them.
 _CEILING = 1 << 60
+_IMAGE_CEILING = 1 << 40
 
 _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id")
 _BOUNDARIES = ("sliding", "stepped")
@@ -24,7 +25,7 @@ _LEAST_KEEP = 3
 _Check = Callable[[str, Any], Any]
 
 
-def _whole(least: int = 0, *, optional: bool = False) -> _Check:
+def _whole(least: int = 0, *, optional: bool = False, ceiling: int = _CEILING) -> _Check:
     def check(name: str, value: Any) -> int | None:
         if optional and value is None:
             return None
@@ -33,7 +34,7 @@ def _whole(least: int = 0, *, optional: bool = False) -> _Check:
             raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, not {value}")
-        return min(value, _CEILING)
+        return min(value, ceiling)
 
     return check
 
@@ -120,7 +121,7 @@ _CHECKS: dict[str, tuple[_Check, Any]] = {
     "max_observation_chars": (_whole(optional=True), None),
     "placeholder": (_template, None),
     "min_masked_chars": (_whole(), 0),
-    "image_chars": (_whole(), 6_400),
+    "image_chars": (_whole(ceiling=_IMAGE_CEILING), 6_400),
     "strict_pairs": (_flag, False),
     "summary_max_chars": (_whole(_LEAST_SUMMARY_CHARS), 1_400),
     "summary_role": (_one_of(*_SUMMARY_ROLES, None), None),
@@ -212,6 +213,12 @@ def _budget(option: dict[str, Any]) -> int:
     if chars is not None:
         return int(chars)
     return min(4 * int(tokens), _CEILING)  # ceil(chars / 4) <= tokens is the same as chars <= 4 * tokens
+
+
+def image_chars_of(options: Mapping[str, Any]) -> int:
+    """The characters that an image counts, by these options."""
+    check, default = _CHECKS["image_chars"]
+    return int(check("image_chars", options.get("image_chars", default)))
 
 
 def block_policy(engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any]) -> Any:

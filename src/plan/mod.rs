@@ -126,12 +126,12 @@ pub struct Costs {
 
 /// All that the stages share.
 struct Planner<'a> {
-    pub outline: &'a Outline,
-    pub source: &'a dyn Source,
-    pub policy: &'a Policy,
+    outline: &'a Outline,
+    source: &'a dyn Source,
+    policy: &'a Policy,
     costs: Option<&'a Costs>,
-    pub pairs: Pairs,
-    pub turns: Turns,
+    pairs: Pairs,
+    turns: Turns,
     window: Window,
     orphans: Vec<usize>,
 }
@@ -181,11 +181,14 @@ impl Planner<'_> {
         if self.policy.observation_masking {
             let whole = self.mask();
             // The rounded boundary first, and the unrounded one where that does not fit.
-            let boundary = self.window.boundary(self.policy);
-            masking = whole.clone().up_to(boundary, self.policy.min_masked_chars);
-            if boundary != self.window.older_end && !self.answers(&masking) {
-                masking = whole.up_to(self.window.older_end, self.policy.min_masked_chars);
+            let rounded = self.window.boundary(self.policy);
+            if rounded != self.window.older_end {
+                let stepped = whole.clone().up_to(rounded, self.policy.min_masked_chars);
+                if self.answers(&stepped) {
+                    return self.done(Some(Stage::Masking), stepped);
+                }
             }
+            masking = whole.up_to(self.window.older_end, self.policy.min_masked_chars);
             if self.answers(&masking) {
                 return self.done(Some(Stage::Masking), masking);
             }
