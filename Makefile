@@ -45,6 +45,7 @@ fmt: setup ## Format all code
 
 test-rust: setup ## The tests of the core, without Python
 	cargo test --quiet
+	cargo test --quiet --release --test core  # what is shipped is optimised, and compilers have faults as well
 
 test-python: build ## The tests of the package, but for the slow ones
 	$(python) -m pytest -n 2 -m "not slow"

@@ -101,8 +101,11 @@ impl<'a> Cursor<'a> {
     /// Takes the byte if it comes next.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
+        // Not `+= usize::from(is_next)`, which optimised code of rustc 1.95 can forget: rust-lang/rust#158206.
         let is_next = self.peek() == byte;
-        self.at += usize::from(is_next);
+        if is_next {
+            self.at += 1;
+        }
         is_next
     }
 
@@ -127,7 +130,9 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn close(&mut self, bracket: u8) -> bool {
         let is_closed = self.take(bracket);
-        self.depth -= usize::from(is_closed);
+        if is_closed {
+            self.depth -= 1;
+        }
         is_closed
     }
 

@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use recede::error::Kind;
-use recede::json::{Counted, Scanner, StringFault, plain};
+use recede::json::{Counted, Cursor, Scanner, StringFault, plain};
 
 /// Behind the closing quote: all that a scanner must not look at.
 const BEHIND: &[u8] =
@@ -200,6 +200,35 @@ fn every_sequence_at_every_place() {
         }
     }
     assert!(judge.cases > 600_000 && judge.faults > 100_000, "{} {}", judge.cases, judge.faults);
+}
+
+/// Short strings of plain letters take a way of their own.
+#[test]
+fn the_cursor_reads_short_strings_as_plain_does() {
+    let read = |data: &[u8]| {
+        let mut cursor = Cursor::new(data, Scanner::detect(), false);
+        let found = match cursor.string() {
+            Ok(token) => {
+                assert_eq!((token.start(), token.end + 1), (1, cursor.at));
+                assert_eq!((cursor.counted.start, cursor.counted.end), (1, token.end));
+                Ok((token.end, cursor.counted.minus, cursor.counted.newlines))
+            }
+            Err(_) => Err(cursor.fault.map(|fault| (fault.kind, fault.at))),
+        };
+        let wanted = plain(data, 1, false);
+        let wanted = wanted.map(|wanted| (wanted.end, wanted.minus, wanted.newlines));
+        assert_eq!(found, wanted.map_err(|fault| Some((fault.kind, fault.at))), "{:?}", data.escape_ascii());
+    };
+    for sequence in SEQUENCES {
+        for length in 0..=36 {
+            for place in 0..=length {
+                let text = [b"\"", &b"n".repeat(place)[..], *sequence, &b"t".repeat(length - place), b"\""].concat();
+                read(&text);
+                read(&text[..text.len() - 1]);
+                read(&[&text[..], BEHIND].concat());
+            }
+        }
+    }
 }
 
 #[test]
