@@ -33,7 +33,7 @@ from recede._policy import compiled
 Contender = Callable[[], Any]
 
 HEADLINE_SIZE = 10_000
-MIRROR_LIMIT = 10_000  # beyond, the mirror is too slow to be worth the wait
+MIRROR_LIMIT = 100_000  # beyond, the mirror is too slow to be worth the wait
 TURN_SECONDS = 0.02  # a short contender runs so long at a stretch, so that it finds its own data in the cache
 NAMES: dict[Shape, str] = {
     "openai": "OpenAI chat",

@@ -22,7 +22,7 @@ settings.register_profile("default", max_examples=60, deadline=None, suppress_he
 settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-_SHARED_TESTS = ("test_corpus.py", "test_json_suite.py")
+_SHARED_TESTS = ("test_corpus.py", "test_json_suite.py", "test_transcripts_corpus.py")
 
 
 @pytest.fixture(params=["rust", "python"])

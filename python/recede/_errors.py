@@ -1,10 +1,12 @@
 """The exceptions of recede, and the words of their messages.
 
 ValueError
-└── TranscriptError      the input is not a history: malformed JSON, or a wrong shape
+└── TranscriptError      the input is not a history: malformed JSON, a wrong shape, or a file of no known format
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = ["TranscriptError"]
 
@@ -23,6 +25,9 @@ _WORDS = {
     "message": ("a message is no object", "each message must be a JSON object (a dict)"),
     "content": ("a content of the wrong type", "it must be a string, a list of parts, or null"),
     "part": ("a part is no object", "each part of a content must be a JSON object (a dict)"),
+    "empty": ("the file is empty", "an empty history is written []"),
+    "gzip": ("the gzip data is cut or damaged", "give the whole of it"),
+    "format": ("the file is not of the format that was named", "leave the format out, and it is told by the content"),
 }
 
 
@@ -32,10 +37,14 @@ class TranscriptError(ValueError):
     Attributes:
         kind: what is wrong, as one word: ``eof``, ``syntax``, ``control``, ``escape``, ``utf8``,
             ``depth``, ``number``, ``trailing`` (malformed JSON); ``duplicate_key``, ``history``,
-            ``message``, ``content``, ``part`` (JSON of a wrong shape).
-        offset: the first offending byte of the UTF-8 form; None where the input was Python objects.
+            ``message``, ``content``, ``part`` (JSON of a wrong shape); ``empty``, ``gzip``, ``format``
+            (a file that `recede.transcripts` cannot read).
+        offset: the first offending byte of the UTF-8 form, of the line where one is named; None where the
+            input was Python objects.
         message_index: the message it lies in, counted from 0; None outside of messages.
         field: the field it lies in, such as ``content[2].text``; None where no field is meant.
+        source: the file, as the reader was told to name it; None where the input was no file.
+        line: its line, from 1, where the file has one record a line.
 
     Example:
         >>> import recede
@@ -57,6 +66,8 @@ class TranscriptError(ValueError):
         offset: int | None = None,
         message_index: int | None = None,
         field: str | None = None,
+        source: str | None = None,
+        line: int | None = None,
     ) -> None:
         what, advice = _WORDS[kind]
         places = [
@@ -65,15 +76,27 @@ class TranscriptError(ValueError):
             if value is not None
         ]
         where = ", ".join(places)
-        super().__init__(f"{what} {where}: {advice}" if where else f"{what}: {advice}")
+        said = f"{what} {where}: {advice}" if where else f"{what}: {advice}"
+        if line is not None:
+            said = f"line {line}: {said}"
+        if source is not None:
+            said = f"{source if source.isprintable() else ascii(source)}: {said}"
+        super().__init__(said)
         self.kind = kind
         self.offset = offset
         self.message_index = message_index
         self.field = field
+        self.source = source
+        self.line = line
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.kind, self.offset, self.message_index, self.field)
+        return _rebuild, (self.kind, self.places)
+
+    @property
+    def places(self) -> dict[str, Any]:
+        """Where it is, as the keywords that make an error of the same place."""
+        return {name: getattr(self, name) for name in ("offset", "message_index", "field", "source", "line")}
 
 
-def _rebuild(kind: str, offset: int | None, message_index: int | None, field: str | None) -> TranscriptError:
-    return TranscriptError(kind, offset=offset, message_index=message_index, field=field)
+def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
+    return TranscriptError(kind, **places)

@@ -10,10 +10,12 @@ import pytest
 
 import recede
 import recede.testing
+import recede.transcripts
 from support import built_engines, using
 
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
 PUBLIC |= {f"recede.testing.{name}": getattr(recede.testing, name) for name in recede.testing.__all__}
+PUBLIC |= {f"recede.transcripts.{name}": getattr(recede.transcripts, name) for name in recede.transcripts.__all__}
 DOCUMENTED = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
 
 # What a function gives or takes is shown by the example of that function.
@@ -49,7 +51,7 @@ def test_public_classes_say_that_they_are_of_recede(name: str) -> None:
 
 
 def test_all_is_sorted_and_true() -> None:
-    for module in (recede, recede.testing):
+    for module in (recede, recede.testing, recede.transcripts):
         assert len(set(module.__all__)) == len(module.__all__)
         assert all(hasattr(module, name) for name in module.__all__)
     public = {name for name in vars(recede) if not name.startswith("_") and not inspect.ismodule(getattr(recede, name))}

@@ -58,7 +58,7 @@ def test_console_examples(document: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("command", "parameter"), PARAMETERS, ids=lambda item: item.name)
 def test_every_option_has_help_and_is_documented(command: click.Command, parameter: click.Parameter) -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
-    assert f"## `recede {command.name} FILE`" in page
+    assert f"## `recede {command.name} FILES…`" in page
     assert "Example:" in (command.help or "")
     for name in (
         parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(click.Context(command))]

@@ -206,7 +206,7 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
         (LINE + b'{"role": "us\n' + LINE, "line 2: the input ends in the middle of a value at byte 12"),
         (LINE + b"\nnonsense\n", "line 3: this byte cannot stand here in JSON at byte 1"),
         (b'{"role": "user"\n' + LINE, "line 1: the input ends in the middle of a value at byte 15"),
-        (LINE[:-1] + LINE + LINE, "line 1: something follows the end of the value at byte 16"),
+        (LINE[:-1] + b'{"role"' + b"\n" + LINE, "line 1: the input ends in the middle of a value at byte 23"),
         (LINE + b"5\n", "line 2: a message is no object at byte 0, message 1"),
         (LINE + b'\n{"role": "user", "content": 5}', "line 3: a content of the wrong type at byte 28, message 1"),
         (LINE + b'{"role": "a", "role": "b"}', "line 2: a field stands twice at byte 14, message 1, field role"),
@@ -296,13 +296,16 @@ def test_options_are_those_of_reduce(array: Path, arguments: list[str], options:
 
 def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    report = json.loads(ok("reduce", array, *BUDGET, "--json", "-o", out))
+    [report] = json.loads(ok("reduce", array, *BUDGET, "--json", "-o", out))["histories"]
     expected = recede.reduce_json(dumps(HISTORY), max_input_chars=3000)
     assert out.read_bytes() == expected.json
     assert report.pop("tools") == {"run": expected.tools["run"]._asdict()}
     assert report.pop("orphans") == list(expected.orphans)
+    assert [report.pop(name) for name in ("file", "index", "format", "warnings")] == [str(array), 0, "messages", []]
     assert report == {name: value for name, value in expected._asdict().items() if name in report}
-    assert json.loads(ok("reduce", array, *BUDGET, "--json"))["masked_count"] == expected.masked_count
+    total = json.loads(ok("reduce", array, *BUDGET, "--json"))["total"]
+    assert total["histories"] == 1
+    assert total["masked_count"] == expected.masked_count
 
 
 def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
@@ -314,23 +317,36 @@ def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
 
 def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path) -> None:
     expected = recede.mask_observations(HISTORY, keep_results=4)
-    figures = json.loads(ok("stats", array, "--json"))
-    assert figures == {
+    total = {
+        "records": len(HISTORY),
         "messages": len(HISTORY),
         "turns": 8,
         "raw_chars": expected.chars_before,
-        "raw_tokens": recede.approx_tokens(HISTORY),
+        "observation_chars": 4000,
         "masked_view_chars": expected.chars_after,
-        "masked_view_tokens": recede.approx_tokens(expected.messages),
         "masked_count": 4,
+        "raw_tokens": recede.approx_tokens(HISTORY),
+        "masked_view_tokens": recede.approx_tokens(expected.messages),
+    }
+    report = json.loads(ok("stats", array, "--json"))
+    assert report["total"] == {"histories": 1, **total}
+    assert report["failed"] == []
+    [figures] = report["histories"]
+    assert figures == {
+        "file": str(array),
+        "index": 0,
+        "format": "messages",
+        **total,
+        "warnings": [],
         "orphans": [],
         "tools": {"run": {"observations": 8, "masked": 4, "chars": 4000, "removed_chars": expected.masked_chars}},
     }
-    for name, data in {"body": dumps({"input": HISTORY}), "lines": lines_of(HISTORY)}.items():
+    for name, data in {"body": dumps({"input": HISTORY}), "json_lines": lines_of(HISTORY)}.items():
         path = tmp_path / name
         path.write_bytes(data)
-        assert json.loads(ok("stats", path, "--json")) == figures
-    assert json.loads(ok("stats", array, "--json", "--keep", "0"))["masked_count"] == 8
+        [same] = json.loads(ok("stats", path, "--json"))["histories"]
+        assert same == {**figures, "file": str(path), "format": name}
+    assert json.loads(ok("stats", array, "--json", "--keep", "0"))["total"]["masked_count"] == 8
 
 
 def test_tool_names_cannot_write_to_the_terminal(tmp_path: Path) -> None:

@@ -18,10 +18,13 @@ def recede() -> None:
 
     Old tool outputs recede behind a one-line placeholder; calls and results stay whole pairs.
 
-    FILE is a JSON array of messages, a request body (an object whose `messages` or `input` is that
-    array), or JSON Lines with one message a line; each also gzipped. `-` is standard input.
+    FILES are histories as agents write them: sessions of Claude Code, Codex, pi and Gemini CLI,
+    trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, JSON
+    arrays of messages, request bodies, JSON Lines; each also gzipped. The format is told by the
+    content. `-` is standard input.
 
-    Exit codes: 0, 1 for bad input (one line on standard error says what and where), 2 for wrong usage.
+    Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
+    usage.
     """
 
 

@@ -15,11 +15,14 @@ from typing import TypeVar
 
 import click
 
-from recede import TranscriptError, reduce_json
+from recede import TranscriptError, reduce_json, transcripts
 
-__all__ = ["Transcript", "read", "write"]
+__all__ = ["BadFile", "Transcript", "bad_file", "read", "write"]
 
 _Result = TypeVar("_Result")
+
+# Formats that a view is written in.
+_OWN_FORMS = ("body", "json_lines", "messages")
 
 # Errors of a `TranscriptError` in what is well-formed JSON.
 _WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
@@ -31,39 +34,37 @@ class Transcript:
 
     Attributes:
         name: the file, as errors name it.
-        data: its bytes, unpacked.
+        format: the name that `recede.transcripts` has for its format.
+        data: its bytes, unpacked, where the view takes the form of the file; else the same as `json`.
         json: the array or the request body. JSON Lines become an array with one message a line.
+        messages: how many messages it holds.
+        records: how many message records of the file they come from.
         lines: the numbers of the lines that hold a message, from 1; None where the file is no JSON Lines.
+        index: which history of the file it is, from 0.
+        siblings: how many histories the file holds.
+        warnings: what the reader mended, left out, or did not know.
     """
 
     name: str
+    format: str
     data: bytes
     json: bytes
-    lines: list[int] | None
+    messages: int
+    records: int
+    lines: list[int] | None = None
+    index: int = 0
+    siblings: int = 1
+    warnings: tuple[str, ...] = ()
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
         """Call it with the JSON; a `TranscriptError` becomes a line that names the place in the file."""
         try:
             return function(self.json)
         except TranscriptError as error:
-            if self.lines is None or error.message_index is None or error.offset is None:
-                raise _failure(self.name, str(error)) from None
-            # Malformed lines were found by `read`; this one has a wrong shape.
-            in_line = error.offset - (self.json.rfind(b"\n", 0, error.offset) + 1)
-            line = self.lines[error.message_index]
-            raise _line_failure(self.name, line, error, in_line, error.message_index) from None
-
-    def count(self) -> int:
-        """How many messages it holds; for what recede has read without an error."""
-        if self.lines is not None:
-            return len(self.lines)
-        value = json.loads(self.json)
-        if isinstance(value, dict):
-            value = value["messages"] if isinstance(value.get("messages"), list) else value["input"]
-        return len(value)
+            raise _failure(error, self.name, self.json, self.lines) from None
 
     def file_form(self, view: bytes) -> bytes:
-        """A view of the JSON in the form of the file."""
+        """A view of the JSON in the form of the file, where that is one for histories; else an array."""
         if view is self.json:
             return self.data
         if self.lines is None:
@@ -73,26 +74,74 @@ class Transcript:
         return b"".join(line + b"\n" for line in lines if line)
 
 
-def read(path: str) -> Transcript:
-    """Read a file, or standard input where the path is `-`; what cannot be read ends the command."""
+def read(path: str, format: str | None = None) -> list[Transcript]:
+    """Read the histories of a file, or of standard input where the path is `-`."""
     name = "standard input" if path == "-" else path
     try:
-        data = _bytes(path)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _failure(name, f"the gzip data is cut or damaged ({error})") from None
+        # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
+        source = path if path != "-" and Path(path).is_file() else _bytes(path)
+        found = transcripts.detect(source, name=name) if format is None else format
+        if found in _OWN_FORMS and (format is None or transcripts.detect(source, name=name) == format):
+            return [_own_form(name, found, source if isinstance(source, bytes) else _bytes(path))]
+        histories = transcripts.read_all(source, format, name=name)
+    except TranscriptError as error:
+        raise BadFile(str(error)) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise BadFile(str(TranscriptError("gzip", source=name))) from None
     except OSError as error:
-        raise _failure(name, error.strerror or str(error)) from None
-    if not data.strip():
-        raise _failure(name, "the file is empty: an empty history is written []")
-    if not _is_json_lines(data):
-        return Transcript(name, data, data, None)
-    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    for number, line in lines:
-        fault = _error(line)
-        if fault is not None and fault.kind not in _WRONG_SHAPES:
-            raise _line_failure(name, number, fault, fault.offset, None)
-    array = b"[\n" + b",\n".join(line for _, line in lines) + b"\n]"
-    return Transcript(name, data, array, [number for number, _ in lines])
+        raise bad_file(name, error.strerror or str(error)) from None
+    return [_converted(history, len(histories)) for history in histories]
+
+
+def _own_form(name: str, format: str, data: bytes) -> Transcript:
+    """A file whose bytes the reducer takes as they are."""
+    if format != "json_lines":
+        try:
+            messages = _count(data)
+        except TranscriptError as error:
+            raise _failure(error, name, data, None) from None
+        return Transcript(name, format, data, data, messages, messages)
+    lines: list[tuple[int, bytes]] = []
+    warnings = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        values = _values(name, number, line) if line.strip() else []
+        if len(values) > 1:
+            warnings.append(f"several records on one line, all read: line {number}")
+        lines += ((number, value) for value in values)
+    array = b"[\n" + b",\n".join(value for _, value in lines) + b"\n]"
+    numbers = [number for number, _ in lines]
+    return Transcript(name, format, data, array, len(lines), len(lines), numbers, warnings=tuple(warnings))
+
+
+def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
+    data = b"[\n" + b",\n".join(json.dumps(message).encode() for message in history.messages) + b"\n]\n"
+    return Transcript(
+        history.source,
+        history.format,
+        data,
+        data,
+        len(history.messages),
+        history.records,
+        index=history.index,
+        siblings=siblings,
+        warnings=history.warnings,
+    )
+
+
+def _values(name: str, number: int, line: bytes) -> list[bytes]:
+    """The values on a line: one, or those that a writer has glued."""
+    values = []
+    at = 0
+    while line[at:].strip():
+        fault = _error(line[at:])
+        malformed = fault is not None and fault.kind not in _WRONG_SHAPES
+        if fault is not None and malformed and fault.kind != "trailing":
+            places = {**fault.places, "offset": at + (fault.offset or 0), "message_index": None}
+            raise BadFile(str(TranscriptError(fault.kind, **{**places, "source": name, "line": number})))
+        end = at + (fault.offset or 0) if fault is not None and malformed else len(line)
+        values.append(line[at:end])
+        at = end
+    return values
 
 
 def _bytes(path: str) -> bytes:
@@ -113,19 +162,14 @@ def _error(value: bytes) -> TranscriptError | None:
     return None
 
 
-def _is_json_lines(data: bytes) -> bool:
-    """Whether each line is a message; else the whole is one value, an array or a request body."""
-    first, _, rest = data.lstrip().partition(b"\n")
-    if first.startswith(b"["):
-        return False
-    # In one value, an object that begins a line stands behind one of these.
-    if rest.lstrip().startswith(b"{") and not first.rstrip().endswith((b"[", b",", b":")):
-        return True
-    # Or the first line is an object by itself and looks like a message, not like a request body.
-    error = _error(first)
-    if error is None or error.kind != "history" or not first.startswith(b"{"):
-        return False
-    return not {"role", "type"}.isdisjoint(json.loads(first))
+def _count(data: bytes) -> int:
+    fault = _error(data)
+    if fault is not None:
+        raise fault
+    value = json.loads(data)
+    if isinstance(value, dict):
+        value = value["messages"] if isinstance(value.get("messages"), list) else value["input"]
+    return len(value)
 
 
 def write(path: str | None, data: bytes) -> None:
@@ -139,7 +183,7 @@ def write(path: str | None, data: bytes) -> None:
     except BrokenPipeError:
         raise  # whoever read standard output has seen enough: click ends the command without a word
     except OSError as error:
-        raise _failure(path or "standard output", f"cannot be written: {error.strerror or error}") from None
+        raise bad_file(path or "standard output", f"cannot be written: {error.strerror or error}") from None
 
 
 def _replace(target: Path, data: bytes) -> None:
@@ -160,20 +204,23 @@ def _replace(target: Path, data: bytes) -> None:
         raise
 
 
-class _Failure(click.ClickException):
-    """Ends the command with exit code 1 and one line on standard error."""
+class BadFile(click.ClickException):
+    """Ends the work on a file with one line on standard error, and the command with exit code 1."""
 
     def show(self, file: object = None) -> None:
+        """Print the line."""
         click.echo(f"recede: {self.message}", err=True)
 
 
-def _failure(name: str, reason: str) -> _Failure:
-    return _Failure(f"{name if name.isprintable() else ascii(name)}: {reason}")
+def bad_file(name: str, reason: str) -> BadFile:
+    """What is said of a file that cannot be read or written."""
+    return BadFile(f"{name if name.isprintable() else ascii(name)}: {reason}")
 
 
-def _line_failure(
-    name: str, line: int, error: TranscriptError, offset: int | None, message_index: int | None
-) -> _Failure:
-    """A failure whose byte is counted from the beginning of the line."""
-    there = TranscriptError(error.kind, offset=offset, message_index=message_index, field=error.field)
-    return _failure(name, f"line {line}: {there}")
+def _failure(error: TranscriptError, name: str, data: bytes, lines: list[int] | None) -> BadFile:
+    """A failure whose byte is counted from the beginning of the line, where there are lines."""
+    places = {**error.places, "source": name}
+    if lines is not None and error.message_index is not None and error.offset is not None:
+        places["line"] = lines[error.message_index]
+        places["offset"] = error.offset - (data.rfind(b"\n", 0, error.offset) + 1)
+    return BadFile(str(TranscriptError(error.kind, **places)))

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 from typing import Any
 
 import click
 
 from recede import HistoryReducer, JsonReduction
-from recede.cli.files import read, write
-from recede.cli.tables import orphans, size, tools_table
+from recede.cli.files import Transcript, bad_file, write
+from recede.cli.many import finish, format_option, named, over, write_report
+from recede.cli.tables import orphans, size, table, tools_table
 
 __all__ = ["reduce"]
 
 _NUMBER = click.IntRange(min=0)
 
+# What is added up over several histories.
+_SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 
-@click.command(no_args_is_help=True, short_help="Reduce a history to a budget.")
-@click.argument("file")
+
+@click.command(no_args_is_help=True, short_help="Reduce histories to a budget.")
+@click.argument("files", nargs=-1, required=True)
 @click.option(
     "--max-input-chars", type=_NUMBER, metavar="N", help="The budget in characters. This or the next is required."
 )
 @click.option("--max-input-tokens", type=_NUMBER, metavar="N", help="The budget in tokens of about four characters.")
-@click.option("-o", "--output", metavar="OUT", help="Write the reduced history here: whole, or not at all.")
+@click.option(
+    "-o", "--output", metavar="OUT", help="Write the reduced history here: whole, or not at all. A folder for many."
+)
+@format_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone.")
 @click.option(
     "--keep",
@@ -64,27 +71,77 @@ _NUMBER = click.IntRange(min=0)
     type=click.Choice(["system", "developer", "user", "assistant"]),
     help="The role of the summary.  [default: what the provider takes]",
 )
-def reduce(file: str, output: str | None, as_json: bool, no_mask: bool, **options: Any) -> None:
-    """Reduce FILE to a budget: mask old tool outputs, then summarize, then truncate.
+def reduce(
+    files: tuple[str, ...], output: str | None, format_name: str | None, as_json: bool, no_mask: bool, **options: Any
+) -> None:
+    """Reduce FILES to a budget: mask old tool outputs, then summarize, then truncate.
 
-    The reduced history goes to standard output, in the form that FILE has, or to OUT; a report for
-    people goes to standard error. Every byte that is not replaced is FILE's own.
+    The reduced history goes to standard output or to OUT, a report for people to standard error. An
+    array, a request body and JSON Lines keep their form, and every byte that is not replaced; of
+    other formats the view is a JSON array. With several histories, OUT is a folder, and --json
+    without it gives the report alone.
 
     \b
     Example:
       recede reduce session.json --max-input-tokens 8000 -o reduced.json
+      recede reduce logs/* --max-input-tokens 8000 -o reduced
     """
     if as_json and output == "-":
         raise click.UsageError("--json and the history cannot both go to standard output")
+    if len(files) > 1 and output in (None, "-") and not as_json:
+        raise click.UsageError("several files need a folder: -o OUT, or --json for the report alone")
     reducer = _reducer(observation_masking=not no_mask, **options)
-    transcript = read(file)
-    result = transcript.run(reducer.reduce_json)
-    if output is not None or not as_json:
-        write(output, transcript.file_form(result.json))
-    if as_json:
-        write(None, _as_json(result))
-    else:
-        click.echo(_for_people(result), err=True, nl=False)
+    target = _Target(output, len(files) > 1)
+
+    def work(history: Transcript) -> JsonReduction:
+        result = history.run(reducer.reduce_json)
+        if output is not None or not as_json:
+            target.write(history, history.file_form(result.json))
+        return result._replace(json=b"")
+
+    done, failed = over(files, format_name, work)
+    if done and as_json:
+        total = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
+        write_report([_as_json(*one) for one in done], {"histories": len(done), **total}, failed)
+    elif len(done) == 1 and len(files) == 1:
+        click.echo(_for_people(done[0][1]), err=True, nl=False)
+    elif done:
+        click.echo(_table(done), err=True, nl=False)
+    finish(done, failed, warn=not as_json)
+
+
+class _Target:
+    """Where views are written."""
+
+    def __init__(self, output: str | None, is_folder: bool) -> None:
+        self._output = output
+        self._is_folder = is_folder
+        self._taken: set[str] = set()
+
+    def write(self, history: Transcript, view: bytes) -> None:
+        if not self._is_folder and history.siblings == 1:
+            write(self._output, view)
+            return
+        if self._output is None or self._output == "-":
+            raise bad_file(history.name, f"it holds {history.siblings} histories: they need a folder, -o OUT")
+        folder = Path(self._output)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise bad_file(self._output, f"cannot be written: {error.strerror or error}") from None
+        write(str(folder / self._free_name(history)), view)
+
+    def _free_name(self, history: Transcript) -> str:
+        """A name that no input has, and no other view of this run."""
+        stem = Path(history.name.removesuffix(".gz")).stem.replace(" ", "_") or "history"
+        stem += "" if history.siblings == 1 else f"-{history.index + 1}"
+        suffix = ".reduced.jsonl" if history.format == "json_lines" else ".reduced.json"
+        name, number = stem + suffix, 1
+        while name in self._taken:
+            number += 1
+            name = f"{stem}-{number}{suffix}"
+        self._taken.add(name)
+        return name
 
 
 def _reducer(**options: Any) -> HistoryReducer:
@@ -97,11 +154,28 @@ def _reducer(**options: Any) -> HistoryReducer:
         raise click.UsageError(message) from None
 
 
-def _as_json(result: JsonReduction) -> bytes:
+def _as_json(history: Transcript, result: JsonReduction) -> dict[str, Any]:
     facts = result._asdict()
     del facts["json"], facts["summarizer_error"]
     facts["tools"] = {name: figures._asdict() for name, figures in result.tools.items()}
-    return json.dumps(facts, indent=2).encode() + b"\n"
+    return {
+        "file": history.name,
+        "index": history.index,
+        "format": history.format,
+        **facts,
+        "warnings": history.warnings,
+    }
+
+
+def _table(done: list[tuple[Transcript, JsonReduction]]) -> str:
+    rows = [
+        (named(history), result.reduction_stage or "none", *(f"{getattr(result, name):,}" for name in _SUMS))
+        for history, result in done
+    ]
+    sums = [f"{sum(getattr(result, name) for _, result in done):,}" for name in _SUMS]
+    drawn = table(("file", *"stage before after masked dropped".split()), [*rows, ("total", "", *sums)])
+    over_budget = sum(not result.within_budget for _, result in done)
+    return drawn + (f"OVER THE BUDGET: {over_budget} histories\n" if over_budget else "")
 
 
 def _for_people(result: JsonReduction) -> str:

@@ -1,20 +1,40 @@
-"""`recede stats`: how large a history is, and how large its masked view would be."""
+"""`recede stats`: how large histories are, and how large their masked views would be."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import click
 
-from recede import JsonReduction, approx_tokens, mask_observations_json
-from recede.cli.files import read, write
-from recede.cli.tables import orphans, size, tools_table
+from recede import JsonReduction, ToolReport, approx_tokens, mask_observations_json
+from recede.cli.files import Transcript, write
+from recede.cli.many import finish, format_option, named, over, write_report
+from recede.cli.tables import orphans, share, size, table, tools_table
 
 __all__ = ["stats"]
 
 
-@click.command(no_args_is_help=True, short_help="Show the size of a history and of its masked view.")
-@click.argument("file")
+class _Figures(NamedTuple):
+    """What one history counts, or several together."""
+
+    histories: int
+    records: int
+    messages: int
+    turns: int
+    raw_chars: int
+    observation_chars: int
+    masked_view_chars: int
+    masked_count: int
+
+    @classmethod
+    def sum(cls, figures: Iterable[_Figures]) -> _Figures:
+        """The figures of several histories together."""
+        return cls(*map(sum, zip(*figures, strict=True)))
+
+
+@click.command(no_args_is_help=True, short_help="Show the size of histories and of their masked views.")
+@click.argument("files", nargs=-1, required=True)
 @click.option(
     "--keep",
     type=click.IntRange(min=0),
@@ -23,44 +43,99 @@ __all__ = ["stats"]
     metavar="N",
     help="The newest N results stay raw.",
 )
+@format_option
+@click.option("--by-format", is_flag=True, help="A line for each format instead of each history.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def stats(file: str, keep: int, as_json: bool) -> None:
-    """Show how large FILE is, and what masking all but the newest results would leave.
+def stats(files: tuple[str, ...], keep: int, format_name: str | None, by_format: bool, as_json: bool) -> None:
+    """Show how large FILES are, and what masking all but the newest results would leave.
 
     Characters are code points of the text that a model reads; a token is about four of them.
 
     \b
     Example:
-      recede stats session.json
+      recede stats session.jsonl
+      recede stats --by-format logs/*
     """
-    transcript = read(file)
-    result = transcript.run(lambda data: mask_observations_json(data, keep_results=keep))
-    messages = transcript.count()
-    write(None, _as_json(result, messages) if as_json else _for_people(result, messages, keep))
+
+    def measure(history: Transcript) -> JsonReduction:
+        return history.run(lambda data: mask_observations_json(data, keep_results=keep))._replace(json=b"")
+
+    done, failed = over(files, format_name, measure)
+    if done and as_json:
+        write_report(
+            [_as_json(history, result) for history, result in done],
+            _figures_as_json(_Figures.sum(_figures(*one) for one in done)),
+            failed,
+        )
+    elif len(done) == 1 and len(files) == 1 and not by_format:
+        write(None, _for_people(*done[0], keep).encode())
+    elif done:
+        write(None, _table(done, by_format).encode())
+    finish(done, failed, warn=not as_json)
 
 
-def _for_people(result: JsonReduction, messages: int, keep: int) -> bytes:
-    observations = sum(figures.observations for figures in result.tools.values())
+def _figures(history: Transcript, result: JsonReduction) -> _Figures:
+    return _Figures(
+        1,
+        history.records,
+        history.messages,
+        result.turns,
+        result.chars_before,
+        sum(tool.chars for tool in result.tools.values()),
+        result.chars_after,
+        result.masked_count,
+    )
+
+
+def _for_people(history: Transcript, result: JsonReduction, keep: int) -> str:
+    observations = sum(tool.observations for tool in result.tools.values())
     lines = [
-        f"messages: {messages} in {result.turns} turns",
+        f"format: {history.format}, {history.records:,} records",
+        f"messages: {history.messages} in {result.turns} turns",
         f"raw: {size(result.chars_before)}",
         f"masked: {size(result.chars_after)}, the newest {keep} results raw",
         f"results: {observations}, of which {result.masked_count} would be masked",
         f"orphans: {orphans(result.orphans)}",
     ]
-    return ("\n".join(lines) + "\n" + tools_table(result.tools)).encode()
+    return "\n".join(lines) + "\n" + tools_table(result.tools)
 
 
-def _as_json(result: JsonReduction, messages: int) -> bytes:
-    facts = {
-        "messages": messages,
-        "turns": result.turns,
-        "raw_chars": result.chars_before,
-        "raw_tokens": approx_tokens(result.chars_before),
-        "masked_view_chars": result.chars_after,
-        "masked_view_tokens": approx_tokens(result.chars_after),
-        "masked_count": result.masked_count,
+def _table(done: list[tuple[Transcript, JsonReduction]], by_format: bool) -> str:
+    groups: dict[str, list[_Figures]] = {}
+    for history, result in done:
+        groups.setdefault(history.format if by_format else named(history), []).append(_figures(history, result))
+    every = [figures for group in groups.values() for figures in group]
+    rows = [_row(name, _Figures.sum(group)) for name, group in groups.items()]
+    headings = ("format" if by_format else "file", *"histories records messages turns chars results masking".split())
+    return table(headings, [*rows, _row("total", _Figures.sum(every))]) + (
+        "\nresults: their share of the characters; masking: how much of them all it would remove\n"
+    )
+
+
+def _row(name: str, figures: _Figures) -> tuple[str, ...]:
+    counts = (figures.histories, figures.records, figures.messages, figures.turns, figures.raw_chars)
+    removed = figures.raw_chars - figures.masked_view_chars
+    shares = (share(figures.observation_chars, figures.raw_chars), share(removed, figures.raw_chars))
+    return (name, *(f"{count:,}" for count in counts), *shares)
+
+
+def _as_json(history: Transcript, result: JsonReduction) -> dict[str, Any]:
+    figures = _figures_as_json(_figures(history, result))
+    del figures["histories"]
+    return {
+        "file": history.name,
+        "index": history.index,
+        "format": history.format,
+        **figures,
         "orphans": result.orphans,
-        "tools": {name: figures._asdict() for name, figures in result.tools.items()},
+        "tools": {name: ToolReport._asdict(tool) for name, tool in result.tools.items()},
+        "warnings": history.warnings,
     }
-    return json.dumps(facts, indent=2).encode() + b"\n"
+
+
+def _figures_as_json(figures: _Figures) -> dict[str, int]:
+    return {
+        **figures._asdict(),
+        "raw_tokens": approx_tokens(figures.raw_chars),
+        "masked_view_tokens": approx_tokens(figures.masked_view_chars),
+    }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from recede import ToolReport, approx_tokens
 
-__all__ = ["orphans", "size", "tools_table"]
+__all__ = ["orphans", "share", "size", "table", "tools_table"]
 
 
 def size(chars: int) -> str:
@@ -27,17 +28,31 @@ def orphans(indices: tuple[int, ...]) -> str:
     return f"in message {', '.join(map(str, indices[:5]))}{rest}"
 
 
+def share(part: int, whole: int) -> str:
+    """A part in percent; a dash where there is nothing."""
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
 def tools_table(tools: Mapping[str, ToolReport]) -> str:
     """A line for each tool, in order of first use, behind an empty line; nothing where there are no tools."""
     if not tools:
         return ""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("tool", overflow="fold")
-    for heading in ("results", "masked", "chars", "removed"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, figures in tools.items():
-        shown = name if name.isprintable() else ascii(name)
-        table.add_row(Text(shown or "(unknown)"), *(f"{number:,}" for number in figures))
+    rows = [
+        ((name if name.isprintable() else ascii(name)) or "(unknown)", *(f"{number:,}" for number in figures))
+        for name, figures in tools.items()
+    ]
+    return "\n" + table(("tool", "results", "masked", "chars", "removed"), rows)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A name, then figures."""
+    drawn = Table(box=None, pad_edge=False)
+    drawn.add_column(headings[0], overflow="fold")
+    for heading in headings[1:]:
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for name, *figures in rows:
+        drawn.add_row(Text(name), *figures)
     text = io.StringIO()
-    Console(file=text).print(table)
-    return "\n" + "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    # Long names are folded for a screen only: in a file or a pipe each row is one line.
+    Console(file=text, width=None if sys.stdout.isatty() else 1_000).print(drawn)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"

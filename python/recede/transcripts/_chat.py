@@ -1,0 +1,54 @@
+"""What is a history already: arrays of messages, request bodies, and JSON Lines of either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from recede.transcripts._draft import Draft, text
+from recede.transcripts._source import Record
+
+__all__ = ["is_body", "is_messages", "read_body", "read_lines", "read_messages", "recognizes"]
+
+_ITEMS = frozenset(["message", "reasoning"])
+
+
+def recognizes(record: dict[str, Any]) -> bool:
+    """Whether the line is a message."""
+    kind = text(record.get("type"))
+    return "role" in record or "pairRole" in record or kind in _ITEMS or kind.endswith(("_call", "_call_output"))
+
+
+def read_lines(records: Iterable[Record]) -> Draft:
+    """The messages, one a line."""
+    draft = Draft()
+    for value, line, _ in records:
+        if isinstance(value, dict) and not recognizes(value):
+            draft.note("message of unknown shape kept", line)
+        draft.records += 1
+        draft.add(value, line)
+    return draft
+
+
+def is_messages(value: Any) -> bool:
+    """Whether it is an array; what in it is no message is named when it is read."""
+    return isinstance(value, list)
+
+
+def is_body(value: Any) -> bool:
+    """Whether it is a request body."""
+    return isinstance(value, dict) and any(isinstance(value.get(name), list) for name in ("messages", "input"))
+
+
+def read_messages(value: Any) -> Iterator[Draft]:
+    """The array itself."""
+    draft = Draft()
+    for message in value:
+        draft.add(message)
+    draft.records = len(value)
+    yield draft
+
+
+def read_body(value: Any) -> Iterator[Draft]:
+    """The array that a provider takes for the history."""
+    yield from read_messages(value["messages"] if isinstance(value.get("messages"), list) else value["input"])

@@ -1,0 +1,64 @@
+"""A history in the making, and tolerant looks at values that some agent wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Draft", "call", "objects", "result", "text"]
+
+
+class Draft:
+    """What a reader gathers of one history.
+
+    Attributes:
+        messages: in a shape that the reducer knows.
+        lines: the line of each message, where the file has one record a line.
+        records: the message records that were read, before merging.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.lines: list[int | None] = []
+        self.records = 0
+        self._notes: dict[str, tuple[int, int | None]] = {}
+
+    def add(self, message: dict[str, Any], line: int | None = None) -> None:
+        """Put a message at the end."""
+        self.messages.append(message)
+        self.lines.append(line)
+
+    def note(self, what: str, line: int | None = None) -> None:
+        """Count something that a person should know of; the first place is kept."""
+        count, first = self._notes.get(what, (0, line))
+        self._notes[what] = count + 1, first
+
+    def warnings(self) -> tuple[str, ...]:
+        """Each kind of note once, with its number and its first line."""
+        return tuple(_warning(what, *places) for what, places in self._notes.items())
+
+
+def _warning(what: str, count: int, line: int | None) -> str:
+    if count == 1:
+        return what if line is None else f"{what}: line {line}"
+    return f"{what}: {count} times" if line is None else f"{what}: {count} times, first in line {line}"
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none where it is no list."""
+    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """A string as it is, anything else as none."""
+    return value if isinstance(value, str) else ""
+
+
+def call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
+    """A tool call in the shape of OpenAI chat."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def result(call_id: Any, content: Any, name: Any = None) -> dict[str, Any]:
+    """A tool result in the shape of OpenAI chat."""
+    named = {} if name is None else {"name": name}
+    return {"role": "tool", "tool_call_id": call_id, **named, "content": content}

@@ -1,0 +1,123 @@
+"""Events of OpenHands V0: a list of actions and observations, alone or as the `history` of an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from recede.transcripts._draft import Draft, call, objects, result, text
+
+__all__ = ["read", "recognizes"]
+
+# States of the program, and what it recalls, which the model is told in words that the events do not hold.
+_LEFT_OUT = frozenset(
+    """agent_state_changed change_agent_state condensation condensation_request null recall
+    request_condensation""".split()
+)
+_NO_ARGUMENTS = frozenset(
+    """action action_risk args cause confirmation_state final_thought id is_confirmed kernel_init_code keep_prompt
+    message source thought timeout timestamp tool_call_metadata""".split()
+)
+
+
+def recognizes(value: Any) -> bool:
+    """Whether it holds events: objects with an action or an observation."""
+    events = _events(value)
+    return bool(events) and all(
+        "role" not in event and ("action" in event or "observation" in event) for event in events
+    )
+
+
+def read(value: Any) -> Iterator[Draft]:
+    """Actions as calls, observations as results, in the shape of OpenAI chat."""
+    reader = _Reader()
+    for event in _events(value):
+        reader.draft.records += 1
+        reader.read(event)
+    yield reader.draft
+
+
+def _events(value: Any) -> list[dict[str, Any]]:
+    history = value.get("history") if isinstance(value, dict) else value
+    if not isinstance(history, list):
+        return []
+    # Early versions wrote pairs of an action and its observation.
+    pairs = [event for element in history if isinstance(element, list) for event in objects(element)]
+    return pairs or objects(history)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.draft = Draft()
+        self._calls: dict[int, Any] = {}  # event id -> id of the call
+        self._answers: dict[str, dict[str, Any]] = {}  # id of an answer of the model -> its message
+        self._last: tuple[str, str] | None = None  # kind and call of the last action
+
+    def read(self, event: dict[str, Any]) -> None:
+        action, observation = event.get("action"), event.get("observation")
+        if text(action) in _LEFT_OUT or text(observation) in _LEFT_OUT:
+            return
+        if isinstance(action, str):
+            self._action(action, event)
+        elif isinstance(observation, str):
+            self._observation(observation, event)
+        else:
+            self.draft.note("event of unknown kind left out, since it is neither action nor observation")
+
+    def _action(self, action: str, event: dict[str, Any]) -> None:
+        arguments = event["args"] if isinstance(event.get("args"), dict) else event
+        if action == "system":
+            self.draft.add({"role": "system", "content": text(arguments.get("content"))})
+        elif action == "message":
+            source = event.get("source") or ("agent" if self.draft.messages else "user")
+            role = "user" if source == "user" else "assistant"
+            self.draft.add({"role": role, "content": text(arguments.get("content"))})
+        elif action in ("finish", "reject"):
+            # No result follows; the model sees its own words.
+            said = arguments.get("final_thought") or arguments.get("thought") or event.get("message")
+            self.draft.add({"role": "assistant", "content": text(said)})
+        else:
+            self._call(action, arguments, event)
+
+    def _call(self, action: str, arguments: dict[str, Any], event: dict[str, Any]) -> None:
+        told = _dict(event.get("tool_call_metadata"))
+        response = _dict(told.get("model_response"))
+        choices = objects(response.get("choices"))
+        said = _dict(choices[0].get("message")) if choices else {}
+        call_id = told.get("tool_call_id") or f"event-{self.draft.records}"
+        own: Any = {name: value for name, value in arguments.items() if name not in _NO_ARGUMENTS}
+        for made in objects(said.get("tool_calls")):
+            if made.get("id") == call_id:
+                own = _dict(made.get("function")).get("arguments", own)
+        made = call(call_id, told.get("function_name") or action, own)
+        answer = self._answers.get(text(response.get("id")))
+        if answer is None:
+            content = text(said.get("content")) or text(arguments.get("thought"))
+            answer = {"role": "assistant", "content": content, "tool_calls": [made]}
+            self.draft.add(answer)
+            if text(response.get("id")):
+                self._answers[response["id"]] = answer
+        else:
+            answer["tool_calls"].append(made)
+        if isinstance(event.get("id"), int):
+            self._calls[event["id"]] = call_id
+        self._last = action, call_id
+
+    def _observation(self, observation: str, event: dict[str, Any]) -> None:
+        call_id = _dict(event.get("tool_call_metadata")).get("tool_call_id")
+        cause = event.get("cause")
+        if call_id is None and isinstance(cause, int):
+            call_id = self._calls.get(cause)
+        if call_id is None and cause is None and self._last is not None and self._last[0] == observation:
+            call_id = self._last[1]
+            self._last = None
+        if call_id is not None:
+            self.draft.add(result(call_id, text(event.get("content"))))
+            return
+        if observation != "error":  # an error of the agent's own is told to it as a user message
+            self.draft.note(f"observation {observation!r} without its action kept as a user message")
+        self.draft.add({"role": "user", "content": text(event.get("content"))})
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,65 @@
+"""Sessions of the pi coding agent: JSON Lines with entries of type `message`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._source import Record
+
+__all__ = ["read", "recognizes"]
+
+_LEFT_OUT = frozenset(["custom", "label", "model_change", "session", "session_info", "thinking_level_change"])
+_ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
+
+
+def recognizes(record: dict[str, Any]) -> bool:
+    """Whether the line is one of such a session."""
+    message = record.get("message")
+    if record.get("type") == "message":
+        return isinstance(message, dict) and text(message.get("role")) in _ROLES and "role" not in record
+    return record.get("type") == "session" and "cwd" in record
+
+
+def read(records: Iterable[Record]) -> Draft:
+    """The messages, in the shape of Anthropic."""
+    draft = Draft()
+    for value, line, _ in records:
+        kind = text(value.get("type")) if isinstance(value, dict) else ""
+        message = value.get("message") if isinstance(value, dict) else None
+        if kind == "message" and isinstance(message, dict):
+            draft.records += 1
+            if message.get("stopReason") in ("aborted", "error"):
+                draft.note("aborted answer left out, as pi does when it goes on", line)
+            elif message.get("excludeFromContext") is not True:
+                draft.add(_message(message, draft, line), line)
+        elif kind == "custom_message":
+            draft.add({"role": "user", "content": value.get("content")}, line)
+        elif kind == "compaction":
+            draft.note("the session was compacted, and what stands before is kept", line)
+        elif kind not in _LEFT_OUT:
+            draft.note(f"entry of unknown type {kind!r} left out, since it holds no message", line)
+    return draft
+
+
+def _message(message: dict[str, Any], draft: Draft, line: int) -> dict[str, Any]:
+    role, content = text(message.get("role")), message.get("content")
+    if role == "toolResult":
+        block = {"type": "tool_result", "tool_use_id": message.get("toolCallId"), "content": content}
+        if message.get("isError") is True:
+            block["is_error"] = True
+        return {"role": "user", "content": [block]}
+    if role == "bashExecution":
+        return {"role": "user", "content": f"Ran `{text(message.get('command'))}`\n{text(message.get('output'))}"}
+    if role == "assistant":
+        return {"role": role, "content": [_block(part) for part in objects(content)]}
+    if role not in _ROLES:
+        draft.note(f"message of unknown role {role!r} kept", line)
+    return {"role": role or "user", "content": content}
+
+
+def _block(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") != "toolCall":
+        return part
+    return {"type": "tool_use", "id": part.get("id"), "name": part.get("name"), "input": part.get("arguments")}

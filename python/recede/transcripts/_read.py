@@ -1,0 +1,223 @@
+"""Reading: recognise the format, read its histories, check their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from recede._api import reduce
+from recede._errors import TranscriptError
+from recede.transcripts._draft import Draft
+from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
+from recede.transcripts._source import Input, Record, Source, open_source
+
+__all__ = ["FORMATS", "Transcript", "detect", "read", "read_all"]
+
+FORMATS = tuple(sorted(["body_lines", *(format.name for format in (*LINES, *DOCUMENTS))]))
+
+# By then a line that the format is known by has come; before it stand states of the program.
+_MOST_UNKNOWN_RECORDS = 100
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A history that some agent or program wrote, in a shape that the reducer knows.
+
+    Attributes:
+        messages: the history, oldest first: what the model saw, in the shape that `recede.reduce` takes.
+        turns: turns of the history (runs of agent messages).
+        format: one of `FORMATS`.
+        source: the file, as errors name it.
+        warnings: what was mended, kept although unknown, or left out although a person may miss it.
+        records: the message records that were read, before merging.
+        index: which history of the file it is, from 0.
+
+    Example:
+        >>> from recede import transcripts
+        >>> transcript = transcripts.read(b'[{"role": "user", "content": "hello"}]')
+        >>> transcript.format, transcript.turns, transcript.records
+        ('messages', 0, 1)
+    """
+
+    messages: list[dict[str, Any]] = field(repr=False)
+    turns: int
+    format: str
+    source: str
+    warnings: tuple[str, ...] = ()
+    records: int = 0
+    index: int = 0
+
+
+def read(source: Input, format: str | None = None, *, name: str | None = None) -> Transcript:
+    """Read the history that a file holds, whatever agent wrote it.
+
+    Args:
+        source: a path, or the bytes themselves; also gzipped.
+        format: one of `FORMATS`; without it, it is told by the content, never by the name of the file.
+        name: how errors name it; without it, the path.
+
+    Returns:
+        A `Transcript`. Of a file that holds several histories it is the first, with a warning that says how
+        many there are; `read_all` gives them all. A file that holds none, such as the log of a cancelled
+        evaluation, gives an empty one with a warning.
+
+    Raises:
+        TranscriptError: malformed JSON, a wrong shape, or no known format; names file, line or byte.
+        ValueError: `format` is no known name.
+        OSError: the file cannot be read.
+
+    Time is linear in the size of the file. Of a file with one record a line only the history is held, of any
+    other the whole.
+
+    Example:
+        >>> from recede import transcripts
+        >>> lines = [
+        ...     b'{"type": "session_meta", "payload": {"id": "1"}}',
+        ...     b'{"type": "response_item", "payload": {"type": "message", "role": "user", "content": "hello"}}',
+        ... ]
+        >>> transcript = transcripts.read(b"\\n".join(lines))
+        >>> transcript.format, transcript.messages
+        ('codex', [{'type': 'message', 'role': 'user', 'content': 'hello'}])
+    """
+    found = read_all(source, format, name=name)
+    if len(found) == 1:
+        return found[0]
+    more = f"the first of {len(found)} histories in the file: read_all gives them all"
+    return replace(found[0], warnings=(*found[0].warnings, more))
+
+
+def read_all(source: Input, format: str | None = None, *, name: str | None = None) -> list[Transcript]:
+    """Read every history that a file holds: runs of a benchmark, samples of a log, a request body a line.
+
+    Args:
+        source: as for `read`.
+        format: as for `read`.
+        name: as for `read`.
+
+    Returns:
+        A `Transcript` each, in the order of the file; at least one.
+
+    Raises:
+        TranscriptError, ValueError, OSError: as for `read`.
+
+    Example:
+        >>> from recede import transcripts
+        >>> runs = b'[{"traj": [{"role": "user", "content": "one"}]}, {"traj": []}]'
+        >>> [(run.format, run.index, len(run.messages)) for run in transcripts.read_all(runs)]
+        [('tau_bench', 0, 1), ('tau_bench', 1, 0)]
+    """
+    with open_source(source, name) as opened:
+        kind, value, records = _recognized(opened, _checked(format))
+        if value is not None:
+            drafts: Iterable[Draft] = kind.read(value)
+        elif isinstance(kind, DocumentFormat):
+            drafts = _of_each_line(kind, records, opened.name)
+        else:
+            drafts = iter([_of_lines(kind, records)])
+        name_of_format = _name(kind, value)
+        try:
+            found = [_transcript(draft, name_of_format, opened.name, index) for index, draft in enumerate(drafts)]
+        except RecursionError:
+            raise TranscriptError("depth", source=opened.name) from None
+    return found or [Transcript([], 0, name_of_format, opened.name, ("the file holds no history",))]
+
+
+def detect(source: Input, *, name: str | None = None) -> str:
+    """Tell the format of a file by its content.
+
+    Args:
+        source: as for `read`. Of a file with one record a line only the first lines are read.
+        name: as for `read`.
+
+    Returns:
+        One of `FORMATS`.
+
+    Raises:
+        TranscriptError: what was read is malformed, or of no known format.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> from recede import transcripts
+        >>> transcripts.detect(b'{"model": "any", "messages": []}')
+        'body'
+    """
+    with open_source(source, name) as opened:
+        kind, value, _ = _recognized(opened, None)
+        return _name(kind, value)
+
+
+def _checked(format: str | None) -> str | None:
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
+    return format
+
+
+def _name(kind: LineFormat | DocumentFormat, value: Any) -> str:
+    # One body is a file that the reducer takes as it is; one a line are many histories.
+    return "body_lines" if kind.name == "body" and value is None else kind.name
+
+
+def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[Record]]:
+    """The format, with the value that the whole file is, or else with its records."""
+    if not source.has_lines:
+        value = source.document()
+        for document in DOCUMENTS:
+            if wanted in (None, document.name) and document.recognizes(value):
+                return document, value, iter(())
+        raise TranscriptError("history" if wanted is None else "format", source=source.name)
+    records = source.records()
+    passed: list[Record] = []
+    for record in records:
+        passed.append(record)
+        value = _object(record, source.name)
+        for lines in LINES:
+            if wanted in (None, lines.name) and lines.recognizes(value):
+                return lines, None, chain(passed, records)
+        for document in DOCUMENTS:
+            if wanted in (None, document.name, f"{document.name}_lines") and document.recognizes(value):
+                passed_and_rest = list(passed) + ([more] if (more := next(records, None)) else [])
+                if len(passed_and_rest) == 1 and wanted != "body_lines":
+                    return document, value, iter(())
+                return document, None, chain(passed_and_rest, records)
+        if len(passed) == _MOST_UNKNOWN_RECORDS:
+            break
+    raise TranscriptError("history" if wanted is None else "format", source=source.name)
+
+
+def _object(record: Record, name: str) -> dict[str, Any]:
+    if not isinstance(record.value, dict):
+        raise TranscriptError("message", source=name, line=record.line, offset=0)
+    return record.value
+
+
+def _of_lines(kind: LineFormat, records: Iterator[Record]) -> Draft:
+    glued: list[int] = []
+    draft = kind.read(_watched(records, glued))
+    for line in glued:
+        draft.note("several records on one line, all read", line)
+    return draft
+
+
+def _of_each_line(kind: DocumentFormat, records: Iterator[Record], name: str) -> Iterator[Draft]:
+    for record in records:
+        if not kind.recognizes(record.value):
+            raise TranscriptError("history", source=name, line=record.line)
+        yield from kind.read(record.value)
+
+
+def _watched(records: Iterator[Record], glued: list[int]) -> Iterator[Record]:
+    for record in records:
+        if record.is_glued and record.line not in glued[-1:]:
+            glued.append(record.line)
+        yield record
+
+
+def _transcript(draft: Draft, format: str, source: str, index: int) -> Transcript:
+    try:
+        turns = reduce(draft.messages, max_input_chars=0, enabled=False).turns
+    except TranscriptError as error:
+        line = None if error.message_index is None else draft.lines[error.message_index]
+        raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None
+    return Transcript(draft.messages, turns, format, source, draft.warnings(), draft.records, index)

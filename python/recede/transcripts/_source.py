@@ -1,0 +1,181 @@
+"""Files and bytes as JSON records, unpacked and in a stream; what is malformed is named by line and byte."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
+
+from recede._api import reduce_json
+from recede._errors import TranscriptError
+
+__all__ = ["Input", "Record", "Source", "open_source"]
+
+Input = Union[str, "PathLike[str]", bytes, bytearray, memoryview]
+
+# Errors in what is well-formed JSON.
+_WRONG_SHAPES = frozenset({"duplicate_key", "history", "message", "content", "part"})
+_SPACE = b" \t\r\n"
+
+
+class Record(NamedTuple):
+    """One JSON value of a file with one a line, and where it stands."""
+
+    value: Any
+    line: int
+    is_glued: bool = False
+
+
+class _Line(NamedTuple):
+    """A line, and the empty ones before it."""
+
+    number: int
+    text: bytes
+    before: bytes
+
+
+class Source:
+    """An open file. What was read in order to recognise it is kept for the reader.
+
+    Attributes:
+        name: how errors name it.
+        has_lines: whether each line is a value of its own; else the whole file is one.
+    """
+
+    def __init__(self, name: str, stream: BinaryIO) -> None:
+        self.name = name
+        self._lines = self._numbered(stream)
+        self._head = list(islice(self._lines, 2))
+        if not self._head:
+            raise TranscriptError("empty", source=name)
+        self.has_lines = _has_lines(*(line.text for line in self._head))
+
+    def records(self) -> Iterator[Record]:
+        """The values of the lines, one after the other; only the line in work is held."""
+        while self._head:
+            yield from self._of_line(self._head.pop(0))
+        for line in self._lines:
+            yield from self._of_line(line)
+
+    def document(self) -> Any:
+        """The one value that the whole file is."""
+        # Empty lines count in the offset of an error.
+        data = b"".join(line.before + line.text for line in chain(self._head, self._lines))
+        try:
+            return _loads(data)
+        except (ValueError, RecursionError) as error:
+            self._fail(_fault(data, error), None)
+
+    def _numbered(self, stream: BinaryIO) -> Iterator[_Line]:
+        """The lines that are not empty."""
+        read = number = 0
+        before = b""
+        while True:
+            number += 1
+            try:
+                line = stream.readline()
+            except (EOFError, gzip.BadGzipFile, zlib.error):
+                raise TranscriptError("gzip", source=self.name, offset=read) from None
+            if not line:
+                return
+            read += len(line)
+            if line.strip(_SPACE):
+                yield _Line(number, line, before)
+                before = b""
+            else:
+                before += line
+
+    def _of_line(self, line: _Line) -> Iterator[Record]:
+        try:
+            yield Record(_loads(line.text), line.number)
+        except (ValueError, RecursionError):
+            values = self._glued(line.text.rstrip(_SPACE), line.number)
+            for value in values:
+                yield Record(value, line.number, is_glued=len(values) > 1)
+
+    def _glued(self, line: bytes, number: int) -> list[Any]:
+        """The values of a line that holds several, as a writer leaves them that was killed in between."""
+        values = []
+        text, at = "", 0
+        try:
+            text = line.decode()
+            while at < len(text):
+                value, at = _decoder.raw_decode(text, at)
+                values.append(value)
+                while at < len(text) and text[at] in " \t\r\n":
+                    at += 1
+        except (ValueError, RecursionError) as error:
+            before = len(text[:at].encode())
+            self._fail(_fault(line[before:], error), number, before)
+        return values
+
+    def _fail(self, error: TranscriptError, line: int | None, before: int = 0) -> NoReturn:
+        offset = None if error.offset is None else error.offset + before
+        raise TranscriptError(error.kind, source=self.name, line=line, offset=offset) from None
+
+
+@contextmanager
+def open_source(source: Input, name: str | None) -> Iterator[Source]:
+    """Open a path, or bytes, unpacked where they are gzipped."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        raw = cast(io.RawIOBase, io.BytesIO(source))
+        name = name or "bytes"
+    else:
+        path = Path(fspath(source))
+        name = name or str(path)
+        raw = path.open("rb", buffering=0)
+    with io.BufferedReader(raw) as stream:
+        if stream.peek(2)[:2] != b"\x1f\x8b":
+            yield Source(name, stream)
+            return
+        with gzip.open(stream) as unpacked:
+            yield Source(name, cast(BinaryIO, unpacked))
+
+
+def _has_lines(first: bytes, second: bytes | None = None) -> bool:
+    first = first.removeprefix(b"\xef\xbb\xbf").strip(_SPACE)  # a byte order mark is named in line 1
+    if not first.startswith(b"{"):
+        return False
+    if second is not None and second.lstrip(_SPACE).startswith(b"{"):
+        # In one value, an object that begins a line stands behind one of these.
+        return not first.endswith((b"[", b",", b":"))
+    return _malformed(first) in (None, "trailing")
+
+
+def _loads(data: bytes) -> Any:
+    return _decoder.decode(data.decode())
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _fault(data: bytes, error: Exception) -> TranscriptError:
+    """What Python's reader did not take. The strict one of the core names the place, but takes more in some ways."""
+    try:
+        reduce_json(data, max_input_chars=0, enabled=False)
+    except TranscriptError as found:
+        if found.kind not in _WRONG_SHAPES and (found.kind != "trailing" or isinstance(error, json.JSONDecodeError)):
+            return found
+    if isinstance(error, UnicodeDecodeError):
+        return TranscriptError("utf8", offset=error.start)
+    return TranscriptError("depth" if isinstance(error, RecursionError) else "number")
+
+
+def _malformed(data: bytes) -> str | None:
+    """The kind of what is malformed, if anything is."""
+    try:
+        reduce_json(data, max_input_chars=0, enabled=False)
+    except TranscriptError as error:
+        return None if error.kind in _WRONG_SHAPES else error.kind
+    return None

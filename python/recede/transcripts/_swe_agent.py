@@ -1,0 +1,77 @@
+"""Trajectories of SWE-agent (`.traj`) and of mini-SWE-agent, which both may work without tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from recede.transcripts._draft import Draft, objects, result, text
+
+__all__ = ["is_mini", "read", "read_mini", "recognizes"]
+
+# The others repeat the content in pieces, or are notes of the program.
+_FIELDS = frozenset(["content", "name", "role", "tool_call_id", "tool_calls"])
+
+
+def recognizes(value: Any) -> bool:
+    """Whether it is a trajectory: its `history` holds messages."""
+    history = objects(value.get("history")) if isinstance(value, dict) else []
+    return bool(history) and all("role" in message for message in history)
+
+
+def read(value: Any) -> Iterator[Draft]:
+    """What the model was sent; `trajectory` repeats it step by step."""
+    yield _draft(value["history"])
+
+
+def is_mini(value: Any) -> bool:
+    """Whether it says so, or a shell block is answered by a return code."""
+    if isinstance(value, dict):
+        return text(value.get("trajectory_format")).startswith("mini-swe-agent") and _is_list(value)
+    messages = objects(value)
+    return any(
+        call.get("role") == "assistant"
+        and "```" in text(call.get("content"))
+        and answer.get("role") == "user"
+        and text(answer.get("content")).startswith("<returncode>")
+        for call, answer in pairwise(messages)
+    )
+
+
+def read_mini(value: Any) -> Iterator[Draft]:
+    """The messages; an entry of role `exit` is for the person."""
+    yield _draft(value["messages"] if isinstance(value, dict) else value)
+
+
+def _is_list(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("messages"), list)
+
+
+def _draft(history: list[Any]) -> Draft:
+    draft = Draft()
+    for message in history:
+        draft.records += 1
+        if not isinstance(message, dict):
+            draft.note("entry of the history left out, since it is no object")
+        elif message.get("role") != "exit":
+            _add(message, draft)
+    return draft
+
+
+def _add(message: dict[str, Any], draft: Draft) -> None:
+    role, content = message.get("role"), message.get("content")
+    kept = {name: value for name, value in message.items() if name in _FIELDS}
+    ids = message.get("tool_call_ids")
+    last = draft.messages[-1] if draft.messages else {}
+    if role == "tool" and isinstance(ids, list) and ids:
+        # One text answers all calls of the turn; every call needs a result of its own.
+        for index, call_id in enumerate(ids):
+            draft.add(result(call_id, "" if index else content))
+    elif role == "user" and last.get("role") == "assistant" and not last.get("tool_calls"):
+        # Without tool calls an answer of the environment is a user message. As a pair it can be masked.
+        pair_id = f"text-{len(draft.messages)}"
+        last.update(pairRole="call", pairId=pair_id)
+        draft.add({"role": "tool", "content": content, "pairRole": "result", "pairId": pair_id})
+    else:
+        draft.add(kept)

@@ -1,0 +1,296 @@
+"""Every format of `recede.transcripts`, in small invented files, whole and damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gzip
+import pickle
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_files import (
+    BAD,
+    CHAT,
+    CLAUDE,
+    CODEX,
+    FILES,
+    GEMINI,
+    INSPECT,
+    MINI,
+    OPENHANDS,
+    OPENHANDS_EARLY,
+    PI,
+    SWE_TEXT,
+    SWE_TOOLS,
+    TAU,
+    answer,
+    block,
+    claude,
+    event,
+    item,
+    lines,
+    said,
+    told,
+    use,
+)
+
+import recede
+from recede import transcripts
+from support import assistant, dumps, user
+
+every_file = pytest.mark.parametrize("name", FILES)
+
+
+def observations(messages: list[Any]) -> list[str]:
+    """The texts of the results, as a template that shows them would count them."""
+    found = []
+    for message in messages:
+        for part in [message, *(message["content"] if isinstance(message.get("content"), list) else [])]:
+            if "tool_call_id" in part or part.get("pairRole") == "result" or "tool_use_id" in part:
+                text = part["content"]
+                found.append(text if isinstance(text, str) else "".join(p["text"] for p in text))
+            elif str(part.get("type")).endswith("_output"):
+                found.append(part["output"])
+    return found
+
+
+@every_file
+def test_a_format_is_told_by_the_content(name: str, tmp_path: Path) -> None:
+    format, data, histories, records, messages, turns, texts = FILES[name]
+    path = tmp_path / "any name.txt"
+    path.write_bytes(data)
+    for source in (data, bytearray(data), memoryview(data), gzip.compress(data), path, str(path)):
+        assert transcripts.detect(source) == format
+        found = transcripts.read_all(source)
+        assert [one.format for one in found] == [format] * histories
+        assert [one.index for one in found] == list(range(histories))
+        assert sum(one.records for one in found) == records
+        first = found[0]
+        assert len(first.messages) == messages
+        assert first.turns == turns
+        assert observations(first.messages) == texts
+        assert first.source == (str(path) if source in (path, str(path)) else "bytes")
+        assert transcripts.read_all(source, format)[0] == first
+
+
+@every_file
+def test_the_reducer_reads_what_comes_out(name: str) -> None:
+    transcript = transcripts.read(FILES[name][1])
+    figures = recede.mask_observations(transcript.messages, keep_results=0).tools.values()
+    assert sum(tool.observations for tool in figures) == len(FILES[name][6])
+    assert sum(tool.chars for tool in figures) == sum(map(len, FILES[name][6]))
+    assert {finding.kind for finding in recede.check_pairs(transcript.messages).findings} <= (
+        {"result_without_call"} if name == "inspect" else set()
+    )
+    as_bytes = recede.mask_observations_json(dumps(transcript.messages), keep_results=0)
+    assert as_bytes.turns == transcript.turns
+
+
+def test_read_gives_the_first_of_several_and_says_so() -> None:
+    transcript = transcripts.read(dumps(TAU))
+    assert transcript.messages == CHAT
+    assert transcript.warnings == ("the first of 2 histories in the file: read_all gives them all",)
+
+
+def test_a_file_without_a_history_is_an_empty_one() -> None:
+    transcript = transcripts.read(dumps({**INSPECT, "samples": []}))
+    assert (transcript.messages, transcript.records) == ([], 0)
+    assert transcript.warnings == ("the file holds no history",)
+    assert transcripts.read(b"[]").messages == []
+
+
+def test_every_format_has_an_example_here() -> None:
+    assert {format for format, *_ in FILES.values()} == set(transcripts.FORMATS)
+
+
+# Claude Code
+
+
+def test_lines_of_one_answer_are_one_message() -> None:
+    messages = transcripts.read(lines(*CLAUDE)).messages
+    assert messages[1] == {"role": "assistant", "content": [said("I look."), use("1"), use("2")]}
+    assert [message["role"] for message in messages] == ["user", "assistant", "user", "user", "assistant"]
+
+
+def test_a_result_before_its_call_is_put_behind_it() -> None:
+    transcript = transcripts.read(lines(claude("user", user("Look.")), answer("1"), block("m1", use("1"))))
+    assert [message["role"] for message in transcript.messages] == ["user", "assistant", "user"]
+    assert transcript.warnings == ("result before its call, put behind it: line 3",)
+    assert recede.check_pairs(transcript.messages).is_whole
+
+
+def test_subagents_are_left_out_unless_the_file_is_theirs() -> None:
+    side = [claude("user", user("Search."), isSidechain=True), block("m9", said("Found."), isSidechain=True)]
+    transcript = transcripts.read(lines(*side, *CLAUDE))
+    assert transcript.messages == transcripts.read(lines(*CLAUDE)).messages
+    assert transcript.warnings == ("record of a subagent left out: 2 times, first in line 1",)
+    alone = transcripts.read(lines(*side))
+    assert [message["content"] for message in alone.messages] == ["Search.", [said("Found.")]]
+
+
+def test_copies_are_left_out_and_unknown_records_are_named() -> None:
+    new = {"type": "brand-new", "sessionId": "s"}
+    odd = claude("echo", user("Hm."))
+    transcript = transcripts.read(lines(*CLAUDE, CLAUDE[1], new, odd, {**new, "subtype": "compact_boundary"}))
+    assert transcript.warnings == (
+        "copy of an earlier record left out: line 9",
+        "record of unknown type 'brand-new' left out, since it holds no message: 2 times, first in line 10",
+        "record of unknown type 'echo' kept: line 11",
+    )
+    assert transcript.messages[-1] == {"role": "user", "content": "Hm."}
+
+
+# Other formats
+
+
+def test_codex_items_are_untouched_and_copies_left_out() -> None:
+    compacted = {"type": "compacted", "payload": {"message": "", "replacement_history": [CODEX[1]["payload"]]}}
+    strange = item(type="hologram")
+    transcript = transcripts.read(lines(*CODEX, compacted, strange, {"type": "x", "payload": {}}))
+    items = [line["payload"] for line in CODEX if line["type"] == "response_item"]
+    assert transcript.messages == [*items, {"type": "hologram"}]
+    assert len(transcript.warnings) == 3
+    assert "compacted" in transcript.warnings[0]
+
+
+def test_pi_results_keep_their_error() -> None:
+    transcript = transcripts.read(lines(*PI, {"type": "message", "message": {"role": "oracle", "content": "?"}}, {}))
+    assert transcript.messages[2]["content"][0]["is_error"] is True
+    assert transcript.messages[3] == {"role": "user", "content": "Ran `ls`\na"}
+    assert transcript.messages[-1] == {"role": "oracle", "content": "?"}
+    assert [warning.split(":")[0] for warning in transcript.warnings] == [
+        "aborted answer left out, as pi does when it goes on",
+        "the session was compacted, and what stands before is kept",
+        "message of unknown role 'oracle' kept",
+        "entry of unknown type '' left out, since it holds no message",
+    ]
+
+
+def test_swe_agent_text_becomes_pairs() -> None:
+    messages = transcripts.read(dumps(SWE_TEXT)).messages
+    assert messages[1] == user("A demonstration.")
+    assert messages[4]["pairId"] == messages[3]["pairId"]
+    view = recede.mask_observations([*messages[:4], {**messages[4], "content": "x" * 99}], keep_results=0).messages
+    assert view[4]["content"] == "[observation masked — 99 chars]"
+    assert view[2] == user("Look.")
+
+
+def test_openhands_parallel_calls_are_one_message() -> None:
+    second = event(7, "agent", action="run", args={}, tool_call_metadata=told("2", "r"))
+    lost = event(8, "agent", observation="browse", content="?")
+    transcript = transcripts.read(dumps([*OPENHANDS, second, lost, event(9, "agent", action=None)]))
+    [message] = [message for message in transcript.messages if "tool_calls" in message]
+    assert [made["id"] for made in message["tool_calls"]] == ["1", "2"]
+    assert message["tool_calls"][0]["function"] == {"name": "execute_bash", "arguments": '{"command": "ls"}'}
+    assert len(transcript.warnings) == 2
+
+
+def test_early_openhands_pairs() -> None:
+    history = OPENHANDS_EARLY["history"]
+    paired = {"history": [[history[0], {"observation": "null"}], history[1:3], [history[3], {"observation": "null"}]]}
+    assert len(transcripts.read(dumps(paired)).messages) == 4
+
+
+def test_a_chat_about_shells_is_no_mini_swe() -> None:
+    assert transcripts.detect(dumps([user("How?"), assistant("```bash\nls\n```"), user("Thanks.")])) == "messages"
+
+
+# Glued, cut, foreign
+
+
+def test_glued_records_are_both_read() -> None:
+    data = lines(*CODEX[:2])[:-1] + lines(*CODEX[2:])
+    transcript = transcripts.read(data)
+    assert transcript.messages == transcripts.read(lines(*CODEX)).messages
+    assert transcript.warnings == ("several records on one line, all read: line 2",)
+    assert transcripts.read(lines(*CHAT).replace(b"\n", b"")).messages == CHAT
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_damaged_is_named(name: str) -> None:
+    data, message = BAD[name]
+    with pytest.raises(recede.TranscriptError) as raised:
+        transcripts.read_all(data, name="bad")
+    assert str(raised.value).startswith(message)
+    assert raised.value.source == "bad"
+    assert vars(pickle.loads(pickle.dumps(raised.value))) == vars(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@every_file
+def test_another_format_than_the_named_one_is_an_error(name: str) -> None:
+    format, data, *_ = FILES[name]
+    for wrong in set(transcripts.FORMATS) - {format, "messages", "body", "body_lines", "json_lines", "mini_swe"}:
+        with pytest.raises(recede.TranscriptError, match="not of the format that was named"):
+            transcripts.read(data, format=wrong)
+    with pytest.raises(ValueError, match="format must be one of"):
+        transcripts.read(data, format="clay")
+
+
+def test_a_path_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        transcripts.read(tmp_path / "missing")
+
+
+def mutations(value: Any, chance: random.Random) -> Any:
+    """The value with one place replaced by something of another type, or left out."""
+    value = copy.deepcopy(value)
+    at: Any = value
+    while True:
+        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        if isinstance(at[key], (dict, list)) and at[key] and chance.random() < 0.8:
+            at = at[key]
+            continue
+        if isinstance(at, dict) and chance.random() < 0.2:
+            del at[key]
+        else:
+            at[key] = chance.choice([None, 5, "text", [], [5], [[]], {}, {"type": []}, True])
+        return value
+
+
+DOCUMENTS: list[tuple[Any, Callable[[Any], bytes]]] = [
+    *((value, dumps) for value in (SWE_TOOLS, SWE_TEXT, MINI, OPENHANDS, OPENHANDS_EARLY, INSPECT, TAU, GEMINI)),
+    *((value, lambda records: lines(*records)) for value in (CLAUDE, CODEX, PI, CHAT)),
+]
+
+
+@pytest.mark.parametrize("seed", range(len(DOCUMENTS)))
+def test_values_of_other_types_are_read_or_refused(seed: int) -> None:
+    """Whatever stands in a field, the reader gives a history or says what is wrong."""
+    value, written = DOCUMENTS[seed]
+    chance = random.Random(seed)
+    for _ in range(300):
+        data = written(mutations(value, chance))
+        with contextlib.suppress(recede.TranscriptError):
+            for transcript in transcripts.read_all(data):
+                recede.count_chars(transcript.messages)
+
+
+@every_file
+def test_every_cut_is_read_or_refused(name: str) -> None:
+    data = FILES[name][1]
+    for end in range(0, len(data), 7):
+        with contextlib.suppress(recede.TranscriptError):
+            transcripts.read_all(data[:end])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_lines_are_read_in_a_stream(tmp_path: Path, engine: str) -> None:
+    """A session of 120 MB, most of which the model never saw, takes far less memory."""
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as file:
+        for number in range(120):
+            file.write(lines({**answer(str(number)), "toolUseResult": "x" * 1_000_000}))
+    code = (
+        "import sys; from recede import transcripts; found = transcripts.read(sys.argv[1]); "
+        "print(found.records, open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+    )
+    records, peak = subprocess.check_output([sys.executable, "-c", code, str(path)]).split()
+    assert int(records) == 120
+    assert int(peak) < 60_000
