@@ -92,7 +92,7 @@ def print_proof(before: list[str], after: list[str], result: recede.JsonReductio
 def main() -> None:
     path = sys.argv[1] if len(sys.argv) > 1 else str(SESSION)
     try:
-        data = read(path).json
+        data = read(path)[0].json
     except click.ClickException as error:
         sys.exit(f"recede: {error.message}")
     if isinstance(body := json.loads(data), dict):
