@@ -32,8 +32,8 @@ impl<'py> Dicts<'py> {
     }
 
     /// `type` of a message.
-    pub fn type_of(&self, message: usize) -> PyResult<String> {
-        get!(self.message(message)?, "type")?.map_or(Ok(String::new()), |value| value.extract())
+    pub fn type_of(&self, message: usize) -> PyResult<Vec<u8>> {
+        Ok(string(get!(self.message(message)?, "type")?).map_or_else(Vec::new, |name| bytes_of(&name)))
     }
 
     /// Own text, names and arguments of calls for a token counter; and the characters that are constants.

@@ -197,13 +197,13 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
             Repair::AddMessage(before, calls) => {
                 let message = outline.calls[calls[0]].message as usize;
                 let (shape, result_type) = match outline.messages[message].shape {
-                    Shape::Anthropic => ("anthropic", String::new()),
-                    Shape::OpenAi => ("openai", String::new()),
-                    Shape::Responses => ("responses", dicts.type_of(message)? + "_output"),
-                    Shape::ChatMessage | Shape::Plain => ("chat_message", String::new()),
+                    Shape::Anthropic => ("anthropic", vec![]),
+                    Shape::OpenAi => ("openai", vec![]),
+                    Shape::Responses => ("responses", [dicts.type_of(message)?, b"_output".to_vec()].concat()),
+                    Shape::ChatMessage | Shape::Plain => ("chat_message", vec![]),
                 };
                 let ids = calls.into_iter().map(id).collect::<PyResult<Vec<_>>>()?;
-                list.append(("add_message", before, shape, ids, result_type))?;
+                list.append(("add_message", before, shape, ids, to_str(py, &result_type)?))?;
             }
         }
     }

@@ -191,3 +191,8 @@ def test_wrong_shapes_are_refused() -> None:
         with pytest.raises(recede.TranscriptError) as caught:
             function(bad)
         assert (caught.value.kind, caught.value.message_index) == ("message", 1)
+
+
+def test_the_type_of_an_answer_keeps_lone_surrogates() -> None:
+    history = [{"type": "\ud800_call", "call_id": "1", "name": "run"}, user("next")]
+    assert repaired(history)[1] == {"type": "\ud800_call_output", "call_id": "1", "output": NO_RESULT}
