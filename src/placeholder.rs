@@ -192,9 +192,8 @@ impl<'a> Placeholder<'a> {
             Form::Dispatch { with_head } => {
                 let text = text();
                 let blocks = dispatch_blocks(&text);
-                let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
                 let mut lines: Vec<&[u8]> = blocks.iter().map(|(start, end)| &text[*start..*end]).collect();
-                let head = dispatch_head(count_chars(&text) - inside);
+                let head = dispatch_head(&text, &blocks);
                 if *with_head {
                     lines.insert(0, head.as_bytes());
                 }
@@ -371,16 +370,19 @@ pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
 
 /// With the line or without, and the characters then; None if neither is shorter.
 fn dispatch_form(text: &[u8], blocks: &[(usize, usize)], before: usize) -> Option<(bool, usize)> {
-    let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
-    let alone = inside + blocks.len() - 1;
-    let with_head = dispatch_head(count_chars(text) - inside).chars().count() + 1 + alone;
+    let alone = chars_inside(text, blocks) + blocks.len() - 1;
+    let with_head = dispatch_head(text, blocks).chars().count() + 1 + alone;
     if with_head < before { Some((true, with_head)) } else { (alone < before).then_some((false, alone)) }
+}
+
+fn chars_inside(text: &[u8], blocks: &[(usize, usize)]) -> usize {
+    blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum()
 }
 
 /// The line that says how much stood outside of the blocks.
 #[must_use]
-pub fn dispatch_head(outside_chars: usize) -> String {
-    format!("{DISPATCH_HEAD}{outside_chars}{DISPATCH_TAIL}")
+pub fn dispatch_head(text: &[u8], blocks: &[(usize, usize)]) -> String {
+    format!("{DISPATCH_HEAD}{}{DISPATCH_TAIL}", count_chars(text) - chars_inside(text, blocks))
 }
 
 fn is_dispatch_form(text: &[u8]) -> bool {

@@ -190,8 +190,7 @@ fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
     raw.pieces.iter().for_each(|piece| decode(piece.of(raw.data), &mut text));
     let blocks = dispatch_blocks(&text);
     if with_head {
-        let inside: usize = blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum();
-        encode_text(dispatch_head(count_chars(&text) - inside).as_bytes(), out);
+        encode_text(dispatch_head(&text, &blocks).as_bytes(), out);
     }
     let (mut at, mut skipped) = (0, Vec::new());
     for (place, (start, end)) in blocks.into_iter().enumerate() {

@@ -2,9 +2,8 @@
 //! bytes that a reference to 64 of them guards, and one call through a pointer chosen after asking the CPU.
 //! docs/decisions/0004 says what it gains.
 
-use super::StringFault;
 use super::strings::{
-    Counted, DISPATCH_STRIDE, dispatch_hints, find_escaped, plain, rare_escapes, scan_body, second_look,
+    Counted, DISPATCH_STRIDE, Fault, dispatch_hints, find_escaped, plain, rare_escapes, scan_body, second_look,
 };
 use std::sync::OnceLock;
 
@@ -220,7 +219,7 @@ impl Scanner {
     /// # Errors
     /// The first fault by position, as [`plain`] finds it.
     #[inline]
-    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, StringFault> {
+    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
         // SAFETY: `available` offers a scanner only where the CPU has what it needs.
         match unsafe { (self.0)(data, start) } {
             Some(counted) => Ok(counted),

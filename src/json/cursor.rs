@@ -1,7 +1,7 @@
 //! A place in the input, and the strict grammar of RFC 8259 from there on.
 
 use super::block::{Scanner, short};
-use super::strings::Counted;
+use super::strings::{Counted, Fault};
 use crate::error::Kind;
 use crate::outline::Span;
 use core::num::NonZeroUsize;
@@ -9,16 +9,7 @@ use core::num::NonZeroUsize;
 /// How many containers may be open at once.
 pub const MAX_DEPTH: usize = 1_024;
 
-/// What stopped a reading, parked in the [`Cursor`] so that results stay small on the hot path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
-    /// What is wrong.
-    pub kind: Kind,
-    /// The first offending byte.
-    pub at: usize,
-}
-
-/// Reading stopped; the cursor holds the [`Fault`].
+/// Reading stopped; the [`Fault`] is parked in the cursor, so that results stay small on the hot path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 

@@ -6,6 +6,6 @@ mod decode;
 mod strings;
 
 pub use block::Scanner;
-pub use cursor::{Cursor, Fault, MAX_DEPTH, Read, Stop, Token};
+pub use cursor::{Cursor, MAX_DEPTH, Read, Stop, Token};
 pub use decode::{decode, skip_chars};
-pub use strings::{Counted, StringFault, plain};
+pub use strings::{Counted, Fault, plain};

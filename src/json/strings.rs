@@ -46,9 +46,9 @@ impl Counted {
     }
 }
 
-/// What is wrong in a string, and where.
+/// What is wrong in JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StringFault {
+pub struct Fault {
     /// What is wrong.
     pub kind: Kind,
     /// The first offending byte.
@@ -61,12 +61,12 @@ pub struct StringFault {
 ///
 /// # Errors
 /// The first fault by position.
-pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, StringFault> {
+pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
     let mut counted = Counted { start, end: start, minus: 0, newlines: 0, dispatch_hints: 1 };
     let mut at = start;
     let mut after_high = usize::MAX; // where the low half of a surrogate pair would stand
     loop {
-        let Some(&byte) = data.get(at) else { return Err(StringFault { kind: Kind::Eof, at: data.len() }) };
+        let Some(&byte) = data.get(at) else { return Err(Fault { kind: Kind::Eof, at: data.len() }) };
         match byte {
             b'"' => {
                 counted.end = at;
@@ -89,11 +89,11 @@ pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Str
                     at += 6;
                 }
             },
-            0..0x20 => return Err(StringFault { kind: Kind::Control, at }),
+            0..0x20 => return Err(Fault { kind: Kind::Control, at }),
             0x20..0x80 => at += 1,
             _ => {
                 let Some(width) = character_width(&data[at..], surrogates) else {
-                    return Err(StringFault { kind: Kind::Utf8, at });
+                    return Err(Fault { kind: Kind::Utf8, at });
                 };
                 counted.minus += width - 1;
                 at += width;
@@ -108,21 +108,21 @@ pub(super) enum Escape {
 }
 
 /// The escape whose backslash stands at `at`.
-pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, StringFault> {
-    let eof = StringFault { kind: Kind::Eof, at: data.len() };
+pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, Fault> {
+    let eof = Fault { kind: Kind::Eof, at: data.len() };
     match data.get(at + 1) {
         None => Err(eof),
         Some(b'u') => {
             let mut unit = 0;
             for place in at + 2..at + 6 {
                 let byte = data.get(place).ok_or(eof)?;
-                let digit = (*byte as char).to_digit(16).ok_or(StringFault { kind: Kind::Escape, at })?;
+                let digit = (*byte as char).to_digit(16).ok_or(Fault { kind: Kind::Escape, at })?;
                 unit = unit << 4 | digit;
             }
             Ok(Escape::Unicode(unit))
         }
         Some(letter @ (b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')) => Ok(Escape::Short(*letter)),
-        Some(_) => Err(StringFault { kind: Kind::Escape, at }),
+        Some(_) => Err(Fault { kind: Kind::Escape, at }),
     }
 }
 

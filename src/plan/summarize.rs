@@ -6,13 +6,15 @@ use crate::outline::{Role, Shape};
 use crate::text::{clip, count_chars};
 
 /// The first line of every summary, by which a later reduction knows it.
-pub(super) const SUMMARY_HEAD: &str = "Conversation summary:";
+const SUMMARY_HEAD: &str = "Conversation summary:";
 
 const OBJECTIVE: &str = "- objective: ";
 const OBJECTIVE_CHARS: usize = 220;
 const LINE_CHARS: usize = 120;
-/// The kinds of lines behind the objective: prefix, and how many of the newest stay.
-const KINDS: [(&str, usize); 3] = [("- unresolved: ", 6), ("- outcome: ", 6), ("- constraint: ", 8)];
+const OUTCOME: &str = "- outcome: ";
+/// The kinds of lines behind the objective: prefix, the tag that asks for one, and how many of the newest stay.
+const KINDS: [(&str, Option<&str>, usize); 3] =
+    [("- unresolved: ", Some("unresolved"), 6), (OUTCOME, None, 6), ("- constraint: ", Some("constraint"), 8)];
 
 impl Planner<'_> {
     /// Stage 2. Gives the masking back where there is no answer.
@@ -33,7 +35,7 @@ impl Planner<'_> {
         let (text, cost) = if let SummaryInput::Given(text, cost) = input {
             (with_head(text), *cost)
         } else {
-            let built_in = built_in_summary(self, &dropped, previous.as_deref());
+            let built_in = built_in_summary(self, &dropped, &earlier, previous.as_deref());
             if self.policy.ask_summary {
                 return Ok(Outcome::AskSummary { dropped, previous, built_in });
             }
@@ -47,20 +49,21 @@ impl Planner<'_> {
         if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
             return Err(masking);
         }
-        let leading = self.outline.messages.iter().take_while(|message| message.role == Role::System).count();
-        let summary = Summary { text, role: self.summary_role(), before: leading };
+        let summary = Summary { text, role: self.summary_role(), before: self.leading_system_messages() };
         let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), Some((summary, cost)));
         Ok(Outcome::Plan(Box::new(plan)))
     }
 
     /// Summaries that earlier reductions left, ascending: where they are put, and known by their first line.
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
-        let messages = &self.outline.messages;
-        let leading = messages.iter().take_while(|message| message.role == Role::System).count();
-        (0..messages.len().min(leading + 1))
+        (0..self.outline.messages.len().min(self.leading_system_messages() + 1))
             .filter(|message| self.outline.calls_of(*message).is_empty() && !self.outline.holds_results(*message))
             .filter(|message| strip_head(&self.text_of(*message)).is_some())
             .collect()
+    }
+
+    fn leading_system_messages(&self) -> usize {
+        self.outline.messages.iter().take_while(|message| message.role == Role::System).count()
     }
 
     fn text_of(&self, message: usize) -> Vec<u8> {
@@ -102,21 +105,21 @@ fn with_head(text: &[u8]) -> Vec<u8> {
 }
 
 /// The summary that needs no model: objective, unresolved, outcomes, constraints; what an earlier one held is carried on.
-pub(super) fn built_in_summary(planner: &Planner, dropped: &[usize], previous: Option<&[u8]>) -> Vec<u8> {
+fn built_in_summary(planner: &Planner, dropped: &[usize], earlier: &[usize], previous: Option<&[u8]>) -> Vec<u8> {
     let previous = previous.unwrap_or_default().split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
     let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
     let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());
     let mut lines = vec![SUMMARY_HEAD.as_bytes().to_vec()];
     let objective = previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
-        let text = planner.text_of_pieces(planner.first_user_message()?);
+        let text = planner.text_of_pieces(planner.first_user_message(earlier)?);
         line_of(OBJECTIVE, &text, OBJECTIVE_CHARS)
     });
     lines.extend(objective);
-    let prefixes = || KINDS.iter().map(|(prefix, _)| *prefix).chain([OBJECTIVE]);
+    let prefixes = || KINDS.iter().map(|(prefix, ..)| *prefix).chain([OBJECTIVE]);
     lines.extend(previous.iter().filter(|line| !prefixes().any(|prefix| is_kind(line, prefix))).cloned());
-    for (prefix, count) in KINDS {
+    for (prefix, tag, count) in KINDS {
         let earlier = previous.iter().filter(|line| is_kind(line, prefix)).cloned();
-        let mut kind: Vec<Vec<u8>> = earlier.chain(planner.lines_of(prefix, dropped)).collect();
+        let mut kind: Vec<Vec<u8>> = earlier.chain(planner.lines_of(prefix, tag, dropped)).collect();
         remove_doubles(&mut kind);
         lines.extend(kind.split_off(kind.len().saturating_sub(count)));
     }
@@ -131,18 +134,11 @@ impl Planner<'_> {
         self.source.pieces(self.outline, message).join(&b" "[..])
     }
 
-    /// The lines of one kind that dropped messages give, oldest first.
-    fn lines_of(&self, prefix: &str, dropped: &[usize]) -> Vec<Vec<u8>> {
-        let tag = match prefix {
-            "- unresolved: " => "unresolved",
-            "- constraint: " => "constraint",
-            _ => {
-                return dropped
-                    .iter()
-                    .flat_map(|message| self.outline.results_of(*message))
-                    .filter_map(|result| self.outcome(result))
-                    .collect();
-            }
+    /// The lines of one kind that dropped messages give, oldest first: of those with the tag, or of all results.
+    fn lines_of(&self, prefix: &str, tag: Option<&str>, dropped: &[usize]) -> Vec<Vec<u8>> {
+        let Some(tag) = tag else {
+            let results = dropped.iter().flat_map(|message| self.outline.results_of(*message));
+            return results.filter_map(|result| self.outcome(result)).collect();
         };
         let tagged = dropped.iter().filter(|message| self.source.has_tag(self.outline, **message, tag));
         tagged.filter_map(|message| line_of(prefix, &self.text_of_pieces(*message), LINE_CHARS)).collect()
@@ -153,7 +149,7 @@ impl Planner<'_> {
         let name = self.pairs.name_of(self.outline, result).map_or(&b""[..], |name| self.outline.name(name));
         let name = &*one_line(name, usize::MAX);
         let separator: &[u8] = if name.is_empty() { b"" } else { b": " };
-        (!text.is_empty()).then(|| [b"- outcome: ", name, separator, &text].concat())
+        (!text.is_empty()).then(|| [OUTCOME.as_bytes(), name, separator, &text].concat())
     }
 }
 

@@ -8,10 +8,11 @@ impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even where that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Plan {
         let mut kept = self.keep_set(&[]);
-        for message in self.earlier_summaries() {
-            kept[message] = true;
+        let summaries = self.earlier_summaries();
+        for message in &summaries {
+            kept[*message] = true;
         }
-        if let Some(message) = self.first_user_message() {
+        if let Some(message) = self.first_user_message(&summaries) {
             kept[message] = true;
         }
         self.finish(Some(Stage::Fallback), masking, Some(kept), None)
@@ -55,9 +56,8 @@ impl Planner<'_> {
         keep.kept
     }
 
-    /// The task: the first user message that is neither result nor summary.
-    pub(super) fn first_user_message(&self) -> Option<usize> {
-        let summaries = self.earlier_summaries();
+    /// The task: the first user message that is neither result nor one of the earlier summaries.
+    pub(super) fn first_user_message(&self, summaries: &[usize]) -> Option<usize> {
         (0..self.outline.messages.len()).find(|message| {
             self.outline.messages[*message].role == Role::User
                 && self.outline.calls_of(*message).is_empty()

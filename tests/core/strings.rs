@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use recede::error::Kind;
-use recede::json::{Counted, Cursor, Scanner, StringFault, plain};
+use recede::json::{Counted, Cursor, Fault, Scanner, plain};
 
 /// Behind the closing quote: all that a scanner must not look at.
 const BEHIND: &[u8] =
@@ -123,8 +123,8 @@ fn check_hints(name: &str, data: &[u8], found: &Counted) {
     }
 }
 
-fn fault<T>(kind: Kind, at: usize) -> Result<T, StringFault> {
-    Err(StringFault { kind, at })
+fn fault<T>(kind: Kind, at: usize) -> Result<T, Fault> {
+    Err(Fault { kind, at })
 }
 
 #[test]
