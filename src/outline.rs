@@ -205,6 +205,12 @@ impl Outline {
         self.messages[message].first_result as usize..end
     }
 
+    /// How many results the messages before this one hold.
+    #[must_use]
+    pub fn results_before(&self, message: usize) -> usize {
+        self.messages.get(message).map_or(self.results.len(), |next| next.first_result as usize)
+    }
+
     /// Pieces of a message's text, observations included.
     #[must_use]
     pub fn pieces_of(&self, message: usize) -> Range<usize> {

@@ -16,8 +16,18 @@ from recede._api import (
     summarize_history,
     truncate_history,
 )
+from recede._cost import Prices, Usage
 from recede._engine import ENGINE
 from recede._errors import TranscriptError
+from recede._replay import (
+    PolicyCost,
+    PolicyReplay,
+    Replay,
+    ReplayedTurn,
+    compare_costs,
+    replay,
+    replay_json,
+)
 from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
 from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 
@@ -33,13 +43,20 @@ __all__ = [
     "Message",
     "OpenAIMessage",
     "PairReport",
+    "PolicyCost",
+    "PolicyReplay",
+    "Prices",
     "Reduction",
+    "Replay",
+    "ReplayedTurn",
     "ResponsesItem",
     "ToolReport",
     "TranscriptError",
+    "Usage",
     "__version__",
     "approx_tokens",
     "check_pairs",
+    "compare_costs",
     "count_chars",
     "mask_observation",
     "mask_observations",
@@ -49,6 +66,8 @@ __all__ = [
     "reduce",
     "reduce_json",
     "repair_pairs",
+    "replay",
+    "replay_json",
     "summarize_history",
     "truncate_history",
 ]

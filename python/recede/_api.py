@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HistoryReducer",
+    "Json",
     "approx_tokens",
+    "as_bytes",
     "check_pairs",
     "count_chars",
     "mask_observation",
@@ -320,7 +322,7 @@ def mask_old_observations_json(
     """
     engine = _engine.engine
     policy = block_policy(engine, keep, mask_chunk, cast("dict[str, Any]", options))
-    return cast("bytes", engine.reduce_json(*_as_bytes(data), policy)[0])
+    return cast("bytes", engine.reduce_json(*as_bytes(data), policy)[0])
 
 
 def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
@@ -474,7 +476,7 @@ def _reduce_messages(goal: str, messages: list[Any], options: dict[str, Any]) ->
 def _reduce_json(goal: str, data: Json, options: dict[str, Any]) -> JsonReduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
-    raw, surrogates = _as_bytes(data)
+    raw, surrogates = as_bytes(data)
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
     costs = None
     if counter is not None:
@@ -541,7 +543,7 @@ def _count(counter: TokenCounter, text: str) -> int:
     return min(tokens, _MOST_TOKENS)
 
 
-def _as_bytes(data: Json) -> tuple[bytes, bool]:
+def as_bytes(data: Json) -> tuple[bytes, bool]:
     """The UTF-8 form, and whether it holds lone surrogates of a str."""
     if type(data) is bytes:
         return data, False

@@ -10,6 +10,8 @@ __all__ = [
     "reduce",
     "reduce_json",
     "repairs",
+    "replay",
+    "replay_json",
     "texts",
 ]
 
@@ -60,6 +62,9 @@ _JsonAnswer: TypeAlias = tuple[
 _Request: TypeAlias = tuple[list[int], str | None, str]
 _JsonRequest: TypeAlias = tuple[list[tuple[int, int]], str | None, str]
 
+# Of each request (messages before it, chars of its answer); by policy, of each request (chars, cached chars, masked).
+_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int]]]]
+
 @final
 class Policy:
     def __new__(
@@ -93,6 +98,8 @@ def reduce(
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
 ) -> _JsonAnswer | _JsonRequest: ...
+def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> _Replay: ...
+def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> _Replay: ...
 def texts(messages: list[Any], policy: Policy) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]: ...
 def check_pairs(messages: list[Any]) -> list[tuple[str, int, str | None]]: ...
 def repairs(messages: list[Any]) -> list[tuple[Any, ...]]: ...

@@ -1,6 +1,7 @@
 //! Stage 1: every observation older than the window is masked.
 
 use super::{Masked, Planner, facts};
+use crate::outline::Name;
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::{Policy, matches};
 
@@ -28,13 +29,20 @@ impl Masking {
 impl Planner<'_> {
     /// All that can be masked: older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
+        let masked = self.masked(self.window.older_end, |result, name| self.window.is_older(result, name));
+        let removed = masked.iter().map(|masked| masked.removed).sum();
+        Masking { masked, removed, boundary: self.window.older_end }
+    }
+
+    /// Those of the first `results` that are older, not exempt, and shorter when masked.
+    pub(super) fn masked(&self, results: usize, is_older: impl Fn(usize, Name) -> bool) -> Vec<Masked> {
         let placeholder = Placeholder::of(self.policy);
         let turns = placeholder.names_turn().then_some(&self.turns);
         let is_excluded = excluded_names(self.policy, self.outline);
-        let mut masking = Masking { boundary: self.window.older_end, ..Masking::default() };
-        for result in 0..self.window.older_end {
+        let mut found = vec![];
+        for result in 0..results {
             let name = self.pairs.name_of(self.outline, result);
-            if !self.window.is_older(result, name)
+            if !is_older(result, name)
                 || (self.policy.keep_errors && self.outline.results[result].is_error)
                 || name.is_some_and(|name| is_excluded.get(name as usize) == Some(&true))
             {
@@ -44,11 +52,10 @@ impl Planner<'_> {
                 placeholder.form(self.outline, self.source, result, &facts(self.outline, &self.pairs, turns, result));
             if form != Form::Stay {
                 let removed = self.outline.observation_chars(result, self.policy.image_chars) - after;
-                masking.removed += removed;
-                masking.masked.push(Masked { result: result as u32, form, removed });
+                found.push(Masked { result: result as u32, form, removed });
             }
         }
-        masking
+        found
     }
 }
 

@@ -1,6 +1,7 @@
 //! The stages, each a function of Outline and Policy: the same Outline, Policy and summary give the same Plan.
 
 mod mask;
+mod replay;
 mod summarize;
 mod truncate;
 mod window;
@@ -12,6 +13,7 @@ use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
 use mask::Masking;
+pub use replay::{Request, Sent, replay, requests};
 use window::Window;
 
 /// Which stage gave the answer.
@@ -126,6 +128,8 @@ pub struct Costs {
 
 /// All that the stages share.
 struct Planner<'a> {
+    /// How many messages there are: all, or in a replay those that came before a request.
+    end: usize,
     outline: &'a Outline,
     source: &'a dyn Source,
     policy: &'a Policy,
@@ -145,11 +149,7 @@ pub fn plan(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Outcome {
-    let pairs = Pairs::of(outline);
-    let turns = Turns::of(outline);
-    let orphans = pairs.orphans(outline);
-    let window = Window::of(outline, policy, &pairs, &turns);
-    let planner = Planner { outline, source, policy, costs, pairs, turns, window, orphans };
+    let planner = Planner::of(outline, source, policy, costs);
     let mut outcome = planner.plan(summary);
     if let Outcome::Plan(plan) = &mut outcome {
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
@@ -157,7 +157,16 @@ pub fn plan(
     outcome
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn of(outline: &'a Outline, source: &'a dyn Source, policy: &'a Policy, costs: Option<&'a Costs>) -> Self {
+        let end = outline.messages.len();
+        let pairs = Pairs::of(outline);
+        let turns = Turns::of(outline);
+        let orphans = pairs.orphans(outline);
+        let window = Window::of(outline, policy, &pairs, &turns, end);
+        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans }
+    }
+
     fn plan(&self, summary: &SummaryInput) -> Outcome {
         let raw = Masking::default();
         match self.policy.goal {
@@ -220,7 +229,7 @@ impl Planner<'_> {
 
     /// What the kept messages cost, and their characters, with these observations masked.
     fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
-        let messages = (0..self.outline.messages.len()).filter(|message| keeps(*message));
+        let messages = (0..self.end).filter(|message| keeps(*message));
         let masked = || {
             masking.masked.iter().filter(|masked| keeps(self.outline.results[masked.result as usize].message as usize))
         };

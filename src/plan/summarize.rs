@@ -56,14 +56,14 @@ impl Planner<'_> {
 
     /// Summaries that earlier reductions left, ascending: where they are put, and known by their first line.
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
-        (0..self.outline.messages.len().min(self.leading_system_messages() + 1))
+        (0..self.end.min(self.leading_system_messages() + 1))
             .filter(|message| self.outline.calls_of(*message).is_empty() && !self.outline.holds_results(*message))
             .filter(|message| strip_head(&self.text_of(*message)).is_some())
             .collect()
     }
 
     fn leading_system_messages(&self) -> usize {
-        self.outline.messages.iter().take_while(|message| message.role == Role::System).count()
+        self.outline.messages[..self.end].iter().take_while(|message| message.role == Role::System).count()
     }
 
     fn text_of(&self, message: usize) -> Vec<u8> {

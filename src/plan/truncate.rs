@@ -7,6 +7,11 @@ use crate::plan::mask::Masking;
 impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even where that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Plan {
+        self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None)
+    }
+
+    /// What stage 3 keeps.
+    pub(super) fn truncated(&self) -> Vec<bool> {
         let mut kept = self.keep_set(&[]);
         let summaries = self.earlier_summaries();
         for message in &summaries {
@@ -15,26 +20,20 @@ impl Planner<'_> {
         if let Some(message) = self.first_user_message(&summaries) {
             kept[message] = true;
         }
-        self.finish(Some(Stage::Fallback), masking, Some(kept), None)
+        kept
     }
 
     /// Every system message, every message of the window, every message that holds the other half of a pair of a
     /// kept one, again and again, and the reasoning of every run that is kept in part. Never one of `left_out`.
     pub(super) fn keep_set(&self, left_out: &[usize]) -> Vec<bool> {
         let outline = self.outline;
-        let mut keep = Keep { kept: vec![false; outline.messages.len()], to_visit: vec![], left_out };
-        for (index, message) in outline.messages.iter().enumerate() {
+        let mut keep = Keep { kept: vec![false; self.end], to_visit: vec![], left_out };
+        for (index, message) in outline.messages[..self.end].iter().enumerate() {
             if message.role == Role::System || index >= self.window.start {
                 keep.add(index);
             }
         }
-        let runs: Vec<_> =
-            self.turns.starts.iter().zip(&self.turns.ends).map(|(start, end)| *start as usize..*end as usize).collect();
-        let mut run_of = vec![usize::MAX; outline.messages.len()];
-        for (number, run) in runs.iter().enumerate() {
-            run_of[run.clone()].fill(number);
-        }
-        let mut is_seen = vec![false; runs.len()];
+        let mut is_seen = vec![false; self.turns.count()];
         // Each message and each run is visited once, so this is linear in messages, calls and results.
         while let Some(message) = keep.to_visit.pop() {
             for call in outline.calls_of(message) {
@@ -45,10 +44,12 @@ impl Planner<'_> {
             for call in outline.results_of(message).filter_map(|result| self.pairs.call_of(result)) {
                 keep.add(outline.calls[call].message as usize);
             }
-            if let Some(run) = runs.get(run_of[message])
-                && !core::mem::replace(&mut is_seen[run_of[message]], true)
+            if outline.messages[message].is_agent_made
+                && let run = self.turns.at(message) - 1
+                && !core::mem::replace(&mut is_seen[run], true)
             {
-                for reasoning in run.clone().filter(|message| outline.messages[*message].is_reasoning) {
+                let run = self.turns.starts[run] as usize..self.turns.ends[run] as usize;
+                for reasoning in run.filter(|message| outline.messages[*message].is_reasoning) {
                     keep.add(reasoning);
                 }
             }
@@ -58,7 +59,7 @@ impl Planner<'_> {
 
     /// The task: the first user message that is neither result nor one of the earlier summaries.
     pub(super) fn first_user_message(&self, summaries: &[usize]) -> Option<usize> {
-        (0..self.outline.messages.len()).find(|message| {
+        (0..self.end).find(|message| {
             self.outline.messages[*message].role == Role::User
                 && self.outline.calls_of(*message).is_empty()
                 && !self.outline.holds_results(*message)
@@ -68,6 +69,7 @@ impl Planner<'_> {
 }
 
 struct Keep<'a> {
+    /// Of each message so far; a mate that comes later is none yet.
     kept: Vec<bool>,
     to_visit: Vec<usize>,
     /// Ascending.
@@ -76,7 +78,7 @@ struct Keep<'a> {
 
 impl Keep<'_> {
     fn add(&mut self, message: usize) {
-        if !self.kept[message] && self.left_out.binary_search(&message).is_err() {
+        if self.kept.get(message) == Some(&false) && self.left_out.binary_search(&message).is_err() {
             self.kept[message] = true;
             self.to_visit.push(message);
         }

@@ -19,20 +19,21 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of a policy: what any of its measures keeps.
-    pub fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns) -> Self {
-        let (messages, results) = (outline.messages.len(), outline.results.len());
+    /// The window of a policy in the first `messages` of a history: what any of its measures keeps.
+    pub fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
+        let results = outline.results_before(messages);
         let mut start = messages;
         if let Some(count) = policy.recent_messages {
-            start = start.min(last_messages(outline, count));
+            start = start.min(last_messages(outline, count, messages));
         }
         if let Some(count) = policy.recent_turns.filter(|count| *count > 0) {
-            start = start.min(match turns.count().saturating_sub(count) {
+            let begun = turns.starts.partition_point(|start| (*start as usize) < messages);
+            start = start.min(match begun.saturating_sub(count) {
                 0 => 0,
                 first => turns.starts[first] as usize,
             });
         }
-        let mut bound = outline.results.partition_point(|result| (result.message as usize) < start);
+        let mut bound = outline.results_before(start);
         if let Some(count) = policy.recent_results {
             let first = results.saturating_sub(count);
             bound = bound.min(first);
@@ -42,7 +43,7 @@ impl Window {
         }
         let mut window = Window { start, bound, older_end: bound, by_tool: vec![] };
         if !policy.keep_by_tool.is_empty() {
-            window.by_tool = windows_by_tool(outline, policy, pairs);
+            window.by_tool = windows_by_tool(outline, policy, pairs, results);
             let mut older =
                 (0..results).rev().skip_while(|result| !window.is_older(*result, pairs.name_of(outline, *result)));
             window.older_end = older.next().map_or(0, |last| last + 1);
@@ -62,18 +63,18 @@ impl Window {
     }
 }
 
-/// Where the last `count` messages that are no system messages begin.
-fn last_messages(outline: &Outline, count: usize) -> usize {
+/// Where the last `count` messages before `end` that are no system messages begin.
+fn last_messages(outline: &Outline, count: usize, end: usize) -> usize {
     if count == 0 {
-        return outline.messages.len();
+        return end;
     }
-    let mut others =
-        (0..outline.messages.len()).rev().filter(|message| outline.messages[*message].role != Role::System);
+    let mut others = (0..end).rev().filter(|message| outline.messages[*message].role != Role::System);
     others.nth(count - 1).unwrap_or(0)
 }
 
-/// By tool: where the newest N of its own results begin; None for tools that go by the measures of all.
-fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs) -> Vec<Option<usize>> {
+/// By tool: where the newest N of its own among the first `results` begin; None for tools that go by the measures
+/// of all.
+fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: usize) -> Vec<Option<usize>> {
     let exact: HashMap<&[u8], Option<usize>> =
         policy.keep_by_tool.iter().map(|(tool, count)| (tool.as_slice(), *count)).collect();
     let patterns: Vec<_> = policy.keep_by_tool.iter().filter(|(tool, _)| is_pattern(tool)).collect();
@@ -84,9 +85,9 @@ fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs) -> Vec<Opt
     };
     // Of each tool: how many of its results are still to be kept, and where its window begins.
     let mut windows: Vec<Option<(usize, usize)>> = (0..outline.name_count() as u32)
-        .map(|name| rule(name).map(|count| (count.unwrap_or(usize::MAX), outline.results.len())))
+        .map(|name| rule(name).map(|count| (count.unwrap_or(usize::MAX), results)))
         .collect();
-    for result in (0..outline.results.len()).rev() {
+    for result in (0..results).rev() {
         let name = pairs.name_of(outline, result);
         if let Some(Some((left, start))) = name.map(|name| &mut windows[name as usize])
             && *left > 0

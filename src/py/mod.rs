@@ -14,6 +14,8 @@ use crate::plan::{self, Costs, Outcome, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report;
+use crate::scan::scan;
+use crate::source::{Bytes, Source};
 use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use pyo3::prelude::*;
@@ -77,6 +79,49 @@ fn reduce_json<'py>(
             answer(py, view.into_any(), &outline, &plan, rules)
         }
     }
+}
+
+type Replay = (Vec<(usize, usize)>, Vec<Vec<(usize, usize, usize)>>);
+
+/// The requests of a session and what each policy would have sent; see `recede.replay`.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
+fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
+    let (dicts, outline) = outline_of(messages)?;
+    Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
+}
+
+/// The same for serialized input.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
+fn replay_json(
+    data: &Bound<'_, PyBytes>,
+    surrogates: bool,
+    policies: Vec<PyRef<'_, PyPolicy>>,
+    image_chars: usize,
+) -> PyResult<Replay> {
+    let (py, bytes) = (data.py(), data.as_bytes());
+    let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+    let replayed = py.detach(|| {
+        let outline = scan(bytes, surrogates)?;
+        Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
+    });
+    replayed.map_err(|error| transcript_error(py, &error))
+}
+
+fn replay_outline<'a>(
+    outline: &Outline,
+    source: &dyn Source,
+    policies: impl Iterator<Item = &'a Policy>,
+    image_chars: usize,
+) -> Replay {
+    let requests = plan::requests(outline, image_chars);
+    let of_policy = |policy| {
+        let sent = plan::replay(outline, source, policy);
+        sent.into_iter().map(|sent| (sent.chars, sent.cached_chars, sent.masked)).collect()
+    };
+    let requests = requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect();
+    (requests, policies.map(of_policy).collect())
 }
 
 /// The fields of `Reduction`, in their order.
@@ -154,7 +199,7 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound
         let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
         let observations = PyList::empty(py);
         for result in results {
-            let text = crate::source::Source::observation(&dicts, &outline, result);
+            let text = dicts.observation(&outline, result);
             let facts = plan::facts(&outline, &pairs, Some(&turns), result);
             let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
             let masked = placeholder.render(&form, &facts, || text.clone());
@@ -246,6 +291,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPolicy>()?;
     module.add_function(wrap_pyfunction!(reduce, module)?)?;
     module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
+    module.add_function(wrap_pyfunction!(replay_json, module)?)?;
     module.add_function(wrap_pyfunction!(texts, module)?)?;
     module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(repairs, module)?)?;

@@ -14,6 +14,7 @@ mod pairs;
 mod patterns;
 mod plan;
 mod reading;
+mod replay;
 mod sketch;
 mod splice;
 mod strings;

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from strategies import block_options, json_values, mask_options, mutated, reduce_options, spelled, stage_options
 
 import recede
+from recede._policy import compiled
 from recede.testing import histories
-from support import built_engines, dumps, facts, using
+from support import built_engines, dumps, engine_module, facts, using
 
 pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
 
@@ -68,6 +69,21 @@ def test_the_other_functions(history: History, options: dict[str, Any], image_ch
     assert_agree(recede.check_pairs, history)
     assert_agree(recede.repair_pairs, history)
     assert_agree(recede.count_chars, history, image_chars=image_chars)
+
+
+@given(history=histories(), options=mask_options(), data=st.data())
+def test_replay_under_any_policy_that_masks_or_truncates(history: History, options: dict[str, Any], data: Any) -> None:
+    window = {name: options[name] for name in ("keep_messages", "keep_turns", "keep_results") if name in options}
+    text = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
+
+    def replayed(name: str) -> Any:
+        engine = engine_module(name)
+        policies = [compiled(engine, "mask", options), compiled(engine, "truncate", window)]
+        of_dicts = engine.replay(history, policies, 6_400)
+        assert engine.replay_json(text, True, policies, 6_400) == of_dicts
+        return of_dicts
+
+    assert replayed("rust") == replayed("python")
 
 
 @given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())

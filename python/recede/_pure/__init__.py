@@ -14,6 +14,9 @@ from recede._pure.pairs import Finding, Operation, findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
 from recede._pure.plan import Costs, Facts, Given, Request, make_plan
+from recede._pure.plan.replay import Request as Replayed
+from recede._pure.plan.replay import Sent, requests
+from recede._pure.plan.replay import replay as _replay
 from recede._pure.policy import Policy
 from recede._pure.report import report
 from recede._pure.scan import scan
@@ -28,6 +31,8 @@ __all__ = [
     "reduce",
     "reduce_json",
     "repairs",
+    "replay",
+    "replay_json",
     "texts",
 ]
 
@@ -50,6 +55,19 @@ def reduce_json(
     if isinstance(plan, Request):
         return [facts.outline.messages[index].span for index in plan.dropped], plan.previous, plan.built_in
     return report(splice(data, facts.outline, plan), facts, plan)
+
+
+def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> tuple[list[Replayed], list[list[Sent]]]:
+    """The requests of a session, and what they would have sent under each policy."""
+    outline = walk(messages)
+    return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
+
+
+def replay_json(
+    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int
+) -> tuple[list[Replayed], list[list[Sent]]]:
+    outline = scan(data, surrogates=surrogates)
+    return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
 
 
 def texts(messages: list[Any], policy: Policy) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]:

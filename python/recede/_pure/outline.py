@@ -120,3 +120,9 @@ class Outline:
 
     def chars(self, image_chars: int) -> int:
         return sum(message.chars(image_chars) for message in self.messages)
+
+    def beginning(self, messages: int) -> Outline:
+        """The first messages alone."""
+        first = self.messages[:messages]
+        calls = [call for message in first for call in message.calls]
+        return Outline(first, calls, [result for message in first for result in message.results])

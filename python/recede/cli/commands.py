@@ -6,6 +6,7 @@ import click
 
 from recede import __version__
 from recede.cli.reduce import reduce
+from recede.cli.replay import replay
 from recede.cli.stats import stats
 
 __all__ = ["recede"]
@@ -29,4 +30,5 @@ def recede() -> None:
 
 
 recede.add_command(reduce)
+recede.add_command(replay)
 recede.add_command(stats)

@@ -82,12 +82,15 @@ class Facts:
 
     def chars(self, plan: Plan) -> int:
         """The chars of the view."""
-        chars = 0 if plan.summary is None else len(plan.summary.text)
-        for index in plan.kept:
-            chars += self.own_chars[index]
-            for result in self.outline.messages[index].results:
-                masked = plan.masked.get(result.index)
-                chars += self.observation_chars[result.index] if masked is None else masked.chars
+        summary = 0 if plan.summary is None else len(plan.summary.text)
+        return summary + sum(self.message_chars(plan, index) for index in plan.kept)
+
+    def message_chars(self, plan: Plan, index: int) -> int:
+        """The chars of a message in the view."""
+        chars = self.own_chars[index]
+        for result in self.outline.messages[index].results:
+            masked = plan.masked.get(result.index)
+            chars += self.observation_chars[result.index] if masked is None else masked.chars
         return chars
 
     def fits(self, plan: Plan) -> bool:

@@ -1,0 +1,50 @@
+"""A finished session played again: what each of its requests would have sent under a policy.
+
+A request stands before each run of agent messages, which is its answer. Here its view is planned anew each time,
+which is the definition; the core makes none twice.
+"""
+
+from __future__ import annotations
+
+from recede._pure.outline import Outline
+from recede._pure.plan import make_plan
+from recede._pure.plan.facts import Facts, Plan
+from recede._pure.policy import Policy
+from recede._pure.turns import Turns
+
+Request = tuple[int, int]
+"""How many messages came before a request, and the chars of its answer."""
+
+Sent = tuple[int, int, int]
+"""Chars of a view; of these, chars of what the view before began with as well; observations that are masked."""
+
+
+def requests(outline: Outline, image_chars: int) -> list[Request]:
+    """The requests of a session."""
+    runs = Turns(outline)
+    answers = [outline.messages[start : runs.ends[start] + 1] for start in runs.starts]
+    return [(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers]
+
+
+def replay(outline: Outline, policy: Policy) -> list[Sent]:
+    """What each request of a session would have sent."""
+    sent = []
+    before: list[tuple[int, list[str | None], int]] = []
+    for messages, _ in requests(outline, policy.image_chars):
+        facts = Facts(outline.beginning(messages), policy, None)
+        plan = make_plan(facts, None)
+        assert isinstance(plan, Plan), "no policy that is played again asks for a summary"
+        view = [_seen(facts, plan, index) for index in plan.kept]
+        same = 0
+        while same < min(len(before), len(view)) and before[same] == view[same]:
+            same += 1
+        sent.append((facts.chars(plan), sum(chars for *_, chars in view[:same]), len(plan.masked)))
+        before = view
+    return sent
+
+
+def _seen(facts: Facts, plan: Plan, index: int) -> tuple[int, list[str | None], int]:
+    """A message as a view shows it: which one, what its observations became, and its chars."""
+    masked = [plan.masked.get(result.index) for result in facts.outline.messages[index].results]
+    texts = [None if one is None else one.text for one in masked]
+    return index, texts, facts.message_chars(plan, index)

@@ -1,0 +1,351 @@
+"""A finished session played again under several policies: what each request would have sent, and what it costs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from recede import _engine
+from recede._api import Json, as_bytes
+from recede._cost import Prices, Usage
+from recede._policy import compiled, image_chars_of
+
+__all__ = [
+    "DEFAULT_POLICIES",
+    "PolicyCost",
+    "PolicyReplay",
+    "Replay",
+    "ReplayedTurn",
+    "compare_costs",
+    "replay",
+    "replay_json",
+]
+
+DEFAULT_POLICIES = (
+    "raw",
+    *(f"sliding:window={window}" for window in (5, 10, 20, 58)),
+    *(f"stepped:window={window},chunk=10" for window in (5, 10, 20, 58)),
+    "keep_last:messages=20",
+)
+"""The policies that `replay` compares where none are named. The windows are those of the research: 10 was best for
+SWE-agent, 58 for OpenHands (JetBrains, "The Complexity Trap", 2025), 5 and 20 were compared with 10."""
+
+SYSTEM_CHARS = 12_000
+"""What a log leaves out of each request: the system prompt and the schemas of the tools. An agent's are some 3,000
+tokens."""
+
+_EVERYTHING = 1 << 60
+
+# name -> (the goal of its Policy, key -> (the option that it sets, its least value))
+_POLICIES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
+    "raw": ("mask", {}),
+    "sliding": ("mask", {"window": ("keep_results", 0)}),
+    "stepped": ("mask", {"window": ("keep_results", 0), "chunk": ("mask_chunk", 1)}),
+    "keep_last": ("truncate", {"messages": ("preserve_recent_raw_turns", 0)}),
+}
+
+
+class ReplayedTurn(NamedTuple):
+    """One request of a session under one policy, and its answer.
+
+    Attributes:
+        messages: how many messages of the history came before it.
+        view_chars: characters of what was sent, the system prompt included.
+        cached_chars: of these, what the request before began with as well, message by message: what a
+            prompt cache would serve.
+        answer_chars: characters of the answer.
+        masked_count: observations that were masked in the view.
+
+    Example:
+        >>> import recede
+        >>> recede.ReplayedTurn(1, 12_400, 12_000, 80, 0).view_tokens
+        3100
+    """
+
+    messages: int
+    view_chars: int
+    cached_chars: int
+    answer_chars: int
+    masked_count: int
+
+    @property
+    def view_tokens(self) -> int:
+        """About how many tokens were sent, at four characters each."""
+        return -(-self.view_chars // 4)
+
+
+class PolicyReplay(NamedTuple):
+    """A session under one policy.
+
+    Attributes:
+        policy: its name and numbers, such as ``stepped:window=10,chunk=5``.
+        turns: a `ReplayedTurn` for each request, in order.
+
+    Example:
+        >>> import recede
+        >>> turns = recede.ReplayedTurn(1, 100, 0, 9, 0), recede.ReplayedTurn(3, 150, 100, 5, 0)
+        >>> recede.PolicyReplay("raw", turns).usage
+        Usage(requests=2, sent_chars=250, cached_chars=100, answer_chars=14)
+    """
+
+    policy: str
+    turns: tuple[ReplayedTurn, ...]
+
+    @property
+    def usage(self) -> Usage:
+        """All requests added up."""
+        columns = list(zip(*self.turns, strict=True)) or [(), (), (), ()]
+        return Usage(len(self.turns), *map(sum, columns[1:4]))
+
+
+class PolicyCost(NamedTuple):
+    """What a policy costs, over one session or several.
+
+    Attributes:
+        policy: its name and numbers.
+        usage: the characters that it sent, added up.
+        cost: what that costs with a prompt cache, in the currency of the prices.
+        cost_uncached: what it costs without one.
+        of_raw: `cost` as a share of sending the raw history.
+        of_raw_uncached: the same for `cost_uncached`.
+        dearer_count: in how many of the sessions it costs more than the raw history.
+
+    Example:
+        >>> import recede
+        >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage
+        Usage(requests=0, sent_chars=0, cached_chars=0, answer_chars=0)
+    """
+
+    policy: str
+    usage: Usage
+    cost: float
+    cost_uncached: float
+    of_raw: float
+    of_raw_uncached: float
+    dearer_count: int
+
+
+class Replay(NamedTuple):
+    """A session under several policies.
+
+    Attributes:
+        policies: a `PolicyReplay` for each, ``raw`` first.
+        prices: what the costs are reckoned with.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> session = recede.replay(history, ["sliding:window=10"])
+        >>> session
+        <Replay: 1 requests, cheapest raw at 100% of raw>
+        >>> session.policies[0].turns
+        (ReplayedTurn(messages=1, view_chars=12002, cached_chars=0, answer_chars=5, masked_count=0),)
+    """
+
+    policies: tuple[PolicyReplay, ...]
+    prices: Prices
+
+    @property
+    def costs(self) -> tuple[PolicyCost, ...]:
+        """What each policy costs, in the order of the policies."""
+        return compare_costs([self])
+
+    @property
+    def cheapest(self) -> PolicyCost:
+        """The policy that costs least with a prompt cache; of equal ones the first."""
+        return min(self.costs, key=lambda cost: cost.cost)
+
+    def __repr__(self) -> str:
+        requests = len(self.policies[0].turns)
+        best = self.cheapest
+        return f"<Replay: {requests} requests, cheapest {best.policy} at {best.of_raw:.0%} of raw>"
+
+
+def replay(
+    messages: list[Any],
+    policies: Iterable[str] = DEFAULT_POLICIES,
+    *,
+    prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
+    system_chars: int = SYSTEM_CHARS,
+) -> Replay:
+    """Play a finished session again, request by request, under several policies side by side.
+
+    A request was made before each run of agent messages, which is its answer.
+
+    Args:
+        messages: the raw history, as for `reduce`; the `.messages` of a transcript.
+        policies: what is compared, each spelt ``name:key=value,key=value``; ``raw`` is always among them.
+
+            - ``raw``: everything is sent.
+            - ``sliding:window=10``: all observations but the newest 10 are masked.
+            - ``stepped:window=10,chunk=5``: the same, but the boundary moves by 5 observations at once.
+            - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
+              what pairs with them; the rest is left out.
+        prices: for a million tokens; their docstring says what the defaults are.
+        system_chars: what logs leave out of each request: the system prompt and the schemas of the tools.
+
+    Returns:
+        A `Replay`: for each policy what each request sent, how much of it a prompt cache would have served, and
+        what all of it costs.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: a policy, a price or a number is wrong; says which.
+
+    Time is linear in the text, and for ``keep_last`` quadratic in the number of messages (with a small factor: a
+    thousand turns take some milliseconds).
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "Find the bug."}]
+        >>> for number in range(60):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": "Next.", "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
+        >>> result = recede.replay(history, ["sliding:window=10", "stepped:window=10,chunk=10"])
+        >>> result
+        <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
+        >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
+        [('raw', 1.0, 1.0), ('sliding:window=10', 2.44, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
+        >>> result.policies[1].turns[-1]
+        ReplayedTurn(messages=119, view_chars=55400, cached_chars=15067, answer_chars=30, masked_count=49)
+    """
+    engine = _engine.engine
+    names, compiled_policies = _policies(policies)
+    replayed = engine.replay(messages, compiled_policies, image_chars_of({}))
+    return _replay(names, replayed, prices, system_chars)
+
+
+def replay_json(
+    data: Json,
+    policies: Iterable[str] = DEFAULT_POLICIES,
+    *,
+    prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
+    system_chars: int = SYSTEM_CHARS,
+) -> Replay:
+    """`replay` for a serialized history, as `reduce_json` is `reduce` for one.
+
+    Example:
+        >>> import recede
+        >>> recede.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
+        <Replay: 1 requests, cheapest raw at 100% of raw>
+    """
+    engine = _engine.engine
+    names, compiled_policies = _policies(policies)
+    replayed = engine.replay_json(*as_bytes(data), compiled_policies, image_chars_of({}))
+    return _replay(names, replayed, prices, system_chars)
+
+
+def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
+    """Add up what each policy costs over several sessions.
+
+    Args:
+        replays: sessions that were played again under the same policies and prices; one at least.
+
+    Returns:
+        A `PolicyCost` for each policy, in their order.
+
+    Raises:
+        ValueError: there are none, or their policies or prices differ.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> session = recede.replay(history, ["sliding:window=10"], prices=recede.Prices(output=0))
+        >>> raw, sliding = recede.compare_costs([session, session])
+        >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.dearer_count
+        ('sliding:window=10', 0.022504, 1.0, 0)
+    """
+    sessions = list(replays)
+    if not sessions:
+        raise ValueError("there is no session to compare")
+    names = [replayed.policy for replayed in sessions[0].policies]
+    prices = sessions[0].prices
+    for session in sessions:
+        if [replayed.policy for replayed in session.policies] != names or session.prices != prices:
+            raise ValueError("the sessions must have been played again under the same policies and prices")
+    usages = [[replayed.usage for replayed in session.policies] for session in sessions]
+    raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
+    dearer = [
+        sum(session[place].cost(prices) > session[0].cost(prices) for session in usages) for place in range(len(names))
+    ]
+    return tuple(
+        PolicyCost(
+            name,
+            usage,
+            usage.cost(prices),
+            usage.cost_uncached(prices),
+            _share(usage.cost(prices), raw.cost(prices)),
+            _share(usage.cost_uncached(prices), raw.cost_uncached(prices)),
+            count,
+        )
+        for name, usage, count in zip(names, totals, dearer, strict=True)
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 1.0
+
+
+def _policies(specs: Iterable[str]) -> tuple[list[str], list[Any]]:
+    """Their names, spelt in one way, and the engine's Policies; raw first, none twice."""
+    if isinstance(specs, str):
+        raise TypeError("policies must be a list of names, not one string")
+    parsed = dict(_parsed(spec) for spec in ("raw", *specs))
+    return list(parsed), list(parsed.values())
+
+
+def _parsed(spec: str) -> tuple[str, Any]:
+    if not isinstance(spec, str):
+        raise TypeError(f"a policy must be a string, not {type(spec).__name__}")
+    name, _, rest = spec.strip().partition(":")
+    if name not in _POLICIES:
+        raise ValueError(f"there is no policy {name!r}{_hint(name, list(_POLICIES))}")
+    goal, keys = _POLICIES[name]
+    options: dict[str, int] = {}
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if key not in keys:
+            raise ValueError(f"the policy {name!r} has no key {key!r}{_hint(key, list(keys))}")
+        option, least = keys[key]
+        if not (value.isascii() and value.isdigit() and int(value) >= least):
+            raise ValueError(f"{key!r} of the policy {name!r} must be a whole number from {least}, not {value!r}")
+        options[option] = int(value)
+    missing = [key for key, (option, _) in keys.items() if option not in options]
+    if missing:
+        raise ValueError(f"the policy {name!r} needs {missing[0]!r}: {name}:{','.join(f'{key}=10' for key in keys)}")
+    spelt = ",".join(f"{key}={options[option]}" for key, (option, _) in keys.items())
+    if goal == "mask":
+        options = {"keep_results": _EVERYTHING, **options}
+    return f"{name}:{spelt}" if spelt else name, compiled(_engine.engine, goal, options)
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(known)}" if known else "; it has none"
+
+
+def _replay(names: list[str], replayed: tuple[Any, Any], prices: Prices, system_chars: int) -> Replay:
+    if not isinstance(prices, Prices):
+        raise TypeError(f"prices must be recede.Prices, not {type(prices).__name__}")
+    if not isinstance(system_chars, int) or isinstance(system_chars, bool):
+        raise TypeError(f"system_chars must be a whole number, not {type(system_chars).__name__}")
+    if system_chars < 0:
+        raise ValueError(f"system_chars must be at least 0, not {system_chars}")
+    requests, by_policy = replayed
+    policies = []
+    for name, sent in zip(names, by_policy, strict=True):
+        turns = tuple(
+            # The first request finds nothing in the cache, not even the system prompt.
+            ReplayedTurn(
+                messages, chars + system_chars, cached + system_chars if place else 0, answer_chars, masked_count
+            )
+            for place, ((messages, answer_chars), (chars, cached, masked_count)) in enumerate(
+                zip(requests, sent, strict=True)
+            )
+        )
+        policies.append(PolicyReplay(name, turns))
+    return Replay(tuple(policies), prices.checked())

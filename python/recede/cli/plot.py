@@ -1,0 +1,174 @@
+"""A replay as one picture in PNG, drawn with matplotlib (the extra `plot`)."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from recede import PolicyCost, compare_costs
+from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks
+from recede.cli.verdict import Session, money, percent
+
+__all__ = ["plot"]
+
+_INK = "#1a1d21"
+_SOFT = "#5a626b"
+_STRONG = "#0a5fb0"
+# Color, dashes and marker of the lines that stand out; raw first. They differ without their colors too.
+_LINES = (
+    (_INK, "-", ""),
+    (_STRONG, "-", "s"),
+    ("#b3450b", "--", "^"),
+    ("#2c7a3f", ":", "D"),
+    ("#7a3fa0", "-.", "o"),
+)
+
+
+def plot(sessions: Sequence[Session]) -> bytes:
+    """The growth of the dearest session, the cost of each policy and the sources of the characters, as a PNG.
+
+    Args:
+        sessions: played again under the same policies and prices; one at least.
+
+    Raises:
+        click.UsageError: matplotlib is not installed.
+    """
+    matplotlib = _matplotlib()
+    costs = compare_costs(session.replay for session in sessions)
+    found = sources(sessions)
+    heights = [5.0, 1 + 0.5 * len(costs), 1 + 0.32 * len(found)]
+    # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
+    figure = matplotlib.Figure(figsize=(11, sum(heights)), dpi=120, layout="constrained")
+    axes = figure.subplots(3, 1, height_ratios=heights)
+    dearest = max(sessions, key=lambda session: session.replay.costs[0].cost)
+    _draw_growth(axes[0], dearest, emphasized(costs))
+    _draw_costs(axes[1], costs)
+    _draw_sources(axes[2], found)
+    for drawn in axes:
+        drawn.spines[["top", "right"]].set_visible(False)
+    png = io.BytesIO()
+    with warnings.catch_warnings():
+        # A letter that the font lacks becomes a box; that is no news to whoever runs the command.
+        warnings.simplefilter("ignore")
+        figure.savefig(png, format="png")
+    return png.getvalue()
+
+
+def _matplotlib() -> Any:
+    # By name, so that types can be checked where the extra is not installed.
+    try:
+        importlib.import_module("matplotlib")
+        return importlib.import_module("matplotlib.figure")
+    except ImportError:
+        raise click.UsageError("--png needs matplotlib: pip install 'recede[plot]'") from None
+
+
+def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
+    policies = session.replay.policies
+    axes.set_title(f"Tokens of each request: {_plain(session.name)}", loc="left", fontweight="bold")
+    turns = range(1, len(policies[0].turns) + 1)
+    if not turns:
+        _say(axes, "no request was made")
+        return
+    series = [[turn.view_tokens for turn in replayed.turns] for replayed in policies]
+    for place, tokens in enumerate(series):
+        if place not in strong:
+            axes.plot(turns, tokens, color=_SOFT, linewidth=0.5, alpha=0.7)
+    for rank, place in reversed(list(enumerate(strong))):
+        color, dashes, marker = _LINES[rank]
+        step = max(1, len(turns) // 8)
+        axes.plot(
+            turns,
+            series[place],
+            color=color,
+            linestyle=dashes,
+            linewidth=2,
+            marker=marker or ("." if len(turns) == 1 else ""),
+            # Marks at other turns than those of the other lines, so that they do not hide each other.
+            markevery=(rank * step // len(strong), step),
+            markersize=7,
+            markeredgecolor="white",
+            label=_plain(policies[place].policy),
+            zorder=9 - rank,
+        )
+    handles, labels = axes.get_legend_handles_labels()
+    others = len(policies) - len(strong)
+    axes.legend(handles[::-1], labels[::-1], title=f"thin: the {others} others" if others else None, loc="upper left")
+    rows = ticks(max(map(max, series)), 5)
+    axes.set_yticks(rows, [compact(row) for row in rows])
+    axes.set_ylim(0, rows[-1])
+    axes.set_xlim(1, max(2, len(turns)))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("turn")
+    axes.set_ylabel("tokens")
+    axes.grid(axis="y", color="#dfe3e8")
+    axes.set_axisbelow(True)
+
+
+def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
+    axes.set_title("Cost by policy, as a share of raw", loc="left", fontweight="bold")
+    if not costs[0].usage.requests:
+        _say(axes, "no request was made")
+        return
+    places = range(len(costs))
+    cached = axes.barh(
+        [place - 0.2 for place in places],
+        [cost.of_raw for cost in costs],
+        height=0.36,
+        color=_STRONG,
+        label="with a prompt cache",
+    )
+    uncached = axes.barh(
+        [place + 0.2 for place in places],
+        [cost.of_raw_uncached for cost in costs],
+        height=0.36,
+        facecolor="white",
+        edgecolor=_SOFT,
+        hatch="////",
+        label="without a cache",
+    )
+    axes.bar_label(cached, [_plain(f"{money(cost.cost)}, {percent(cost.of_raw)}") for cost in costs], padding=4)
+    axes.bar_label(
+        uncached, [_plain(f"{money(cost.cost_uncached)}, {percent(cost.of_raw_uncached)}") for cost in costs], padding=4
+    )
+    axes.axvline(1, color=_INK, linestyle="--", linewidth=1.2, label="raw")
+    best = min(places, key=lambda place: costs[place].cost)
+    axes.set_yticks(places, [_plain(cost.policy) for cost in costs])
+    axes.get_yticklabels()[best].set_fontweight("bold")
+    axes.xaxis.set_major_formatter(lambda share, _: percent(share))
+    axes.margins(x=0.14, y=0.02)
+    axes.invert_yaxis()
+    axes.legend(loc="lower right")
+
+
+def _draw_sources(axes: Any, found: Sequence[Source]) -> None:
+    axes.set_title("Where the characters come from", loc="left", fontweight="bold")
+    whole = sum(source.chars for source in found) or 1
+    bars = axes.barh(
+        range(len(found)),
+        [source.chars for source in found],
+        color=[_STRONG if source.is_tool else "white" for source in found],
+        edgecolor=_SOFT,
+    )
+    axes.bar_label(bars, [f"{source.chars:,}, {percent(source.chars / whole)}" for source in found], padding=4)
+    axes.set_yticks(range(len(found)), [_plain(shortened(source.name)) for source in found])
+    largest = ticks(max(source.chars for source in found), 5)
+    axes.set_xticks(largest, [compact(chars) for chars in largest])
+    axes.set_xlim(0, largest[-1] * 1.14)
+    axes.invert_yaxis()
+
+
+def _say(axes: Any, words: str) -> None:
+    axes.text(0.5, 0.5, words, ha="center", va="center", transform=axes.transAxes, color=_SOFT)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _plain(text: str) -> str:
+    """The text with its dollars kept from being read as the marks of a formula."""
+    return shortened(text, 80).replace("$", r"\$")

@@ -1,0 +1,246 @@
+"""`recede replay`: finished sessions played again under several policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from recede import PolicyCost, Prices, approx_tokens, compare_costs, mask_observations_json, replay_json
+from recede.cli.files import Transcript, write
+from recede.cli.many import finish, format_option, named, over, write_report
+from recede.cli.page import page
+from recede.cli.plot import plot
+from recede.cli.tables import share, table
+from recede.cli.verdict import Session, money, percent, price_line, verdict
+
+__all__ = ["replay"]
+
+_EVERYTHING = 1 << 60
+
+
+def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, ...]]:
+    """A reader of whole numbers apart by commas."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+        numbers = []
+        for part in map(str.strip, value.split(",")):
+            if not (part.isascii() and part.isdigit() and int(part) >= least):
+                raise click.BadParameter(f"{part!r} is no whole number from {least}; write them as 5,10,20", ctx, param)
+            numbers.append(int(part))
+        return tuple(dict.fromkeys(numbers))
+
+    return read
+
+
+def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
+    try:
+        return Prices.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+@click.command(no_args_is_help=True, short_help="Play sessions again and compare what policies cost.")
+@click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--window",
+    "windows",
+    callback=_numbers(0),
+    default="5,10,20,58",
+    show_default=True,
+    metavar="M,...",
+    help="How many of the newest results a mask leaves raw.",
+)
+@click.option(
+    "--chunk",
+    "chunks",
+    callback=_numbers(1),
+    default="1,10",
+    show_default=True,
+    metavar="N,...",
+    help="By how many results the boundary moves at once; 1 is the sliding mask.",
+)
+@click.option(
+    "--keep-last",
+    callback=_numbers(0),
+    default="20",
+    show_default=True,
+    metavar="K,...",
+    help="How many messages are left where the older ones are dropped.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME:KEY=N,...",
+    help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, keep_last:messages=K. Repeatable.",
+)
+@click.option(
+    "--price",
+    "prices",
+    callback=_prices,
+    default="input=3,cached=0.3,write=3.75,output=15",
+    show_default=True,
+    metavar="NAME=N,...",
+    help="Prices for a million tokens.",
+)
+@click.option(
+    "--system-chars",
+    type=click.IntRange(min=0),
+    default=12_000,
+    show_default=True,
+    metavar="N",
+    help="What logs leave out of each request: system prompt and tools.",
+)
+@format_option
+@click.option("--turns", is_flag=True, help="What each request would have sent, too.")
+@click.option("--by-format", is_flag=True, help="A table by format instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
+@click.option("--png", metavar="OUT", help="Write the pictures here as one image; needs the extra recede[plot].")
+def replay(
+    files: tuple[str, ...],
+    windows: tuple[int, ...],
+    chunks: tuple[int, ...],
+    keep_last: tuple[int, ...],
+    policies: tuple[str, ...],
+    prices: Prices,
+    system_chars: int,
+    format_name: str | None,
+    turns: bool,
+    by_format: bool,
+    as_json: bool,
+    html: str | None,
+    png: str | None,
+) -> None:
+    """Play the sessions in FILES again, request by request, and compare what masking would have cost.
+
+    A prompt cache serves the beginning of a request that is the same as in the request before; what
+    stands behind the first change is written to it again. So a mask that moves at every turn can
+    cost more than none. Characters are code points; a token is about four of them.
+
+    \b
+    Example:
+      recede replay session.jsonl --html report.html
+      recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --chunk 1,10,20
+    """
+    wanted = policies or tuple(_grid(windows, chunks, keep_last))
+    try:
+        replay_json(b"[]", wanted)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--policy") from None
+
+    def play(history: Transcript) -> Session:
+        replayed = history.run(lambda data: replay_json(data, wanted, prices=prices, system_chars=system_chars))
+        raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
+        return Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
+
+    done, failed = over(files, format_name, play)
+    sessions = [session for _, session in done]
+    if sessions and html is not None:
+        write(html, page(sessions).encode())
+    if sessions and png is not None:
+        write(png, plot(sessions))
+    if sessions and as_json:
+        histories = [_as_json(history, session, turns) for history, session in done]
+        total = _costs_as_json(compare_costs(session.replay for session in sessions))
+        write_report(histories, {"histories": len(sessions), **total}, failed)
+    elif sessions:
+        write(None, _for_people(sessions, by_format, turns).encode())
+    finish(done, failed, warn=not as_json)
+
+
+def _grid(windows: tuple[int, ...], chunks: tuple[int, ...], keep_last: tuple[int, ...]) -> list[str]:
+    masks = [
+        f"sliding:window={window}" if chunk == 1 else f"stepped:window={window},chunk={chunk}"
+        for chunk in chunks
+        for window in windows
+    ]
+    return ["raw", *masks, *(f"keep_last:messages={count}" for count in keep_last)]
+
+
+def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
+    replays = [session.replay for session in sessions]
+    parts = []
+    if turns:
+        parts += [_turns_table(session, len(sessions)) for session in sessions]
+    if by_format:
+        parts.append(_format_table(sessions))
+    else:
+        parts.append(_costs_table(compare_costs(replays), len(sessions)))
+    lines = [] if by_format else verdict(compare_costs(replays), len(sessions))
+    return "\n".join([*parts, "\n".join([*lines, price_line(replays[0].prices)]) + "\n"])
+
+
+def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
+    requests = costs[0].usage.requests
+    headings = ["policy", "tokens sent", "from cache", "cost", "of raw", "no cache", "of raw"]
+    if sessions > 1:
+        headings.append("dearer")
+    rows = []
+    for cost in costs:
+        row = [
+            cost.policy,
+            f"{approx_tokens(cost.usage.sent_chars):,}",
+            share(cost.usage.cached_chars, cost.usage.sent_chars),
+            money(cost.cost),
+            percent(cost.of_raw),
+            money(cost.cost_uncached),
+            percent(cost.of_raw_uncached),
+        ]
+        rows.append([*row, str(cost.dearer_count)] if sessions > 1 else row)
+    head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
+    return f"{head}\n\n{table(headings, rows)}"
+
+
+def _turns_table(session: Session, sessions: int) -> str:
+    """A row for each request: the tokens sent under each policy, and the share that the cache would serve."""
+    policies = session.replay.policies
+    rows = []
+    for number, turns in enumerate(zip(*(replayed.turns for replayed in policies), strict=True), 1):
+        cells = (f"{turn.view_tokens:,} {share(turn.cached_chars, turn.view_chars):>5}" for turn in turns)
+        rows.append([str(number), *cells])
+    head = f"{session.name}\n" if sessions > 1 else ""
+    return head + table(["turn", *(replayed.policy for replayed in policies)], rows)
+
+
+def _format_table(sessions: list[Session]) -> str:
+    groups: dict[str, list[Session]] = {}
+    for session in sessions:
+        groups.setdefault(session.format, []).append(session)
+    policies = [replayed.policy for replayed in sessions[0].replay.policies]
+    rows = []
+    for name, group in [*groups.items(), ("total", sessions)]:
+        observations = sum(tool.chars for session in group for tool in session.tools.values())
+        chars = sum(session.chars for session in group)
+        costs = compare_costs(session.replay for session in group)
+        counts = (len(group), costs[0].usage.requests, chars)
+        rows.append(
+            [name, *(f"{count:,}" for count in counts), share(observations, chars)]
+            + [f"{percent(cost.of_raw)}, {percent(cost.of_raw_uncached)}" for cost in costs[1:]]
+        )
+    headings = ["format", "sessions", "requests", "chars", "results", *policies[1:]]
+    return table(headings, rows) + (
+        "\nresults: their share of the characters; policies: their cost of raw, with a prompt cache and without\n"
+    )
+
+
+def _as_json(history: Transcript, session: Session, turns: bool) -> dict[str, Any]:
+    report: dict[str, Any] = {
+        "file": history.name,
+        "index": history.index,
+        "format": history.format,
+        **_costs_as_json(session.replay.costs),
+        "warnings": history.warnings,
+    }
+    if turns:
+        for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
+            policy["turns"] = [turn._asdict() for turn in replayed.turns]
+    return report
+
+
+def _costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
+    best = min(costs, key=lambda cost: cost.cost)
+    policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
+    return {"requests": costs[0].usage.requests, "cheapest": best.policy, "policies": policies}

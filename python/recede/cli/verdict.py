@@ -1,0 +1,91 @@
+"""What a replay says in plain words: which policy was cheapest, by how much, and which cost more than no mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from recede import PolicyCost, Prices, Replay, ToolReport
+
+__all__ = ["Session", "money", "percent", "price_line", "verdict"]
+
+
+# What a larger window may cost more than the cheapest, as a share of raw, before it is too dear.
+_WORTH_OF_RAW = 0.1
+
+
+class Session(NamedTuple):
+    """A session that was played again.
+
+    Attributes:
+        name: the file, and which of its histories.
+        format: the name that `recede.transcripts` has for its format.
+        replay: what its requests would have sent under each policy.
+        tools: its observations by tool.
+        chars: characters of the whole history.
+    """
+
+    name: str
+    format: str
+    replay: Replay
+    tools: Mapping[str, ToolReport]
+    chars: int
+
+
+def money(amount: float) -> str:
+    """An amount with two figures behind the point, or as many as a small one needs to be seen."""
+    if amount and amount < 0.01:
+        return f"${amount:.2g}" if amount >= 0.0001 else f"${amount:.1e}"
+    return f"${amount:,.2f}"
+
+
+def percent(share: float) -> str:
+    """A share in percent."""
+    return f"{100 * share:.0f} %"
+
+
+def price_line(prices: Prices) -> str:
+    """The prices that the costs are reckoned with."""
+    figures = ", ".join(f"{name} ${price:g}" for name, price in prices._asdict().items())
+    source = " (list prices of Claude Sonnet 4.6, June 2026)" if prices == Prices() else ""
+    return f"prices for a million tokens: {figures}{source}"
+
+
+def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
+    """The sentences; the first policy is the raw history."""
+    raw, *others = costs
+    if not raw.usage.requests:
+        return ["no request was made: the history holds no message of an agent"]
+    best = min(costs, key=lambda cost: cost.cost)
+    if best is raw:
+        lines = [f"cheapest: raw, {money(raw.cost)}: masking pays off later, or never, in so short a session"]
+    else:
+        gain = f"{percent(1 - best.of_raw)} less than raw"
+        lines = [f"cheapest: {best.policy}, {money(best.cost)} instead of {money(raw.cost)}, {gain}"]
+    dearer = [cost for cost in others if cost.cost > raw.cost]
+    if dearer:
+        named = ", ".join(f"{cost.policy} (+{percent(cost.of_raw - 1)})" for cost in dearer)
+        lines.append(f"dearer than raw: {named}: behind a change nothing comes from the cache, all is written anew")
+    lines += _window(costs)
+    if sessions > 1 and best is not raw and best.dearer_count:
+        lines.append(f"the cheapest was dearer than raw in {best.dearer_count} of {sessions} sessions")
+    return lines
+
+
+def _window(costs: Sequence[PolicyCost]) -> list[str]:
+    """Which window to take: a larger one forgets less, and costs more."""
+    best: dict[int, float] = {}
+    for cost in costs:
+        found = re.search(r"\bwindow=(\d+)", cost.policy)
+        if found:
+            window = int(found[1])
+            best[window] = min(best.get(window, cost.of_raw), cost.of_raw)
+    least = min(best.values(), default=1.0)
+    if len(best) < 2 or least >= 1:
+        return []
+    largest = max(window for window, of_raw in best.items() if of_raw <= least + _WORTH_OF_RAW)
+    curve = ", ".join(f"{window} costs {percent(of_raw)}" for window, of_raw in sorted(best.items()))
+    return [
+        f"window: {curve} of raw at its best; {largest} is the largest within a tenth of the least, and forgets less"
+    ]

@@ -1,0 +1,102 @@
+//! A session played again, against a plan of each of its beginnings made anew.
+
+use crate::common::{Random, outline_of};
+use recede::outline::Outline;
+use recede::plan::{Outcome, Plan, Request, Sent, SummaryInput, plan, replay, requests};
+use recede::policy::{Goal, Policy};
+use recede::source::Bytes;
+
+/// Messages of a session whose observations differ in size, tool and number.
+fn session(random: &mut Random, turns: usize) -> Vec<String> {
+    let mut messages =
+        vec![r#"{"role":"system","content":"Be brief."}"#.to_owned(), r#"{"role":"user","content":"Go."}"#.to_owned()];
+    for turn in 0..turns {
+        if random.once_in(6) {
+            messages.push(r#"{"type":"reasoning","summary":[]}"#.to_owned());
+        }
+        let calls: Vec<(usize, &str)> =
+            (0..=random.below(2)).map(|call| (9 * turn + call, *random.pick(&["run", "read"]))).collect();
+        let made = calls.iter().map(|(id, name)| {
+            format!(r#"{{"id":"{id}","type":"function","function":{{"name":"{name}","arguments":"{{}}"}}}}"#)
+        });
+        let made: Vec<String> = made.collect();
+        messages.push(format!(r#"{{"role":"assistant","content":"turn {turn}","tool_calls":[{}]}}"#, made.join(",")));
+        for (id, _) in calls {
+            let content = "x".repeat(random.below(120));
+            messages.push(format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{content}"}}"#));
+        }
+        if random.once_in(5) {
+            messages.push(format!(r#"{{"role":"user","content":"and {turn}"}}"#));
+        }
+    }
+    messages
+}
+
+/// Each message of a view: its place, what was removed from it, and its characters.
+fn seen(outline: &Outline, plan: &Plan) -> Vec<(usize, usize, usize)> {
+    let removed = |message: usize| -> usize {
+        let of_message =
+            plan.masked.iter().filter(|masked| outline.results[masked.result as usize].message as usize == message);
+        of_message.map(|masked| masked.removed).sum()
+    };
+    let messages = (0..outline.messages.len()).filter(|message| plan.keeps(*message));
+    messages.map(|message| (message, removed(message), outline.chars_of(message, 0) - removed(message))).collect()
+}
+
+fn planned_anew(messages: &[String], policy: &Policy) -> Vec<Sent> {
+    let whole = outline_of(format!("[{}]", messages.join(",")));
+    let mut before: Vec<(usize, usize, usize)> = vec![];
+    let mut sent = vec![];
+    for request in requests(&whole, 0) {
+        let data = format!("[{}]", messages[..request.messages].join(","));
+        let outline = outline_of(&data);
+        let Outcome::Plan(plan) = plan(&outline, &Bytes(data.as_bytes()), policy, None, &SummaryInput::NotAsked) else {
+            panic!("asks for a summary")
+        };
+        let view = seen(&outline, &plan);
+        let same = before.iter().zip(&view).take_while(|(before, now)| before == now).count();
+        let chars = |messages: &[(usize, usize, usize)]| messages.iter().map(|(.., chars)| chars).sum();
+        sent.push(Sent { chars: chars(&view), cached_chars: chars(&view[..same]), masked: plan.masked.len() });
+        before = view;
+    }
+    sent
+}
+
+#[test]
+fn each_request_is_planned_as_if_it_were_the_only_one() {
+    let none = Policy { goal: Goal::Mask, recent_messages: None, image_chars: 0, ..Policy::default() };
+    let mut random = Random::new(7);
+    let mut moves = 0;
+    for round in 0..200 {
+        let turns = 1 + random.below(20);
+        let messages = session(&mut random, turns);
+        let data = format!("[{}]", messages.join(","));
+        let outline = outline_of(&data);
+        let count = random.below(6);
+        let policies = [
+            Policy { recent_results: Some(count), ..none.clone() },
+            Policy { recent_results: Some(count), mask_chunk: Some(1 + random.below(4)), ..none.clone() },
+            Policy { recent_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },
+            Policy { recent_messages: Some(count), exclude_tools: vec![b"re*".to_vec()], ..none.clone() },
+            Policy { recent_results: Some(1), keep_by_tool: vec![(b"read".to_vec(), Some(count))], ..none.clone() },
+            Policy { goal: Goal::Truncate, recent_messages: Some(count), ..none.clone() },
+        ];
+        for policy in policies {
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy);
+            assert_eq!(found, planned_anew(&messages, &policy), "round {round}: {policy:?}");
+            moves += found.windows(2).filter(|pair| pair[1].cached_chars < pair[0].chars).count();
+        }
+    }
+    assert!(moves > 2_000, "the views hardly ever changed: {moves}");
+}
+
+#[test]
+fn requests_stand_before_runs() {
+    let outline = outline_of(
+        r#"[{"role":"assistant","content":"ab"},{"type":"reasoning"},{"role":"user","content":"c"},
+            {"role":"assistant","content":"defg"},{"role":"tool","tool_call_id":"1","content":"h"}]"#,
+    );
+    let expected = [Request { messages: 0, answer_chars: 2 }, Request { messages: 3, answer_chars: 4 }];
+    assert_eq!(requests(&outline, 0), expected);
+    assert_eq!(requests(&Outline::default(), 0), []);
+}

@@ -1,0 +1,176 @@
+"""`recede replay`: the tables, the sentences, and the figures for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_files import BAD, FILES, lines
+
+import recede
+from recede import transcripts
+from support import dumps, turns, user
+
+HISTORY = [user("Fix the test."), *turns(40, chars=4_000)]
+SHORT = [user("Hello."), *turns(3, chars=50)]
+POLICIES = ("--policy", "sliding:window=10", "--policy", "stepped:window=10,chunk=10")
+NAMES = ["raw", "sliding:window=10", "stepped:window=10,chunk=10"]
+
+
+@pytest.fixture
+def engine() -> str:
+    """One engine is enough here, that of the environment."""
+    return recede.ENGINE
+
+
+def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "recede.cli", "replay", *map(str, arguments)]
+    done = subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, "COLUMNS": "100"})
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    return done
+
+
+def lines_of(*arguments: str | Path, stdin: bytes = b"") -> list[str]:
+    return run(*arguments, stdin=stdin).stdout.decode().splitlines()
+
+
+def costs_as_json(costs: tuple[recede.PolicyCost, ...]) -> list[dict[str, Any]]:
+    return [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
+
+
+def test_the_table_has_a_row_for_each_policy_with_its_figures() -> None:
+    shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
+    assert shown[0] == "40 requests"
+    costs = recede.replay(HISTORY, NAMES).costs
+    assert [line.split()[0] for line in shown[3:6]] == NAMES
+    for line, cost in zip(shown[3:6], costs, strict=True):
+        figures = line.split()
+        assert figures[1] == f"{recede.approx_tokens(cost.usage.sent_chars):,}"
+        assert figures[4] == f"${cost.cost:.2f}"
+        assert figures[5] == f"{100 * cost.of_raw:.0f}"
+
+
+def test_the_sentences_name_the_cheapest_and_what_was_dearer_than_raw() -> None:
+    shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
+    raw, sliding, stepped = recede.replay(HISTORY, NAMES).costs
+    gain = f"{100 * (1 - stepped.of_raw):.0f} % less than raw"
+    cheapest = f"cheapest: stepped:window=10,chunk=10, ${stepped.cost:.2f} instead of ${raw.cost:.2f}, {gain}"
+    assert cheapest in shown
+    assert any(
+        line.startswith(f"dearer than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)") for line in shown
+    )
+    assert shown[-1].startswith(
+        "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15 (list prices"
+    )
+    assert lines_of("-", *POLICIES, "--price", "output=0", stdin=dumps(HISTORY))[-1].endswith("output $0")
+
+
+def test_in_a_short_session_raw_is_cheapest() -> None:
+    shown = lines_of("-", stdin=dumps(SHORT))
+    assert any(line.startswith("cheapest: raw, $0.0") for line in shown)
+    assert not any(line.startswith("window:") for line in shown)
+    assert "no request was made: the history holds no message of an agent" in lines_of("-", stdin=dumps([user("hi")]))
+
+
+def test_windows_and_chunks_make_a_grid() -> None:
+    options = ("--window", "3, 5", "--chunk", "1,4", "--keep-last", "6,8", "--json")
+    report = json.loads(run("-", *options, stdin=dumps(HISTORY)).stdout)
+    assert [policy["policy"] for policy in report["histories"][0]["policies"]] == [
+        "raw",
+        "sliding:window=3",
+        "sliding:window=5",
+        "stepped:window=3,chunk=4",
+        "stepped:window=5,chunk=4",
+        "keep_last:messages=6",
+        "keep_last:messages=8",
+    ]
+    [window] = [line for line in lines_of("-", *options[:-1], stdin=dumps(HISTORY)) if line.startswith("window: ")]
+    assert "3 costs" in window and "5 costs" in window
+
+
+def test_json_has_the_figures_of_the_function(tmp_path: Path) -> None:
+    paths = [tmp_path / "long.json", tmp_path / "short.jsonl"]
+    paths[0].write_bytes(dumps(HISTORY))
+    paths[1].write_bytes(lines(*SHORT))
+    options = ("--price", "input=1,cached=0.5,write=1,output=4", "--system-chars", "500")
+    report = json.loads(run(*paths, *POLICIES, *options, "--json").stdout)
+    prices = recede.Prices(1, 0.5, 1, 4)
+    sessions = [recede.replay(history, NAMES, prices=prices, system_chars=500) for history in (HISTORY, SHORT)]
+    for shown, session in zip(report["histories"], sessions, strict=True):
+        assert shown["policies"] == costs_as_json(session.costs)
+        assert shown["cheapest"] == session.cheapest.policy
+    assert report["total"]["policies"] == costs_as_json(recede.compare_costs(sessions))
+    assert report["total"]["requests"] == 43
+    assert "turns" not in report["histories"][0]["policies"][0]
+    with_turns = json.loads(run(paths[1], *POLICIES, *options, "--json", "--turns").stdout)
+    for shown, replayed in zip(with_turns["histories"][0]["policies"], sessions[1].policies, strict=True):
+        assert shown["turns"] == [turn._asdict() for turn in replayed.turns]
+
+
+def test_turns_are_a_row_each() -> None:
+    shown = lines_of("-", "--policy", "sliding:window=1", "--turns", stdin=dumps(SHORT))
+    assert shown[0].split() == ["turn", "raw", "sliding:window=1"]
+    turns_of_raw = recede.replay(SHORT, ["raw"]).policies[0].turns
+    assert [line.split()[:2] for line in shown[1:4]] == [
+        [str(number), f"{turn.view_tokens:,}"] for number, turn in enumerate(turns_of_raw, 1)
+    ]
+    assert shown[1].split()[2] == "0"
+
+
+def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
+    paths = [tmp_path / "long.json", tmp_path / "middle.json", tmp_path / "short.json"]
+    for path, count in zip(paths, (60, 22, 2), strict=True):
+        path.write_bytes(dumps([user("Go."), *turns(count, chars=4_000)]))
+    shown = lines_of(*paths, "--policy", "stepped:window=10,chunk=10")
+    assert shown[0] == "84 requests of 3 sessions"
+    assert shown[2].split()[-1] == "dearer"
+    assert shown[4].split()[-1] == "1"
+    assert "the cheapest was dearer than raw in 1 of 3 sessions" in shown
+    by_format = lines_of(*paths, "--by-format", "--policy", "stepped:window=10,chunk=10")
+    assert by_format[0].split() == ["format", "sessions", "requests", "chars", "results", "stepped:window=10,chunk=10"]
+    assert [line.split()[:3] for line in by_format[1:3]] == [["messages", "3", "84"], ["total", "3", "84"]]
+
+
+def test_every_format_is_played(tmp_path: Path) -> None:
+    paths = []
+    for name, (_, data, *_) in FILES.items():
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(data)
+    report = json.loads(run(*paths, "--json").stdout)
+    expected = [recede.replay(one.messages) for path in paths for one in transcripts.read_all(path)]
+    assert [one["policies"] for one in report["histories"]] == [costs_as_json(session.costs) for session in expected]
+    assert [one["requests"] for one in report["histories"]] == [
+        one.turns for path in paths for one in transcripts.read_all(path)
+    ]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_damaged_file_ends_with_one_line(tmp_path: Path, name: str) -> None:
+    bad, good = tmp_path / "bad", tmp_path / "good"
+    bad.write_bytes(BAD[name][0])
+    good.write_bytes(dumps(SHORT))
+    assert run(bad, code=1).stdout == b""
+    done = run(bad, good, code=1)
+    assert done.stdout.startswith(b"3 requests\n")
+    assert done.stderr.startswith(f"recede: {bad}: ".encode())
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--window", "five"), "'five' is no whole number from 0"),
+        (("--chunk", "0"), "'0' is no whole number from 1"),
+        (("--policy", "stepped:window=3"), "the policy 'stepped' needs 'chunk'"),
+        (("--price", "inputs=3"), "did you mean 'input'"),
+        (("--system-chars", "-1"), "-1 is not in the range"),
+    ],
+)
+def test_wrong_options_end_with_2(options: tuple[str, ...], words: str) -> None:
+    assert words in run("-", *options, code=2).stderr.decode()

@@ -1,0 +1,196 @@
+"""Sessions played again: policies and prices as people spell them, and figures that add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recede
+from support import dumps, turns, user
+
+HISTORY = [user("Fix the test."), *turns(30, chars=4_000)]
+FREE_ANSWERS = recede.Prices(output=0)
+
+
+def policy(name: str, **options: Any) -> recede.PolicyReplay:
+    return recede.replay(HISTORY, [name], **options).policies[-1]
+
+
+def test_the_raw_history_is_always_played_and_comes_first() -> None:
+    names = ["sliding:window=4", "raw", "stepped:window=4,chunk=2", "sliding:window=4"]
+    found = [replayed.policy for replayed in recede.replay(HISTORY, names).policies]
+    assert found == ["raw", "sliding:window=4", "stepped:window=4,chunk=2"]
+
+
+def test_a_request_is_made_before_each_answer() -> None:
+    turns_of_raw = policy("raw").turns
+    assert [turn.messages for turn in turns_of_raw] == [1 + 2 * number for number in range(30)]
+    assert recede.replay([user("hi")]).policies[0].turns == ()
+    # An answer that is still to come was not paid for.
+    assert len(recede.replay(HISTORY[:-1], ["raw"]).policies[0].turns) == 30
+
+
+def test_parallel_calls_are_one_answer() -> None:
+    calls = [{"type": "function_call", "call_id": str(n), "name": "run", "arguments": "{}"} for n in range(3)]
+    results = [{"type": "function_call_output", "call_id": str(n), "output": "x" * 90} for n in range(3)]
+    replayed = recede.replay([user("Look."), *calls, *results, {"role": "assistant", "content": "Done."}])
+    assert [(turn.messages, turn.answer_chars) for turn in replayed.policies[0].turns] == [(1, 75), (7, 5)]
+
+
+def test_the_cache_serves_all_that_raw_requests_repeat() -> None:
+    raw = policy("raw", system_chars=700).turns
+    assert raw[0].cached_chars == 0
+    assert [turn.cached_chars for turn in raw[1:]] == [turn.view_chars for turn in raw[:-1]]
+    assert raw[0].view_chars == 700 + recede.count_chars(HISTORY[:1])
+
+
+def test_a_sliding_mask_changes_the_middle_at_every_turn() -> None:
+    sliding = policy("sliding:window=4", system_chars=0).turns
+    assert [turn.masked_count for turn in sliding[:8]] == [0, 0, 0, 0, 0, 1, 2, 3]
+    # What stands before the newly masked observation is served: the answers, and the placeholders.
+    last = sliding[-1]
+    assert last.cached_chars < 60 * last.masked_count + 13 + 50
+    assert last.view_chars - last.cached_chars > 4 * 4_000
+
+
+def test_a_stepped_mask_rests_between_its_moves() -> None:
+    stepped = policy("stepped:window=4,chunk=5", system_chars=0).turns
+    assert [turn.masked_count for turn in stepped[:15]] == [0] * 9 + [5] * 5 + [10]
+    assert [turn.cached_chars for turn in stepped[10:14]] == [turn.view_chars for turn in stepped[9:13]]
+    assert stepped[14].cached_chars < stepped[13].view_chars / 2
+
+
+def test_keep_last_drops_what_is_older() -> None:
+    kept = policy("keep_last:messages=4", system_chars=0).turns
+    assert max(turn.view_chars for turn in kept) < 3 * 4_100
+    # The first user message stays; what follows it changes at every turn.
+    assert kept[-1].cached_chars == recede.count_chars(HISTORY[:1])
+
+
+def test_the_costs_are_those_of_the_figures() -> None:
+    prices = recede.Prices(input=2, cached=0.5, write=4, output=8)
+    session = recede.replay(HISTORY, ["sliding:window=4"], prices=prices)
+    for replayed, cost in zip(session.policies, session.costs, strict=True):
+        sent = sum(turn.view_chars for turn in replayed.turns)
+        cached = sum(turn.cached_chars for turn in replayed.turns)
+        answers = sum(turn.answer_chars for turn in replayed.turns)
+        assert cost.usage == replayed.usage == (30, sent, cached, answers)
+        assert cost.cost == pytest.approx((cached * 0.5 + (sent - cached) * 4 + answers * 8) / 4e6)
+        assert cost.cost_uncached == pytest.approx((sent * 2 + answers * 8) / 4e6)
+        assert cost.of_raw == cost.cost / session.costs[0].cost
+        assert cost.of_raw_uncached == cost.cost_uncached / session.costs[0].cost_uncached
+    assert session.cheapest.cost == min(cost.cost for cost in session.costs)
+
+
+def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
+    raw, sliding, stepped = recede.replay(
+        HISTORY, ["sliding:window=10", "stepped:window=10,chunk=10"], prices=FREE_ANSWERS
+    ).costs
+    assert sliding.of_raw > 1 > sliding.of_raw_uncached
+    assert stepped.of_raw < sliding.of_raw
+    assert (raw.dearer_count, sliding.dearer_count) == (0, 1)
+    # Where a cache costs as much as none, masking what is old always pays.
+    flat = recede.Prices(input=3, cached=3, write=3, output=0)
+    assert recede.replay(HISTORY, ["sliding:window=10"], prices=flat).costs[1].of_raw < 0.7
+
+
+def test_several_sessions_are_added_up() -> None:
+    long, short = (recede.replay(history, ["sliding:window=2"]) for history in (HISTORY, HISTORY[:9]))
+    together = recede.compare_costs([long, short])
+    for place, cost in enumerate(together):
+        parts = [session.costs[place] for session in (long, short)]
+        assert cost.usage == recede.Usage.total(part.usage for part in parts)
+        assert cost.cost == pytest.approx(sum(part.cost for part in parts))
+        assert cost.dearer_count == sum(part.dearer_count for part in parts)
+    with pytest.raises(ValueError, match="no session"):
+        recede.compare_costs([])
+    with pytest.raises(ValueError, match="same policies"):
+        recede.compare_costs([long, recede.replay(HISTORY, ["sliding:window=3"])])
+    with pytest.raises(ValueError, match="same policies and prices"):
+        recede.compare_costs([long, recede.replay(HISTORY, ["sliding:window=2"], prices=FREE_ANSWERS)])
+
+
+def test_bytes_and_dicts_are_played_alike() -> None:
+    assert recede.replay_json(dumps(HISTORY)) == recede.replay(HISTORY)
+    assert recede.replay_json(dumps({"model": "any", "messages": HISTORY})) == recede.replay(HISTORY)
+
+
+def test_a_placeholder_and_a_short_observation_stay() -> None:
+    history = [user("Go."), *turns(3, chars=5), *turns(1, chars=500)]
+    assert recede.replay(history, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
+    masked = recede.mask_observations(HISTORY, keep_results=0).messages
+    assert recede.replay(masked, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("slidng:window=4", "there is no policy 'slidng'; did you mean 'sliding'"),
+        ("mask", "there is no policy 'mask'; there are raw, sliding, stepped, keep_last"),
+        ("sliding", "the policy 'sliding' needs 'window'"),
+        ("stepped:window=3", "the policy 'stepped' needs 'chunk'"),
+        ("sliding:windows=3", "no key 'windows'; did you mean 'window'"),
+        ("raw:window=3", "no key 'window'; it has none"),
+        ("sliding:window=", "'window' of the policy 'sliding' must be a whole number from 0, not ''"),
+        ("sliding:window=-1", "a whole number from 0, not '-1'"),
+        ("stepped:window=3,chunk=0", "'chunk' of the policy 'stepped' must be a whole number from 1"),
+        ("sliding:window=٣", "a whole number from 0"),
+    ],
+)
+def test_a_policy_that_is_wrong_is_named(name: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        recede.replay(HISTORY, [name])
+
+
+def test_arguments_of_a_wrong_type_are_named() -> None:
+    with pytest.raises(TypeError, match="a list of names, not one string"):
+        recede.replay(HISTORY, "raw")
+    with pytest.raises(TypeError, match="a policy must be a string, not int"):
+        recede.replay(HISTORY, [5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"prices must be recede\.Prices, not dict"):
+        recede.replay(HISTORY, prices={})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the price 'cached' must be a number, not str"):
+        recede.replay(HISTORY, prices=recede.Prices(cached="0.3"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the price 'input' must be a number from 0, not -1"):
+        recede.replay(HISTORY, prices=recede.Prices(input=-1))
+    with pytest.raises(TypeError, match="system_chars must be a whole number, not float"):
+        recede.replay(HISTORY, system_chars=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="system_chars must be at least 0"):
+        recede.replay(HISTORY, system_chars=-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("in=3", "there is no price 'in'"),
+        ("chached=1", "did you mean 'cached'"),
+        ("input", "the price 'input' must be a number, not ''"),
+        ("input=three", "the price 'input' must be a number, not 'three'"),
+        ("write=inf", "the price 'write' must be a number from 0, not inf"),
+        ("write=nan", "the price 'write' must be a number from 0, not nan"),
+        ("output=-1", "the price 'output' must be a number from 0"),
+    ],
+)
+def test_prices_that_are_wrong_are_named(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        recede.Prices.parse(text)
+
+
+def test_prices_that_are_left_out_keep_their_default() -> None:
+    assert recede.Prices.parse(" output = 0 ,") == recede.Prices()._replace(output=0)
+    assert recede.Prices.parse("") == recede.Prices()
+
+
+def test_what_is_no_history_is_refused() -> None:
+    with pytest.raises(recede.TranscriptError, match="message 1"):
+        recede.replay([user("hi"), 5])
+    with pytest.raises(recede.TranscriptError) as caught:
+        recede.replay_json(b'[{"role": "user"; ')
+    assert (caught.value.kind, caught.value.offset) == ("syntax", 16)
+
+
+def test_the_history_is_left_as_it_was() -> None:
+    before = dumps(HISTORY)
+    recede.replay(HISTORY)
+    assert dumps(HISTORY) == before
