@@ -122,7 +122,7 @@ def ticks(largest: int, wanted: int) -> list[int]:
     """Round numbers from 0 to the first that is not below the largest, about as many as are wanted."""
     rough = max(1.0, largest / wanted)
     power = 10 ** math.floor(math.log10(rough))
-    step = int(power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough))
+    step = int(power * next(factor for factor in (1, 2, 5, 10) if factor * power >= 0.8 * rough))
     return list(range(0, max(largest, 1) + step, step))
 
 
@@ -169,7 +169,7 @@ def element(name: str, *children: str, **attributes: object) -> str:
 
 def _words(text: str, x: object, y: float, class_: str = "") -> str:
     classes = {"class_": class_} if class_ else {}
-    return element("text", html.escape(printable(text)), x=x, y=f"{y:.4g}", **classes)
+    return element("text", html.escape(text), x=x, y=f"{y:.4g}", **classes)
 
 
 def _at(x: str, *children: str) -> str:
@@ -177,7 +177,7 @@ def _at(x: str, *children: str) -> str:
     return element("svg", *children, x=x, overflow="visible")
 
 
-def _picture(key: str, title: str, description: str, height: int, class_: str, *children: str) -> str:
+def _picture(key: str, title: str, description: str, height: int, class_: str, *children: str, style: str = "") -> str:
     return element(
         "svg",
         element("title", html.escape(printable(title)), id=f"{key}-title"),
@@ -190,6 +190,7 @@ def _picture(key: str, title: str, description: str, height: int, class_: str, *
         width="100%",
         height=height,
         overflow="visible",
+        **({"style": style} if style else {}),
     )
 
 
@@ -202,7 +203,7 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
     series = [[turn.view_tokens for turn in replayed.turns] for replayed in policies]
     turns = len(series[0])
     rows = ticks(max(map(max, series)), 5)
-    names = short_names([policies[place].policy for place in strong])
+    names = [shortened(name, 16) for name in short_names([policies[place].policy for place in strong])]
 
     def across(place: int, width: float) -> float:
         return width * place / (turns - 1) if turns > 1 else width / 2
@@ -212,7 +213,9 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
 
     def line(place: int, class_: str) -> str:
         # In tenths of a pixel downwards, so that whole numbers do for the places.
-        points = (f"{across(turn, 1000):.0f},{10 * down(tokens):.0f}" for turn, tokens in thinned(series[place]))
+        points = [f"{across(turn, 1000):.0f},{10 * down(tokens):.0f}" for turn, tokens in thinned(series[place])]
+        if turns == 1:  # a line all the same, since a point would not be drawn
+            points = [f"{x},{10 * down(series[place][0]):.0f}" for x in (0, 1000)]
         title = element("title", html.escape(policies[place].policy))
         return element("polyline", title, class_=class_, points=" ".join(points))
 
@@ -266,13 +269,15 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
         *(marks(rank, place) for rank, place in reversed(list(enumerate(strong)))),
         _at("100%", *_line_ends([down(series[place][-1]) for place in strong], names)),
         _words("tokens", -44, -14),
-        _at("100%", _words("turn", 8, _HEIGHT + 19)),
+        _at("100%", _words("turn", 30, _HEIGHT + 19)),
+        # The room that the names beside the line ends need.
+        style=f"--right: {max(64, 20 + 9 * max(map(len, names)))}px",
     )
 
 
 def _turn_ticks(turns: int) -> list[int]:
     """The first turn and round ones; none so near to another that their numbers would touch."""
-    rounds = [turn for turn in ticks(turns, 5) if turns / 12 < turn <= turns]
+    rounds = [turn for turn in ticks(turns, 4) if turns / 12 < turn <= turns]
     return [1, *(turn for turn in rounds if turn > 1)]
 
 
@@ -315,7 +320,8 @@ def cost_chart(key: str, costs: Sequence[PolicyCost]) -> str:
     for place, cost in enumerate(costs):
         y = top + row * place
         class_ = "name best" if place == best else "name"
-        words.append(_words(cost.policy + (" — cheapest" if place == best else ""), 0, y + 13, class_))
+        name = shortened(cost.policy) + (" — cheapest" if place == best else "")
+        words.append(_words(name, 0, y + 13, class_))
         pairs = ((cost.of_raw, cost.cost, "cached"), (cost.of_raw_uncached, cost.cost_uncached, "uncached"))
         for offset, (of_raw, amount, kind) in zip((19, 37), pairs, strict=True):
             class_ = f"{kind} dearer" if of_raw > 1 else kind

@@ -27,6 +27,9 @@ _KINDS = {
     "raw": "everything is sent, at every turn",
     "sliding": "the newest tool results stay, all older ones are masked; the boundary moves at every turn",
     "stepped": "the same, but the boundary moves only now and then, so that the cache keeps serving what is before it",
+    "break_even": "the same, but the boundary moves when that has paid for itself at these prices",
+    "high_water": "the same, but the boundary moves when the view is larger than a number of characters",
+    "optimum": "the same, but the boundary moves when that costs least, knowing what comes, as no rule can",
     "keep_last": "the system messages, the first of the user and the newest are sent, the rest is left out",
 }
 
@@ -77,7 +80,7 @@ summary { cursor: pointer; }
 .chart { display: block; font-size: 13px; }
 .chart text { fill: var(--ink); }
 .ground { fill: var(--paper); }
-.growth { margin: 28px 92px 30px 46px; width: calc(100% - 138px); }
+.growth { margin: 28px var(--right) 30px 46px; width: calc(100% - 46px - var(--right)); }
 .bars { margin: 0 128px 0 1px; width: calc(100% - 129px); }
 .chart .left { text-anchor: end; }
 .chart .middle { text-anchor: middle; }
@@ -116,7 +119,7 @@ polyline, .sample line { fill: none; stroke-width: 2; stroke-linejoin: round; ve
 .key { flex: none; }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--grid); }
 @media print { body { max-width: none; padding: 0; } .scroll { overflow: visible; }
-  h2, h3, h4 { break-after: avoid; } tr { break-inside: avoid; }
+  h2, h3, h4, section > p, article > p { break-after: avoid; } tr { break-inside: avoid; }
   details::details-content { content-visibility: visible; } }
 """
 
@@ -252,14 +255,12 @@ def _dearest(sessions: Sequence[Session], strong: Sequence[int]) -> str:
 def _session(key: str, session: Session, strong: Sequence[int], sessions: int) -> str:
     parts = [element("h3", _text(session.name))]
     costs = session.replay.costs
-    raw, best = costs[0], session.replay.cheapest
+    raw, best = costs[0], min(costs, key=lambda cost: cost.cost)
     if raw.usage.requests:
-        turns = _count(raw.usage.requests, "request")
-        cheapest = f"{best.policy} is the cheapest: {money(best.cost)}" if best is not raw else "nothing is cheaper"
-        if best.policy != raw.policy:
-            cheapest += f", {percent(best.of_raw)} of raw"
+        words = f"{_count(raw.usage.requests, 'request')}, format {session.format}. Raw costs {money(raw.cost)}; "
+        gain = f"{best.policy} is the cheapest: {money(best.cost)}, {percent(best.of_raw)} of raw."
         parts += [
-            element("p", _text(f"{turns}, format {session.format}. Raw costs {money(raw.cost)}; {cheapest}.")),
+            element("p", _breakable(words + ("nothing is cheaper." if best is raw else gain))),
             element(
                 "figure",
                 growth_chart(key, session.replay, strong),

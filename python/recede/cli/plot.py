@@ -44,6 +44,7 @@ def plot(sessions: Sequence[Session]) -> bytes:
     heights = [5.0, 1 + 0.5 * len(costs), 1 + 0.32 * len(found)]
     # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
     figure = matplotlib.Figure(figsize=(11, sum(heights)), dpi=120, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
     axes = figure.subplots(3, 1, height_ratios=heights)
     dearest = max(sessions, key=lambda session: session.replay.costs[0].cost)
     _draw_growth(axes[0], dearest, emphasized(costs))
@@ -70,7 +71,9 @@ def _matplotlib() -> Any:
 
 def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
     policies = session.replay.policies
-    axes.set_title(f"Tokens of each request: {_plain(session.name)}", loc="left", fontweight="bold")
+    name = session.name if len(session.name) <= 40 else f"…{session.name[-39:]}"  # the end of a path says most
+    axes.set_title("Tokens of each request", loc="left", fontweight="bold")
+    axes.set_title(_plain(name), loc="right", fontsize="small", color=_SOFT)
     turns = range(1, len(policies[0].turns) + 1)
     if not turns:
         _say(axes, "no request was made")
@@ -98,13 +101,16 @@ def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
         )
     handles, labels = axes.get_legend_handles_labels()
     others = len(policies) - len(strong)
-    axes.legend(handles[::-1], labels[::-1], title=f"thin: the {others} others" if others else None, loc="upper left")
+    title = f"thin: the {others} others" if others else None
+    # Outside, where no line can run behind it.
+    outside: Any = {"loc": "upper left", "bbox_to_anchor": (0, -0.1), "ncols": 2, "frameon": False, "alignment": "left"}
+    axes.legend(handles[::-1], labels[::-1], title=title, **outside)
     rows = ticks(max(map(max, series)), 5)
     axes.set_yticks(rows, [compact(row) for row in rows])
     axes.set_ylim(0, rows[-1])
-    axes.set_xlim(1, max(2, len(turns)))
+    axes.set_xlim(*((1, len(turns)) if len(turns) > 1 else (0, 2)))
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("turn")
+    axes.set_xlabel("turn", loc="right")
     axes.set_ylabel("tokens")
     axes.grid(axis="y", color="#dfe3e8")
     axes.set_axisbelow(True)
@@ -132,18 +138,20 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
         hatch="////",
         label="without a cache",
     )
-    axes.bar_label(cached, [_plain(f"{money(cost.cost)}, {percent(cost.of_raw)}") for cost in costs], padding=4)
-    axes.bar_label(
-        uncached, [_plain(f"{money(cost.cost_uncached)}, {percent(cost.of_raw_uncached)}") for cost in costs], padding=4
-    )
+    # On a ground of their own, so that the line of raw does not run through them.
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    words = [_plain(f"{money(cost.cost)}, {percent(cost.of_raw)}") for cost in costs]
+    axes.bar_label(cached, words, padding=4, bbox=ground)
+    words = [_plain(f"{money(cost.cost_uncached)}, {percent(cost.of_raw_uncached)}") for cost in costs]
+    axes.bar_label(uncached, words, padding=4, bbox=ground)
     axes.axvline(1, color=_INK, linestyle="--", linewidth=1.2, label="raw")
     best = min(places, key=lambda place: costs[place].cost)
     axes.set_yticks(places, [_plain(cost.policy) for cost in costs])
     axes.get_yticklabels()[best].set_fontweight("bold")
     axes.xaxis.set_major_formatter(lambda share, _: percent(share))
-    axes.margins(x=0.14, y=0.02)
+    axes.margins(x=0.16, y=0.02)
     axes.invert_yaxis()
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0)
 
 
 def _draw_sources(axes: Any, found: Sequence[Source]) -> None:
@@ -171,4 +179,4 @@ def _say(axes: Any, words: str) -> None:
 
 def _plain(text: str) -> str:
     """The text with its dollars kept from being read as the marks of a formula."""
-    return shortened(text, 80).replace("$", r"\$")
+    return shortened(text, 40).replace("$", r"\$")
