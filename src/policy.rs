@@ -31,6 +31,43 @@ pub enum Field {
     Id,
 }
 
+/// When the boundary between masked and raw observations moves.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Boundary {
+    /// At each request, to all that is older than the window.
+    #[default]
+    Sliding,
+    /// By this many observations at once.
+    Stepped(usize),
+    /// When it has paid for itself: a token costs so much to read from the cache, and to write to it.
+    BreakEven {
+        /// Price of a token that the cache serves.
+        read: f64,
+        /// Price of a token that is written to it.
+        write: f64,
+    },
+    /// When the view has more characters than this; in replays.
+    HighWater(usize),
+    /// When it costs least to move it, knowing what comes; in replays of what has come.
+    Optimum {
+        /// Price of a token that the cache serves.
+        read: f64,
+        /// Price of a token that is written to it.
+        write: f64,
+    },
+}
+
+/// Stands for the request that is being made, among those that found nothing in the cache.
+pub const NOW: usize = 1 << 60;
+
+impl Boundary {
+    /// Whether it depends on the requests that were made before.
+    #[must_use]
+    pub fn remembers(self) -> bool {
+        !matches!(self, Boundary::Sliding | Boundary::Stepped(_))
+    }
+}
+
 /// A template: decoded literal text, and the field behind it.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
@@ -56,8 +93,10 @@ pub struct Policy {
     pub exclude_tools: Vec<Vec<u8>>,
     /// Never masked: results flagged as errors.
     pub keep_errors: bool,
-    /// The boundary moves by this many observations at once.
-    pub mask_chunk: Option<usize>,
+    /// When the boundary moves.
+    pub boundary: Boundary,
+    /// Requests that found nothing in the cache: how many messages came before each, or [`NOW`].
+    pub cold_requests: Vec<usize>,
     /// Whether stage 1 is tried at all.
     pub observation_masking: bool,
     /// Cut observations to this length instead of replacing them.
@@ -92,7 +131,8 @@ impl Default for Policy {
             keep_by_tool: vec![],
             exclude_tools: vec![],
             keep_errors: false,
-            mask_chunk: None,
+            boundary: Boundary::Sliding,
+            cold_requests: vec![],
             observation_masking: true,
             max_observation_chars: None,
             placeholder: None,
@@ -103,6 +143,17 @@ impl Default for Policy {
             summary_max_chars: 1_400,
             summary_role: None,
             ask_summary: false,
+        }
+    }
+}
+
+impl Policy {
+    /// A boundary, rounded down to whole chunks where it moves by these.
+    #[must_use]
+    pub fn rounded(&self, boundary: usize) -> usize {
+        match self.boundary {
+            Boundary::Stepped(chunk) => boundary / chunk * chunk,
+            _ => boundary,
         }
     }
 }

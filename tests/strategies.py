@@ -41,6 +41,26 @@ _MASKING: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+_BREAK_EVEN = st.fixed_dictionaries(
+    {"boundary": st.just("break_even")},
+    optional={
+        "cache_read": st.sampled_from([0, 0.1, 0.5, 1]),
+        "cache_write": st.sampled_from([0.1, 1, 1.25, 2, 1e9]),
+        "cache_cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
+    },
+)
+
+
+def _with_boundary(options: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Some of the options with a boundary that pays for itself instead of one that moves by chunks."""
+    paying = st.builds(
+        lambda plain, boundary: {**{name: plain[name] for name in plain if name != "mask_chunk"}, **boundary},
+        options,
+        _BREAK_EVEN,
+    )
+    return options | paying
+
+
 def _summarizer(messages: list[Any], previous: str | None) -> str:
     return f"{len(messages)} messages, before: {previous!r:.30} \ud83dé"
 
@@ -71,13 +91,14 @@ def mask_options() -> st.SearchStrategy[dict[str, Any]]:
         optional = {**_WINDOW, **_MASKING}
         return st.fixed_dictionaries({name: optional.pop(name)}, optional=optional)
 
-    return st.sampled_from(sorted(_WINDOW)).flatmap(with_window)
+    return _with_boundary(st.sampled_from(sorted(_WINDOW)).flatmap(with_window))
 
 
 def block_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of `mask_old_observations`."""
     names = ("keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk")
-    return st.fixed_dictionaries({"keep": st.integers(3, 9)}, optional={name: _MASKING[name] for name in names})
+    options = st.fixed_dictionaries({"keep": st.integers(3, 9)}, optional={name: _MASKING[name] for name in names})
+    return _with_boundary(options)
 
 
 def reduce_options() -> st.SearchStrategy[dict[str, Any]]:
@@ -90,7 +111,7 @@ def reduce_options() -> st.SearchStrategy[dict[str, Any]]:
         {"max_input_tokens": st.integers(0, 400) | st.integers(0, 3_000)},
         optional={**optional, "token_counter": st.sampled_from([None, len, words])},
     )
-    return chars | chars | tokens
+    return _with_boundary(chars | chars | tokens)
 
 
 def stage_options() -> st.SearchStrategy[dict[str, Any]]:

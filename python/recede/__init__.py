@@ -16,7 +16,7 @@ from recede._api import (
     summarize_history,
     truncate_history,
 )
-from recede._cost import Prices, Usage
+from recede._cost import PRESETS, Prices, Usage
 from recede._engine import ENGINE
 from recede._errors import TranscriptError
 from recede._replay import (
@@ -28,14 +28,16 @@ from recede._replay import (
     replay,
     replay_json,
 )
-from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ENGINE",
+    "PRESETS",
     "AnthropicMessage",
+    "BoundaryMove",
     "ChatMessage",
     "Finding",
     "HistoryReducer",

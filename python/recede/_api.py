@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union, cast
 from recede import _engine
 from recede._policy import block_policy, compiled, image_chars_of, template_policy
 from recede._repair import apply_repairs
-from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -74,8 +74,14 @@ def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
               newest N results stay raw, instead of the measures above; 0 none, None all.
             - ``exclude_tools`` (()), ``keep_errors`` (False): results of these tools (names or
               patterns), or results flagged as errors, are never masked.
-            - ``mask_chunk`` (None), ``boundary`` ("sliding"): with a chunk the boundary moves by that
-              many observations at once ("stepped"), so that a prompt cache survives in between.
+            - ``boundary`` ("sliding"): when the boundary between masked and raw observations moves.
+              ``"sliding"``, the published policy: at each request. ``"stepped"``, or ``mask_chunk`` (None)
+              alone: by that many observations at once. ``"break_even"``: when it has paid for itself under
+              prompt caching, within the budget too; docs/caching.md has the rule and what it saves.
+            - ``cache_read`` (0.1), ``cache_write`` (1.25): of break-even, the price of a token that the cache
+              serves, and of one that is written to it, as parts of that of a fresh one. ``cache_cold`` (False):
+              True where the cache has expired since the last request, so that moving costs nothing extra; or
+              how many messages came before each such request.
             - ``observation_masking`` (True): False goes straight to the summary.
             - ``max_observation_chars`` (None): cut old observations to this length instead of
               replacing them whole.
@@ -287,7 +293,8 @@ def mask_old_observations(
         messages: as for `reduce`.
         keep: how many of the newest results stay raw, at least 3. The practitioner's default is 4.
         mask_chunk: move the boundary by this many observations at once.
-        **options: ``keep_by_tool``, ``exclude_tools``, ``keep_errors``, ``boundary`` as in `reduce`.
+        **options: ``keep_by_tool``, ``exclude_tools``, ``keep_errors``, ``boundary``, ``cache_read``,
+            ``cache_write``, ``cache_cold`` as in `reduce`.
 
     Returns:
         The view; with nothing to mask, the input list itself.
@@ -497,6 +504,7 @@ def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
     tools = Reduction._fields.index("tools")
     fields[tools] = {name: ToolReport._make(figures) for name, figures in fields[tools].items()}
     fields[Reduction._fields.index("summarizer_error")] = error
+    fields[-1] = tuple(map(BoundaryMove._make, fields[-1]))
     return fields
 
 

@@ -38,6 +38,7 @@ _Answer: TypeAlias = tuple[
     int,
     None,
     int,
+    tuple[tuple[int, int, int, int], ...],
 ]
 _JsonAnswer: TypeAlias = tuple[
     bytes,
@@ -56,6 +57,7 @@ _JsonAnswer: TypeAlias = tuple[
     int,
     None,
     int,
+    tuple[tuple[int, int, int, int], ...],
 ]
 
 # Stage 2 wants a summary: the messages to be summarized, the earlier summary, the built-in one.
@@ -79,7 +81,8 @@ class Policy:
         keep_by_tool: tuple[tuple[str, int | None], ...],
         exclude_tools: tuple[str, ...],
         keep_errors: bool,
-        mask_chunk: int | None,
+        boundary: tuple[str, float, float],
+        cold_requests: tuple[int, ...],
         observation_masking: bool,
         max_observation_chars: int | None,
         placeholder: tuple[tuple[str, str], ...] | None,

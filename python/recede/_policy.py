@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["block_policy", "compiled", "image_chars_of", "template_policy"]
+__all__ = ["block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy"]
 
 # Larger numbers mean the same as these, and the sums of the core hold them.
 _CEILING = 1 << 60
+# Among the requests that found nothing in the cache: the one that is being made.
+_NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
 
 _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id")
-_BOUNDARIES = ("sliding", "stepped")
+_BOUNDARIES = ("sliding", "stepped", "break_even")
 _SUMMARY_ROLES = ("system", "developer", "user", "assistant")
 # Below this the first line of a summary would be cut, and a later reduction would not know it.
 _LEAST_SUMMARY_CHARS = 30
@@ -54,6 +56,23 @@ def _one_of(*choices: str | None) -> _Check:
         return value
 
     return check
+
+
+def _price(name: str, value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} must be a number from 0, not {value}")
+    return float(value)
+
+
+def _cold_requests(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, bool):
+        return (_NOW,) if value else ()
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} must be True, False or a list of numbers of messages, not {type(value).__name__}")
+    count = _whole()
+    return tuple(sorted(count(f"{name}[{place}]", messages) for place, messages in enumerate(value)))
 
 
 def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...]:
@@ -117,6 +136,9 @@ _CHECKS: dict[str, tuple[_Check, Any]] = {
     "keep_errors": (_flag, False),
     "mask_chunk": (_whole(1, optional=True), None),
     "boundary": (_one_of(*_BOUNDARIES), "sliding"),
+    "cache_read": (_price, 0.1),
+    "cache_write": (_price, 1.25),
+    "cache_cold": (_cold_requests, ()),
     "observation_masking": (_flag, True),
     "max_observation_chars": (_whole(optional=True), None),
     "placeholder": (_template, None),
@@ -130,7 +152,8 @@ _CHECKS: dict[str, tuple[_Check, Any]] = {
 }
 
 _WINDOW = frozenset({"keep_messages", "keep_turns", "keep_results"})
-_TOOLS = frozenset({"keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk", "boundary"})
+_CACHE = frozenset({"cache_read", "cache_write", "cache_cold"})
+_TOOLS = frozenset({"keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk", "boundary"}) | _CACHE
 _TEXT = frozenset({"max_observation_chars", "placeholder", "min_masked_chars", "image_chars"})
 _SUMMARY = frozenset({"preserve_recent_raw_turns", "image_chars", "summary_max_chars", "summary_role", "summarizer"})
 
@@ -160,6 +183,14 @@ def _policy(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
     return engine.Policy(**_fields(goal, _checked(goal, options)))
 
 
+def replay_policy(
+    engine: Any, goal: str, options: Mapping[str, Any], boundary: tuple[str, float, float] | None = None
+) -> Any:
+    """The Policy of a replay; its boundary may be one that nobody can choose for a view."""
+    fields = _fields(goal, _checked(goal, options))
+    return engine.Policy(**fields if boundary is None else {**fields, "boundary": boundary})
+
+
 def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
     allowed = _ALLOWED[goal]
     for name in options:
@@ -178,8 +209,6 @@ def _fields(goal: str, option: dict[str, Any]) -> dict[str, Any]:
         recent_messages = max(recent_messages or 0, option["preserve_recent_raw_turns"])
     elif goal == "mask" and all(option[name] is None for name in _WINDOW):
         raise ValueError("a window is required: give keep_messages, keep_turns or keep_results")
-    if option["boundary"] == "stepped" and option["mask_chunk"] is None:
-        raise ValueError("boundary='stepped' needs mask_chunk, the number of observations the boundary moves by")
     return {
         "goal": goal,
         "max_cost": _budget(option) if goal == "reduce" else None,
@@ -190,7 +219,8 @@ def _fields(goal: str, option: dict[str, Any]) -> dict[str, Any]:
         "keep_by_tool": option["keep_by_tool"],
         "exclude_tools": option["exclude_tools"],
         "keep_errors": option["keep_errors"],
-        "mask_chunk": option["mask_chunk"],
+        "boundary": _boundary(option),
+        "cold_requests": option["cache_cold"],
         "observation_masking": option["observation_masking"],
         "max_observation_chars": option["max_observation_chars"],
         "placeholder": option["placeholder"],
@@ -202,6 +232,20 @@ def _fields(goal: str, option: dict[str, Any]) -> dict[str, Any]:
         "summary_role": option["summary_role"],
         "ask_summary": option["summarizer"] is not None or option["token_counter"] is not None,
     }
+
+
+def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
+    """Its name, with how many observations it moves by or what a token costs to read and to write."""
+    name, chunk = option["boundary"], option["mask_chunk"]
+    if name == "break_even":
+        if chunk is not None:
+            raise ValueError("give mask_chunk or boundary='break_even', not both")
+        return name, option["cache_read"], option["cache_write"]
+    if chunk is not None:
+        return "stepped", float(chunk), 0.0
+    if name == "stepped":
+        raise ValueError("boundary='stepped' needs mask_chunk, the number of observations the boundary moves by")
+    return "sliding", 0.0, 0.0
 
 
 def _budget(option: dict[str, Any]) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recede import _engine
 from recede._api import Json, as_bytes
 from recede._cost import Prices, Usage
-from recede._policy import compiled, image_chars_of
+from recede._policy import image_chars_of, replay_policy
 
 __all__ = [
     "DEFAULT_POLICIES",
@@ -26,6 +26,7 @@ DEFAULT_POLICIES = (
     "raw",
     *(f"sliding:window={window}" for window in (5, 10, 20, 58)),
     *(f"stepped:window={window},chunk=10" for window in (5, 10, 20, 58)),
+    *(f"break_even:window={window}" for window in (5, 10, 20, 58)),
     "keep_last:messages=20",
 )
 """The policies that `replay` compares where none are named. The windows are those of the research: 10 was best for
@@ -37,11 +38,14 @@ tokens."""
 
 _EVERYTHING = 1 << 60
 
-# name -> (the goal of its Policy, key -> (the option that it sets, its least value))
+# name -> (the goal of its Policy, key -> (the option that it sets, its least value)); the last have no public option
 _POLICIES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
     "raw": ("mask", {}),
     "sliding": ("mask", {"window": ("keep_results", 0)}),
     "stepped": ("mask", {"window": ("keep_results", 0), "chunk": ("mask_chunk", 1)}),
+    "break_even": ("mask", {"window": ("keep_results", 0)}),
+    "high_water": ("mask", {"window": ("keep_results", 0), "chars": ("high_water_chars", 0)}),
+    "optimum": ("mask", {"window": ("keep_results", 0)}),
     "keep_last": ("truncate", {"messages": ("preserve_recent_raw_turns", 0)}),
 }
 
@@ -54,18 +58,20 @@ class ReplayedTurn(NamedTuple):
         view_chars: characters of what was sent, the system prompt included.
         cached_chars: of these, what the request before began with as well, message by message: what a
             prompt cache would serve.
+        written_chars: of these, what would be written to it: the rest, or nothing where a request is too short.
         answer_chars: characters of the answer.
         masked_count: observations that were masked in the view.
 
     Example:
         >>> import recede
-        >>> recede.ReplayedTurn(1, 12_400, 12_000, 80, 0).view_tokens
+        >>> recede.ReplayedTurn(1, 12_400, 12_000, 400, 80, 0).view_tokens
         3100
     """
 
     messages: int
     view_chars: int
     cached_chars: int
+    written_chars: int
     answer_chars: int
     masked_count: int
 
@@ -84,9 +90,9 @@ class PolicyReplay(NamedTuple):
 
     Example:
         >>> import recede
-        >>> turns = recede.ReplayedTurn(1, 100, 0, 9, 0), recede.ReplayedTurn(3, 150, 100, 5, 0)
+        >>> turns = recede.ReplayedTurn(1, 100, 0, 100, 9, 0), recede.ReplayedTurn(3, 150, 100, 50, 5, 0)
         >>> recede.PolicyReplay("raw", turns).usage
-        Usage(requests=2, sent_chars=250, cached_chars=100, answer_chars=14)
+        Usage(requests=2, sent_chars=250, cached_chars=100, written_chars=150, answer_chars=14)
     """
 
     policy: str
@@ -95,8 +101,8 @@ class PolicyReplay(NamedTuple):
     @property
     def usage(self) -> Usage:
         """All requests added up."""
-        columns = list(zip(*self.turns, strict=True)) or [(), (), (), ()]
-        return Usage(len(self.turns), *map(sum, columns[1:4]))
+        columns = list(zip(*self.turns, strict=True)) or [()] * 6
+        return Usage(len(self.turns), *map(sum, columns[1:5]))
 
 
 class PolicyCost(NamedTuple):
@@ -109,12 +115,15 @@ class PolicyCost(NamedTuple):
         cost_uncached: what it costs without one.
         of_raw: `cost` as a share of sending the raw history.
         of_raw_uncached: the same for `cost_uncached`.
+        mean_of_raw: the same share of single sessions, on average.
+        worst_of_raw: the same share of the session in which it is largest.
         dearer_count: in how many of the sessions it costs more than the raw history.
+        of_optimum: `cost` as a share of the optimum's with the same window; None where that was not played.
 
     Example:
         >>> import recede
         >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage
-        Usage(requests=0, sent_chars=0, cached_chars=0, answer_chars=0)
+        Usage(requests=0, sent_chars=0, cached_chars=0, written_chars=0, answer_chars=0)
     """
 
     policy: str
@@ -123,7 +132,10 @@ class PolicyCost(NamedTuple):
     cost_uncached: float
     of_raw: float
     of_raw_uncached: float
+    mean_of_raw: float
+    worst_of_raw: float
     dearer_count: int
+    of_optimum: float | None
 
 
 class Replay(NamedTuple):
@@ -139,8 +151,8 @@ class Replay(NamedTuple):
         >>> session = recede.replay(history, ["sliding:window=10"])
         >>> session
         <Replay: 1 requests, cheapest raw at 100% of raw>
-        >>> session.policies[0].turns
-        (ReplayedTurn(messages=1, view_chars=12002, cached_chars=0, answer_chars=5, masked_count=0),)
+        >>> session.policies[0].turns[0]
+        ReplayedTurn(messages=1, view_chars=12002, cached_chars=0, written_chars=12002, answer_chars=5, masked_count=0)
     """
 
     policies: tuple[PolicyReplay, ...]
@@ -153,8 +165,8 @@ class Replay(NamedTuple):
 
     @property
     def cheapest(self) -> PolicyCost:
-        """The policy that costs least with a prompt cache; of equal ones the first."""
-        return min(self.costs, key=lambda cost: cost.cost)
+        """The policy that costs least with a prompt cache, of equal ones the first; never the optimum."""
+        return cheapest(self.costs)
 
     def __repr__(self) -> str:
         requests = len(self.policies[0].turns)
@@ -180,6 +192,10 @@ def replay(
             - ``raw``: everything is sent.
             - ``sliding:window=10``: all observations but the newest 10 are masked.
             - ``stepped:window=10,chunk=5``: the same, but the boundary moves by 5 observations at once.
+            - ``break_even:window=10``: the boundary moves when it has paid for itself at these prices.
+            - ``high_water:window=10,chars=200000``: it moves when the view is larger.
+            - ``optimum:window=10``: it moves when that costs least, knowing what comes: what a rule can be
+              measured by, but none can do.
             - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
               what pairs with them; the rest is left out.
         prices: for a million tokens; their docstring says what the defaults are.
@@ -208,11 +224,12 @@ def replay(
         <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
         >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
         [('raw', 1.0, 1.0), ('sliding:window=10', 2.44, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
-        >>> result.policies[1].turns[-1]
-        ReplayedTurn(messages=119, view_chars=55400, cached_chars=15067, answer_chars=30, masked_count=49)
+        >>> last = result.policies[1].turns[-1]
+        >>> last.view_chars, last.cached_chars, last.masked_count
+        (55400, 15067, 49)
     """
     engine = _engine.engine
-    names, compiled_policies = _policies(policies)
+    names, compiled_policies = _policies(policies, _checked(prices))
     replayed = engine.replay(messages, compiled_policies, image_chars_of({}))
     return _replay(names, replayed, prices, system_chars)
 
@@ -232,7 +249,7 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     engine = _engine.engine
-    names, compiled_policies = _policies(policies)
+    names, compiled_policies = _policies(policies, _checked(prices))
     replayed = engine.replay_json(*as_bytes(data), compiled_policies, image_chars_of({}))
     return _replay(names, replayed, prices, system_chars)
 
@@ -267,36 +284,60 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
             raise ValueError("the sessions must have been played again under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
     raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
-    dearer = [
-        sum(session[place].cost(prices) > session[0].cost(prices) for session in usages) for place in range(len(names))
-    ]
-    return tuple(
-        PolicyCost(
-            name,
-            usage,
-            usage.cost(prices),
-            usage.cost_uncached(prices),
-            _share(usage.cost(prices), raw.cost(prices)),
-            _share(usage.cost_uncached(prices), raw.cost_uncached(prices)),
-            count,
+    optima = {_window_of(name): usage for name, usage in zip(names, totals, strict=True) if _is_optimum(name)}
+
+    def cost_of(place: int, name: str) -> PolicyCost:
+        usage, window = totals[place], _window_of(name)
+        shares = [_share(session[place].cost(prices), session[0].cost(prices)) for session in usages]
+        return PolicyCost(
+            policy=name,
+            usage=usage,
+            cost=usage.cost(prices),
+            cost_uncached=usage.cost_uncached(prices),
+            of_raw=_share(usage.cost(prices), raw.cost(prices)),
+            of_raw_uncached=_share(usage.cost_uncached(prices), raw.cost_uncached(prices)),
+            mean_of_raw=sum(shares) / len(shares),
+            worst_of_raw=max(shares),
+            dearer_count=sum(session[place].cost(prices) > session[0].cost(prices) for session in usages),
+            of_optimum=_share(usage.cost(prices), optima[window].cost(prices)) if window in optima else None,
         )
-        for name, usage, count in zip(names, totals, dearer, strict=True)
-    )
+
+    return tuple(cost_of(place, name) for place, name in enumerate(names))
+
+
+def _window_of(policy: str) -> str:
+    """What `optimum` is spelt with, too."""
+    return policy.partition(":")[2].partition(",")[0]
+
+
+def cheapest(costs: Iterable[PolicyCost]) -> PolicyCost:
+    """The policy that costs least, of equal ones the first; never the optimum, which no rule can do."""
+    return min((cost for cost in costs if not _is_optimum(cost.policy)), key=lambda cost: cost.cost)
+
+
+def _is_optimum(policy: str) -> bool:
+    return policy.startswith("optimum:")
 
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else 1.0
 
 
-def _policies(specs: Iterable[str]) -> tuple[list[str], list[Any]]:
+def _checked(prices: Prices) -> Prices:
+    if not isinstance(prices, Prices):
+        raise TypeError(f"prices must be recede.Prices, not {type(prices).__name__}")
+    return prices.checked()
+
+
+def _policies(specs: Iterable[str], prices: Prices) -> tuple[list[str], list[Any]]:
     """Their names, spelt in one way, and the engine's Policies; raw first, none twice."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
-    parsed = dict(_parsed(spec) for spec in ("raw", *specs))
+    parsed = dict(_parsed(spec, prices) for spec in ("raw", *specs))
     return list(parsed), list(parsed.values())
 
 
-def _parsed(spec: str) -> tuple[str, Any]:
+def _parsed(spec: str, prices: Prices) -> tuple[str, Any]:
     if not isinstance(spec, str):
         raise TypeError(f"a policy must be a string, not {type(spec).__name__}")
     name, _, rest = spec.strip().partition(":")
@@ -316,9 +357,14 @@ def _parsed(spec: str) -> tuple[str, Any]:
     if missing:
         raise ValueError(f"the policy {name!r} needs {missing[0]!r}: {name}:{','.join(f'{key}=10' for key in keys)}")
     spelt = ",".join(f"{key}={options[option]}" for key, (option, _) in keys.items())
+    boundary = None
+    if name in ("break_even", "optimum"):
+        boundary = name, float(prices.cached), float(prices.write)
+    elif name == "high_water":
+        boundary = name, float(options.pop("high_water_chars")), 0.0
     if goal == "mask":
         options = {"keep_results": _EVERYTHING, **options}
-    return f"{name}:{spelt}" if spelt else name, compiled(_engine.engine, goal, options)
+    return f"{name}:{spelt}" if spelt else name, replay_policy(_engine.engine, goal, options, boundary)
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
@@ -329,23 +375,22 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def _replay(names: list[str], replayed: tuple[Any, Any], prices: Prices, system_chars: int) -> Replay:
-    if not isinstance(prices, Prices):
-        raise TypeError(f"prices must be recede.Prices, not {type(prices).__name__}")
     if not isinstance(system_chars, int) or isinstance(system_chars, bool):
         raise TypeError(f"system_chars must be a whole number, not {type(system_chars).__name__}")
     if system_chars < 0:
         raise ValueError(f"system_chars must be at least 0, not {system_chars}")
     requests, by_policy = replayed
+    least = 4 * prices.min_cached_tokens
     policies = []
     for name, sent in zip(names, by_policy, strict=True):
-        turns = tuple(
-            # The first request finds nothing in the cache, not even the system prompt.
-            ReplayedTurn(
-                messages, chars + system_chars, cached + system_chars if place else 0, answer_chars, masked_count
-            )
-            for place, ((messages, answer_chars), (chars, cached, masked_count)) in enumerate(
-                zip(requests, sent, strict=True)
-            )
-        )
-        policies.append(PolicyReplay(name, turns))
-    return Replay(tuple(policies), prices.checked())
+        turns = []
+        before = 0  # what the cache holds of the request before; at first nothing, not even the system prompt
+        for (messages, answer_chars), (chars, same, masked_count) in zip(requests, sent, strict=True):
+            view = chars + system_chars
+            cached = min(same + system_chars, before)
+            cached = cached if cached >= least else 0
+            written = view - cached if view >= least else 0
+            turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count))
+            before = cached + written
+        policies.append(PolicyReplay(name, tuple(turns)))
+    return Replay(tuple(policies), prices)

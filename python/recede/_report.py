@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"]
+__all__ = ["BoundaryMove", "Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"]
 
 Stage = Literal["masking", "summarization", "fallback"]
 Invariant = Literal["ok", "fallback"]
@@ -42,6 +42,33 @@ class ToolReport(NamedTuple):
     removed_chars: int
 
 
+class BoundaryMove(NamedTuple):
+    """One move of the boundary between masked and raw observations.
+
+    Attributes:
+        request: before which request of the session, from 0; a request stands before each run of agent messages.
+        masked_count: observations that it masked.
+        removed_chars: characters that it removed.
+        written_chars: characters behind the first change that the request before had sent, and that a prompt cache
+            had to be given again.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "Go."}]
+        >>> for number in range(12):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 900})
+        >>> recede.mask_observations(history, keep_results=3, boundary="break_even").boundary_moves
+        (BoundaryMove(request=11, masked_count=8, removed_chars=6944, written_chars=2281),)
+    """
+
+    request: int
+    masked_count: int
+    removed_chars: int
+    written_chars: int
+
+
 class Reduction(NamedTuple):
     """The view of a history, and what was done to get it.
 
@@ -64,6 +91,8 @@ class Reduction(NamedTuple):
         boundary: observations before this place in the sequence of all observations are masked.
         summarizer_error: what the summarizer raised, if it did.
         turns: turns of the history (runs of agent messages).
+        boundary_moves: a `BoundaryMove` for each time that the boundary moved, oldest first; with
+            ``boundary="break_even"`` alone, since the others do not depend on earlier requests.
 
     Example:
         >>> import recede
@@ -90,6 +119,7 @@ class Reduction(NamedTuple):
     boundary: int
     summarizer_error: Exception | None
     turns: int
+    boundary_moves: tuple[BoundaryMove, ...]
 
     def __repr__(self) -> str:
         return _describe("Reduction", f"{len(self.messages)} messages", self)
@@ -126,6 +156,7 @@ class JsonReduction(NamedTuple):
     boundary: int
     summarizer_error: Exception | None
     turns: int
+    boundary_moves: tuple[BoundaryMove, ...]
 
     def __repr__(self) -> str:
         return _describe("JsonReduction", f"{len(self.json)} bytes", self)

@@ -119,7 +119,10 @@ class _Masking(TypedDict, total=False):
     exclude_tools: Collection[str]
     keep_errors: bool
     mask_chunk: int | None
-    boundary: Literal["sliding", "stepped"]
+    boundary: Literal["sliding", "stepped", "break_even"]
+    cache_read: float
+    cache_write: float
+    cache_cold: bool | Collection[int]
     max_observation_chars: int | None
     placeholder: str | None
     min_masked_chars: int
@@ -162,7 +165,10 @@ class BlockOptions(TypedDict, total=False):
     keep_by_tool: Mapping[str, int | None]
     exclude_tools: Collection[str]
     keep_errors: bool
-    boundary: Literal["sliding", "stepped"]
+    boundary: Literal["sliding", "stepped", "break_even"]
+    cache_read: float
+    cache_write: float
+    cache_cold: bool | Collection[int]
 
 
 class ReduceOptions(_Masking, _Window, _Summary, total=False):

@@ -1,9 +1,10 @@
 //! Stage 1: every observation older than the window is masked.
 
-use super::{Masked, Planner, facts};
-use crate::outline::Name;
+use super::{Masked, Move, Planner, facts};
+use crate::outline::Outline;
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::{Policy, matches};
+use crate::turns::Turns;
 
 /// Observations that are masked up to a boundary.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,8 @@ pub struct Masking {
     pub masked: Vec<Masked>,
     pub removed: usize,
     pub boundary: usize,
+    /// Where the boundary depends on earlier requests.
+    pub moves: Vec<Move>,
 }
 
 impl Masking {
@@ -29,37 +32,47 @@ impl Masking {
 impl Planner<'_> {
     /// All that can be masked: older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
-        let masked = self.masked(self.window.older_end, |result, name| self.window.is_older(result, name));
-        let removed = masked.iter().map(|masked| masked.removed).sum();
-        Masking { masked, removed, boundary: self.window.older_end }
-    }
-
-    /// Those of the first `results` that are older, not exempt, and shorter when masked.
-    pub(super) fn masked(&self, results: usize, is_older: impl Fn(usize, Name) -> bool) -> Vec<Masked> {
-        let placeholder = Placeholder::of(self.policy);
-        let turns = placeholder.names_turn().then_some(&self.turns);
-        let is_excluded = excluded_names(self.policy, self.outline);
-        let mut found = vec![];
-        for result in 0..results {
-            let name = self.pairs.name_of(self.outline, result);
-            if !is_older(result, name)
-                || (self.policy.keep_errors && self.outline.results[result].is_error)
-                || name.is_some_and(|name| is_excluded.get(name as usize) == Some(&true))
-            {
-                continue;
-            }
-            let (form, after) =
-                placeholder.form(self.outline, self.source, result, &facts(self.outline, &self.pairs, turns, result));
-            if form != Form::Stay {
-                let removed = self.outline.observation_chars(result, self.policy.image_chars) - after;
-                found.push(Masked { result: result as u32, form, removed });
-            }
-        }
-        found
+        let masker = Masker::of(self);
+        let older = (0..self.window.older_end)
+            .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
+        let all: Vec<Masked> = older.filter_map(|result| masker.mask(result)).collect();
+        let removed = all.iter().map(|masked| masked.removed).sum();
+        Masking { masked: all, removed, boundary: self.window.older_end, moves: vec![] }
     }
 }
 
-fn excluded_names(policy: &Policy, outline: &crate::outline::Outline) -> Vec<bool> {
+/// Says what masking would make of single observations.
+pub(super) struct Masker<'a> {
+    planner: &'a Planner<'a>,
+    placeholder: Placeholder<'a>,
+    /// Where the placeholder names the turn.
+    turns: Option<&'a Turns>,
+    is_excluded: Vec<bool>,
+}
+
+impl<'a> Masker<'a> {
+    pub fn of(planner: &'a Planner<'a>) -> Self {
+        let placeholder = Placeholder::of(planner.policy);
+        let turns = placeholder.names_turn().then_some(&planner.turns);
+        Masker { planner, placeholder, turns, is_excluded: excluded_names(planner.policy, planner.outline) }
+    }
+
+    /// None where the observation is exempt, or would not get shorter.
+    pub fn mask(&self, result: usize) -> Option<Masked> {
+        let Planner { outline, policy, pairs, source, .. } = self.planner;
+        let name = pairs.name_of(outline, result);
+        if (policy.keep_errors && outline.results[result].is_error)
+            || name.is_some_and(|name| self.is_excluded.get(name as usize) == Some(&true))
+        {
+            return None;
+        }
+        let (form, after) = self.placeholder.form(outline, *source, result, &facts(outline, pairs, self.turns, result));
+        let removed = outline.observation_chars(result, policy.image_chars) - after;
+        (form != Form::Stay).then_some(Masked { result: result as u32, form, removed })
+    }
+}
+
+fn excluded_names(policy: &Policy, outline: &Outline) -> Vec<bool> {
     if policy.exclude_tools.is_empty() {
         return vec![];
     }

@@ -1,6 +1,8 @@
 //! The stages, each a function of Outline and Policy: the same Outline, Policy and summary give the same Plan.
 
+mod boundary;
 mod mask;
+mod optimum;
 mod replay;
 mod summarize;
 mod truncate;
@@ -12,6 +14,8 @@ use crate::placeholder::{Facts, Form};
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
+use boundary::Fold;
+pub use boundary::Move;
 use mask::Masking;
 pub use replay::{Request, Sent, replay, requests};
 use window::Window;
@@ -58,6 +62,8 @@ pub struct Plan {
     pub masked: Vec<Masked>,
     /// The place of the boundary in the sequence of observations.
     pub boundary: usize,
+    /// How it came there, where it depends on earlier requests.
+    pub moves: Vec<Move>,
     /// Which messages stay; None for all.
     pub kept: Option<Vec<bool>>,
     /// The summary, if there is one.
@@ -171,9 +177,8 @@ impl<'a> Planner<'a> {
         let raw = Masking::default();
         match self.policy.goal {
             Goal::Mask => {
-                let masking = self.mask().up_to(self.window.boundary(self.policy), self.policy.min_masked_chars);
-                let stage = (!masking.masked.is_empty()).then_some(Stage::Masking);
-                self.done(stage, masking)
+                let first = self.maskings().into_iter().next();
+                self.masked(first.unwrap_or_default())
             }
             Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.done(None, raw)),
             Goal::Truncate => Outcome::Plan(Box::new(self.truncate(raw))),
@@ -183,29 +188,57 @@ impl<'a> Planner<'a> {
 
     fn reduce(&self, summary: &SummaryInput) -> Outcome {
         let raw = Masking::default();
-        if !self.policy.enabled || self.fits(self.cost(&raw)) {
+        let raw_fits = self.fits(self.cost(&raw));
+        // A boundary that pays for itself is worth its while within the budget, too.
+        let masks_anyway = self.policy.observation_masking && self.policy.boundary.remembers();
+        if !self.policy.enabled || (raw_fits && !masks_anyway) {
             return self.done(None, raw);
         }
         let mut masking = raw;
         if self.policy.observation_masking {
-            let whole = self.mask();
-            // The rounded boundary first, and the unrounded one where that does not fit.
-            let rounded = self.window.boundary(self.policy);
-            if rounded != self.window.older_end {
-                let stepped = whole.clone().up_to(rounded, self.policy.min_masked_chars);
-                if self.answers(&stepped) {
-                    return self.done(Some(Stage::Masking), stepped);
+            for attempt in self.maskings() {
+                if self.answers(&attempt) {
+                    return self.masked(attempt);
                 }
+                masking = attempt;
             }
-            masking = whole.up_to(self.window.older_end, self.policy.min_masked_chars);
-            if self.answers(&masking) {
-                return self.done(Some(Stage::Masking), masking);
-            }
+        }
+        if raw_fits {
+            return self.done(None, Masking::default());
         }
         match self.summarize(masking, summary, |cost| self.fits(cost)) {
             Ok(outcome) => outcome,
             Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
         }
+    }
+
+    /// The maskings that stage 1 tries: up to the boundary, and where that is rounded, up to the unrounded one.
+    fn maskings(&self) -> Vec<Masking> {
+        if self.policy.boundary.remembers() {
+            return vec![self.fold()];
+        }
+        let whole = self.mask();
+        let (older_end, least) = (self.window.older_end, self.policy.min_masked_chars);
+        let rounded = self.policy.rounded(older_end);
+        let stepped = (rounded != older_end).then(|| whole.clone().up_to(rounded, least));
+        stepped.into_iter().chain([whole.up_to(older_end, least)]).collect()
+    }
+
+    fn masked(&self, masking: Masking) -> Outcome {
+        self.done((!masking.masked.is_empty()).then_some(Stage::Masking), masking)
+    }
+
+    /// Masking up to a boundary that depends on the requests that were made: before each run, and now, if the
+    /// history does not end with one.
+    fn fold(&self) -> Masking {
+        let mut fold = Fold::of(self);
+        for start in &self.turns.starts {
+            fold.request(*start as usize, false);
+        }
+        if self.outline.messages.last().is_some_and(|message| !message.is_agent_made) {
+            fold.request(self.end, true);
+        }
+        fold.into_masking()
     }
 
     /// Whether stage 1 may answer with this: it fits, and no orphan stands in the way.
@@ -269,6 +302,7 @@ impl<'a> Planner<'a> {
             stage,
             masked: masking.masked,
             boundary: masking.boundary,
+            moves: masking.moves,
             kept,
             summary,
             within_budget: self.fits(cost + summary_cost),

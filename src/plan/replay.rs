@@ -4,9 +4,10 @@
 //! A request stands before each run of agent messages, which is its answer. What it sends is the plan of the messages
 //! before it; the plans are not made anew each time, since what is masked once stays masked.
 
-use super::{Masked, Planner, Window};
+use super::boundary::Fold;
+use super::{Planner, Window};
 use crate::outline::Outline;
-use crate::policy::{Goal, Policy};
+use crate::policy::{Boundary, Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
 
@@ -46,66 +47,32 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 #[must_use]
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Vec<Sent> {
     let planner = Planner::of(outline, source, policy, None);
-    let requests = planner.turns.starts.clone();
-    let requests = requests.into_iter().map(|start| start as usize);
-    match policy.goal {
-        Goal::Truncate => planner.replay_truncated(requests),
-        Goal::Mask => {
-            let maskable = planner.masked(outline.results.len(), |_, _| true);
-            planner.replay_masked(requests, maskable)
-        }
-        Goal::Reduce | Goal::Summarize => planner.replay_masked(requests, vec![]),
+    let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
+    match (policy.goal, policy.boundary) {
+        (Goal::Truncate, _) => planner.replay_truncated(requests.into_iter()),
+        (_, Boundary::Optimum { read, write }) => planner.replay_optimum(&requests, read, write),
+        _ => planner.replay_masked(&requests),
     }
 }
 
 impl Planner<'_> {
+    fn replay_masked(&self, requests: &[usize]) -> Vec<Sent> {
+        let mut fold = Fold::of(self);
+        let mut before = 0;
+        let mut sent = vec![];
+        for end in requests {
+            let changed = fold.request(*end, false);
+            let cached_chars = fold.chars_before(changed.min(before));
+            sent.push(Sent { chars: fold.chars_before(*end), cached_chars, masked: fold.masked.len() });
+            before = *end;
+        }
+        sent
+    }
+
     /// The history so far has this many messages.
     fn look_back_from(&mut self, end: usize) {
         self.end = end;
         self.window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
-    }
-
-    fn replay_masked(mut self, requests: impl Iterator<Item = usize>, maskable: Vec<Masked>) -> Vec<Sent> {
-        let image_chars = self.policy.image_chars;
-        let mut chars: Vec<usize> =
-            (0..self.outline.messages.len()).map(|message| self.outline.chars_of(message, image_chars)).collect();
-        let mut maskable = maskable.into_iter().peekable();
-        // Before the boundary, but not masked yet: too few characters are to be won, or a tool has a window of its own.
-        let mut waiting: Vec<Masked> = vec![];
-        let (mut masked, mut removed, mut view, mut seen) = (0, 0, 0, 0);
-        let mut sent = vec![];
-        for end in requests {
-            self.look_back_from(end);
-            let boundary = self.window.boundary(self.policy);
-            waiting.extend(core::iter::from_fn(|| maskable.next_if(|next| (next.result as usize) < boundary)));
-            let is_older = |masked: &Masked| {
-                let result = masked.result as usize;
-                self.window.is_older(result, self.pairs.name_of(self.outline, result))
-            };
-            let gain: usize = waiting.iter().filter(|masked| is_older(masked)).map(|masked| masked.removed).sum();
-            let mut changed = seen;
-            if removed + gain >= self.policy.min_masked_chars {
-                waiting.retain(|next| {
-                    if !is_older(next) {
-                        return true;
-                    }
-                    let message = self.outline.results[next.result as usize].message as usize;
-                    chars[message] -= next.removed;
-                    if message < seen {
-                        view -= next.removed;
-                        changed = changed.min(message);
-                    }
-                    masked += 1;
-                    false
-                });
-                removed += gain;
-            }
-            let cached_chars = view - chars[changed..seen].iter().sum::<usize>();
-            view += chars[seen..end].iter().sum::<usize>();
-            seen = end;
-            sent.push(Sent { chars: view, cached_chars, masked });
-        }
-        sent
     }
 
     fn replay_truncated(mut self, requests: impl Iterator<Item = usize>) -> Vec<Sent> {

@@ -4,7 +4,7 @@ use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
 use crate::policy::{Policy, is_pattern, matches};
 use crate::turns::Turns;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The recent part of a history.
 pub struct Window {
@@ -56,11 +56,6 @@ impl Window {
         let own = name.and_then(|name| self.by_tool.get(name as usize).copied().flatten());
         result < own.unwrap_or(self.bound)
     }
-
-    /// Where observations may be masked up to: all older ones, or rounded down to whole chunks.
-    pub fn boundary(&self, policy: &Policy) -> usize {
-        policy.mask_chunk.map_or(self.older_end, |chunk| self.older_end / chunk * chunk)
-    }
 }
 
 /// Where the last `count` messages before `end` that are no system messages begin.
@@ -75,18 +70,9 @@ fn last_messages(outline: &Outline, count: usize, end: usize) -> usize {
 /// By tool: where the newest N of its own among the first `results` begin; None for tools that go by the measures
 /// of all.
 fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: usize) -> Vec<Option<usize>> {
-    let exact: HashMap<&[u8], Option<usize>> =
-        policy.keep_by_tool.iter().map(|(tool, count)| (tool.as_slice(), *count)).collect();
-    let patterns: Vec<_> = policy.keep_by_tool.iter().filter(|(tool, _)| is_pattern(tool)).collect();
-    let rule = |name: u32| {
-        let name = outline.name(name);
-        let matching = || patterns.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, count)| *count);
-        exact.get(name).copied().or_else(matching)
-    };
     // Of each tool: how many of its results are still to be kept, and where its window begins.
-    let mut windows: Vec<Option<(usize, usize)>> = (0..outline.name_count() as u32)
-        .map(|name| rule(name).map(|count| (count.unwrap_or(usize::MAX), results)))
-        .collect();
+    let mut windows: Vec<Option<(usize, usize)>> =
+        counts_by_tool(outline, policy).into_iter().map(|count| count.map(|count| (count, results))).collect();
     for result in (0..results).rev() {
         let name = pairs.name_of(outline, result);
         if let Some(Some((left, start))) = name.map(|name| &mut windows[name as usize])
@@ -97,4 +83,92 @@ fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: u
         }
     }
     windows.into_iter().map(|window| window.map(|(_, start)| start)).collect()
+}
+
+/// By tool: how many of its newest results stay, where it has a window of its own.
+fn counts_by_tool(outline: &Outline, policy: &Policy) -> Vec<Option<usize>> {
+    let exact: HashMap<&[u8], Option<usize>> =
+        policy.keep_by_tool.iter().map(|(tool, count)| (tool.as_slice(), *count)).collect();
+    let patterns: Vec<_> = policy.keep_by_tool.iter().filter(|(tool, _)| is_pattern(tool)).collect();
+    let rule = |name: u32| {
+        let name = outline.name(name);
+        let matching = || patterns.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, count)| *count);
+        exact.get(name).copied().or_else(matching)
+    };
+    (0..outline.name_count() as u32).map(|name| rule(name).map(|count| count.unwrap_or(usize::MAX))).collect()
+}
+
+/// The same window as a history grows: which observations it leaves behind. Each is looked at once.
+pub struct Aging<'a> {
+    outline: &'a Outline,
+    policy: &'a Policy,
+    pairs: &'a Pairs,
+    turns: &'a Turns,
+    /// Messages that have come, and of these the ones that are no system messages.
+    messages: usize,
+    others: Vec<u32>,
+    /// Results that have come: of each tool with a window of its own those in it, and all others that are not older yet.
+    results: usize,
+    by_tool: Vec<Option<(usize, VecDeque<u32>)>>,
+    rest: VecDeque<u32>,
+    /// One behind the last observation that is older.
+    pub older_end: usize,
+}
+
+impl<'a> Aging<'a> {
+    /// Before the first message.
+    pub fn of(outline: &'a Outline, policy: &'a Policy, pairs: &'a Pairs, turns: &'a Turns) -> Self {
+        let by_tool = if policy.keep_by_tool.is_empty() { vec![] } else { counts_by_tool(outline, policy) };
+        let by_tool = by_tool.into_iter().map(|count| count.map(|count| (count, VecDeque::new()))).collect();
+        let (others, rest) = (vec![], VecDeque::new());
+        Aging { outline, policy, pairs, turns, messages: 0, others, results: 0, by_tool, rest, older_end: 0 }
+    }
+
+    /// The history has grown to this many messages. Gives the observations that are older now and were not before.
+    pub fn grow(&mut self, messages: usize, mut older: impl FnMut(usize)) {
+        let come = self.messages..messages;
+        let others = come.filter(|message| self.outline.messages[*message].role != Role::System);
+        self.others.extend(others.map(|message| message as u32));
+        self.messages = messages;
+        let results = self.outline.results_before(messages);
+        for result in self.results..results {
+            let name = self.pairs.name_of(self.outline, result);
+            match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
+                Some(Some((count, own))) => {
+                    own.push_back(result as u32);
+                    if own.len() > *count
+                        && let Some(result) = own.pop_front()
+                    {
+                        self.older_end = self.older_end.max(result as usize + 1);
+                        older(result as usize);
+                    }
+                }
+                _ => self.rest.push_back(result as u32),
+            }
+        }
+        self.results = results;
+        let bound = self.bound();
+        while let Some(result) = self.rest.front().map(|result| *result as usize).filter(|result| *result < bound) {
+            self.rest.pop_front();
+            self.older_end = self.older_end.max(result + 1);
+            older(result);
+        }
+    }
+
+    /// [`Window::bound`].
+    fn bound(&self) -> usize {
+        let mut start = self.messages;
+        if let Some(count) = self.policy.recent_messages.filter(|count| *count > 0) {
+            start = start.min(self.others.len().checked_sub(count).map_or(0, |first| self.others[first] as usize));
+        }
+        if let Some(count) = self.policy.recent_turns.filter(|count| *count > 0) {
+            let begun = self.turns.starts.partition_point(|start| (*start as usize) < self.messages);
+            start = start.min(match begun.saturating_sub(count) {
+                0 => 0,
+                first => self.turns.starts[first] as usize,
+            });
+        }
+        let bound = self.outline.results_before(start);
+        self.policy.recent_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+    }
 }

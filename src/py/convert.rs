@@ -2,10 +2,11 @@
 
 use crate::error::Error;
 use crate::plan::{Costs, SummaryInput};
-use crate::policy::{Field, Goal, Policy, Template};
+use crate::policy::{Boundary, Field, Goal, Policy, Template};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString, PyType};
 
@@ -19,8 +20,8 @@ pub struct PyPolicy {
 impl PyPolicy {
     #[new]
     #[pyo3(signature = (*, goal, max_cost, enabled, recent_messages, recent_turns, recent_results, keep_by_tool, exclude_tools,
-        keep_errors, mask_chunk, observation_masking, max_observation_chars, placeholder, lines_form, min_masked_chars,
-        image_chars, strict_pairs, summary_max_chars, summary_role, ask_summary))]
+        keep_errors, boundary, cold_requests, observation_masking, max_observation_chars, placeholder, lines_form,
+        min_masked_chars, image_chars, strict_pairs, summary_max_chars, summary_role, ask_summary))]
     #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "one for each field of Policy")]
     fn new(
         goal: &str,
@@ -32,7 +33,8 @@ impl PyPolicy {
         keep_by_tool: Vec<(Bound<'_, PyString>, Option<usize>)>,
         exclude_tools: Vec<Bound<'_, PyString>>,
         keep_errors: bool,
-        mask_chunk: Option<usize>,
+        boundary: (PyBackedStr, f64, f64),
+        cold_requests: Vec<usize>,
         observation_masking: bool,
         max_observation_chars: Option<usize>,
         placeholder: Option<Vec<(Bound<'_, PyString>, String)>>,
@@ -61,7 +63,8 @@ impl PyPolicy {
             keep_by_tool: keep_by_tool.into_iter().map(|(tool, count)| (bytes_of(&tool), count)).collect(),
             exclude_tools: exclude_tools.into_iter().map(|tool| bytes_of(&tool)).collect(),
             keep_errors,
-            mask_chunk,
+            boundary: boundary_of(boundary)?,
+            cold_requests,
             observation_masking,
             max_observation_chars,
             placeholder: placeholder.map(template_of).transpose()?,
@@ -74,6 +77,20 @@ impl PyPolicy {
             ask_summary,
         };
         Ok(PyPolicy { policy })
+    }
+}
+
+/// A boundary's name with its numbers: how many observations or characters, or the prices of reading and writing.
+fn boundary_of((name, read, write): (PyBackedStr, f64, f64)) -> PyResult<Boundary> {
+    #[expect(clippy::cast_sign_loss, reason = "counts were checked in Python")]
+    let count = read as usize;
+    match &*name {
+        "sliding" => Ok(Boundary::Sliding),
+        "stepped" => Ok(Boundary::Stepped(count)),
+        "high_water" => Ok(Boundary::HighWater(count)),
+        "break_even" => Ok(Boundary::BreakEven { read, write }),
+        "optimum" => Ok(Boundary::Optimum { read, write }),
+        other => Err(PyValueError::new_err(format!("unknown boundary {other:?}"))),
     }
 }
 

@@ -87,7 +87,8 @@ type Replay = (Vec<(usize, usize)>, Vec<Vec<(usize, usize, usize)>>);
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
-    let (dicts, outline) = outline_of(messages)?;
+    let mut dicts = Dicts::of(messages)?;
+    let outline = walk::walk(&mut dicts, policies.iter().any(|policy| needs_lines(&policy.policy)))?;
     Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
 }
 
@@ -140,6 +141,7 @@ fn answer<'py>(
         tools.set_item(name, (count.observations, count.masked, count.chars, count.removed_chars))?;
     }
     let replaced = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
+    let moves = plan.moves.iter().map(|step| (step.request, step.masked, step.removed, step.written_again));
     let (stage, invariant) = match plan.stage {
         None => (None, "ok"),
         Some(plan::Stage::Masking) => (Some("masking"), "ok"),
@@ -165,6 +167,7 @@ fn answer<'py>(
             field_of(py, plan.boundary)?,
             py.None().into_bound(py),
             field_of(py, plan.turns.count())?,
+            PyTuple::new(py, moves)?.into_any(),
         ],
     )
 }

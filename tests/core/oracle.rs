@@ -3,7 +3,7 @@
 use crate::sketch::Sketch;
 use recede::outline::{Outline, Role, Shape};
 use recede::pairs::FindingKind;
-use recede::policy::{Field, Policy, Template};
+use recede::policy::{Boundary, Field, Policy, Template};
 use std::collections::BTreeSet;
 
 /// `*` any text, `?` one character.
@@ -314,8 +314,8 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
         }
     };
     let older_end = (0..outline.results.len()).filter(|result| is_older(*result)).max().map_or(0, |last| last + 1);
-    let boundary = match policy.mask_chunk {
-        Some(chunk) if is_rounded => older_end / chunk * chunk,
+    let boundary = match policy.boundary {
+        Boundary::Stepped(chunk) if is_rounded => older_end / chunk * chunk,
         _ => older_end,
     };
     let is_exempt = |result: usize| {

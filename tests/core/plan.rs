@@ -7,7 +7,7 @@ use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
-use recede::policy::{Field, Goal, Policy};
+use recede::policy::{Boundary, Field, Goal, Policy};
 use recede::report;
 
 const LONG: &str = "a long observation that is well worth masking, since it goes on";
@@ -93,8 +93,8 @@ fn each_measure_of_the_window() {
     assert_eq!(mask(|policy| policy.recent_turns = Some(2)), 4);
     assert_eq!(mask(|policy| policy.recent_results = Some(4)), 2);
     assert_eq!(mask(|policy| (policy.recent_results, policy.recent_turns) = (Some(1), Some(2))), 4);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.mask_chunk) = (Some(1), Some(2))), 4);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.mask_chunk) = (Some(1), Some(7))), 0);
+    assert_eq!(mask(|policy| (policy.recent_results, policy.boundary) = (Some(1), Boundary::Stepped(2))), 4);
+    assert_eq!(mask(|policy| (policy.recent_results, policy.boundary) = (Some(1), Boundary::Stepped(7))), 0);
     assert_eq!(mask(|policy| (policy.recent_results, policy.min_masked_chars) = (Some(1), 5 * 32)), 5);
     assert_eq!(mask(|policy| (policy.recent_results, policy.min_masked_chars) = (Some(1), 5 * 32 + 1)), 0);
     assert_eq!(mask(|policy| (policy.recent_results, policy.exclude_tools) = (Some(1), vec![b"b*".to_vec()])), 0);
@@ -115,7 +115,7 @@ fn a_rounded_boundary_that_does_not_fit_is_not_the_last_word() {
         max_cost: Some(max),
         recent_messages: None,
         recent_results: Some(1),
-        mask_chunk: Some(4),
+        boundary: Boundary::Stepped(4),
         ..Policy::default()
     };
     assert_eq!(plan(&sketch, &policy(whole - 4 * 32)).boundary, 4);
@@ -325,7 +325,8 @@ fn random_policy(random: &mut Random) -> Policy {
         keep_by_tool,
         exclude_tools: (0..random.below(4) / 2).map(|_| random.pick(&patterns[..4]).to_vec()).collect(),
         keep_errors: random.once_in(3),
-        mask_chunk: random.once_in(3).then(|| 1 + random.below(4)),
+        cold_requests: vec![],
+        boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
         observation_masking: !random.once_in(6),
         max_observation_chars: random.once_in(4).then(|| random.below(80)),
         placeholder: random.once_in(4).then(|| template(random)),

@@ -3,7 +3,7 @@
 use crate::common::{Random, outline_of};
 use recede::outline::Outline;
 use recede::plan::{Outcome, Plan, Request, Sent, SummaryInput, plan, replay, requests};
-use recede::policy::{Goal, Policy};
+use recede::policy::{Boundary, Goal, Policy};
 use recede::source::Bytes;
 
 /// Messages of a session whose observations differ in size, tool and number.
@@ -75,7 +75,20 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
         let count = random.below(6);
         let policies = [
             Policy { recent_results: Some(count), ..none.clone() },
-            Policy { recent_results: Some(count), mask_chunk: Some(1 + random.below(4)), ..none.clone() },
+            Policy { recent_results: Some(count), boundary: Boundary::Stepped(1 + random.below(4)), ..none.clone() },
+            Policy {
+                recent_results: Some(count),
+                boundary: Boundary::BreakEven { read: 0.1, write: 0.4 },
+                ..none.clone()
+            },
+            Policy { recent_turns: Some(count), boundary: Boundary::HighWater(random.below(900)), ..none.clone() },
+            Policy {
+                recent_messages: Some(count),
+                boundary: Boundary::BreakEven { read: 1.0, write: 1.25 },
+                keep_by_tool: vec![(b"read".to_vec(), Some(1))],
+                cold_requests: vec![random.below(9), 12],
+                ..none.clone()
+            },
             Policy { recent_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },
             Policy { recent_messages: Some(count), exclude_tools: vec![b"re*".to_vec()], ..none.clone() },
             Policy { recent_results: Some(1), keep_by_tool: vec![(b"read".to_vec(), Some(count))], ..none.clone() },

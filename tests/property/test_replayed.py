@@ -17,6 +17,7 @@ ENGINES = pytest.mark.parametrize("engine_name", built_engines())
 History = list[dict[str, Any]]
 
 SYSTEM = 1_000
+PRICES = recede.Prices(min_cached_tokens=0)
 
 
 def is_agent_made(message: dict[str, Any]) -> bool:
@@ -48,7 +49,7 @@ def expected_turns(history: History, view_of: Any) -> list[tuple[int, ...]]:
         same = min(len(before), len(seen)) if same is None else same
         sent = SYSTEM + recede.count_chars(view)
         cached = SYSTEM + recede.count_chars(view[:same]) if turns else 0
-        turns.append((start, sent, cached, recede.count_chars(history[start:end]), masked))
+        turns.append((start, sent, cached, sent - cached, recede.count_chars(history[start:end]), masked))
         before = seen
     return turns
 
@@ -72,14 +73,19 @@ def test_each_turn_is_the_view_of_what_came_before(
         "raw": lambda first: (first, 0),
         f"sliding:window={window}": masked,
         f"stepped:window={window},chunk={chunk}": lambda first: masked(first, mask_chunk=chunk),
+        f"break_even:window={window}": lambda first: masked(
+            first, boundary="break_even", cache_read=PRICES.cached, cache_write=PRICES.write
+        ),
         f"keep_last:messages={messages}": lambda first: (
             recede.truncate_history(first, preserve_recent_raw_turns=messages).messages,
             0,
         ),
     }
     with using(engine_name):
-        replayed = recede.replay(history, list(views), system_chars=SYSTEM)
+        replayed = recede.replay(history, list(views), prices=PRICES, system_chars=SYSTEM)
         assert [policy.policy for policy in replayed.policies] == list(views)
         for policy, view_of in zip(replayed.policies, views.values(), strict=True):
             assert list(map(tuple, policy.turns)) == expected_turns(history, view_of)
-        assert recede.replay_json(data.draw(spelled(history)), list(views), system_chars=SYSTEM) == replayed
+        assert (
+            recede.replay_json(data.draw(spelled(history)), list(views), prices=PRICES, system_chars=SYSTEM) == replayed
+        )

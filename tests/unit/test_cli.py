@@ -279,6 +279,11 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
         (["--exclude-tool", "run"], {"exclude_tools": ["run"]}),
         (["--exclude-tool", "x*", "--exclude-tool", "r?n"], {"exclude_tools": ["x*", "r?n"]}),
         (["--mask-chunk", "3"], {"mask_chunk": 3}),
+        (["--boundary", "break_even", "--keep", "9"], {"boundary": "break_even", "preserve_recent_raw_turns": 9}),
+        (
+            ["--boundary", "break_even", "--keep", "9", "--cache-read", "1", "--cache-write", "2"],
+            {"boundary": "break_even", "preserve_recent_raw_turns": 9, "cache_read": 1.0, "cache_write": 2.0},
+        ),
         (["--max-observation-chars", "100"], {"max_observation_chars": 100}),
         (["--placeholder", "[{chars} gone]"], {"placeholder": "[{chars} gone]"}),
         (["--no-mask"], {"observation_masking": False}),
@@ -301,8 +306,12 @@ def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> No
     assert out.read_bytes() == expected.json
     assert report.pop("tools") == {"run": expected.tools["run"]._asdict()}
     assert report.pop("orphans") == list(expected.orphans)
+    assert report.pop("boundary_moves") == []
     assert [report.pop(name) for name in ("file", "index", "format", "warnings")] == [str(array), 0, "messages", []]
     assert report == {name: value for name, value in expected._asdict().items() if name in report}
+    [report] = json.loads(ok("reduce", array, *BUDGET, "--boundary", "break_even", "--json"))["histories"]
+    moves = recede.reduce_json(dumps(HISTORY), max_input_chars=3000, boundary="break_even").boundary_moves
+    assert report["boundary_moves"] == [move._asdict() for move in moves] != []
     total = json.loads(ok("reduce", array, *BUDGET, "--json"))["total"]
     assert total["histories"] == 1
     assert total["masked_count"] == expected.masked_count

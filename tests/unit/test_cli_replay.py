@@ -65,10 +65,10 @@ def test_the_sentences_name_the_cheapest_and_what_was_dearer_than_raw() -> None:
     assert any(
         line.startswith(f"dearer than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)") for line in shown
     )
-    assert shown[-1].startswith(
-        "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15 (list prices"
-    )
-    assert lines_of("-", *POLICIES, "--price", "output=0", stdin=dumps(HISTORY))[-1].endswith("output $0")
+    prices = "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15; under 2,048 tokens no cache"
+    assert shown[-1] == f"{prices} (anthropic)"
+    shown = lines_of("-", *POLICIES, "--price", "openai,output=0", stdin=dumps(HISTORY))
+    assert "input $2.5, cached $0.25, write $2.5, output $0; under 1,024 tokens" in shown[-1]
 
 
 def test_in_a_short_session_raw_is_cheapest() -> None:
@@ -87,6 +87,8 @@ def test_windows_and_chunks_make_a_grid() -> None:
         "sliding:window=5",
         "stepped:window=3,chunk=4",
         "stepped:window=5,chunk=4",
+        "break_even:window=3",
+        "break_even:window=5",
         "keep_last:messages=6",
         "keep_last:messages=8",
     ]
@@ -129,12 +131,40 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
         path.write_bytes(dumps([user("Go."), *turns(count, chars=4_000)]))
     shown = lines_of(*paths, "--policy", "stepped:window=10,chunk=10")
     assert shown[0] == "84 requests of 3 sessions"
-    assert shown[2].split()[-1] == "dearer"
-    assert shown[4].split()[-1] == "1"
+    assert shown[2].split()[-3:] == ["mean", "worst", "dearer"]
+    [cost] = recede.compare_costs(
+        recede.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]) for path in paths
+    )[1:]
+    of_sessions = [f"{100 * cost.mean_of_raw:.0f}", "%", f"{100 * cost.worst_of_raw:.0f}", "%", "1"]
+    assert shown[4].split()[-5:] == of_sessions
     assert "the cheapest was dearer than raw in 1 of 3 sessions" in shown
     by_format = lines_of(*paths, "--by-format", "--policy", "stepped:window=10,chunk=10")
-    assert by_format[0].split() == ["format", "sessions", "requests", "chars", "results", "stepped:window=10,chunk=10"]
-    assert [line.split()[:3] for line in by_format[1:3]] == [["messages", "3", "84"], ["total", "3", "84"]]
+    assert by_format[0].split()[:6] == ["format", "policy", "sessions", "requests", "of", "raw"]
+    named = [line.split()[:4] for line in by_format[1:3]]
+    assert named == [[name, "stepped:window=10,chunk=10", "3", "84"] for name in ("messages", "total")]
+
+
+def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
+    shown = lines_of("-", *POLICIES, "--optimum", stdin=dumps(HISTORY))
+    assert shown[2].split()[-2:] == ["of", "optimum"]
+    costs = recede.replay(HISTORY, [*NAMES, "optimum:window=10"]).costs
+    assert [line.split()[0] for line in shown[3:7]] == [*NAMES, "optimum:window=10"]
+    shares = ["-", *(f"{100 * cost.of_optimum:.0f} %" for cost in costs[1:] if cost.of_optimum is not None)]
+    assert [line[-5:].strip() for line in shown[3:7]] == shares
+    assert any(line.startswith("cheapest: stepped") for line in shown)
+    gain = f"{100 * (1 - costs[3].cost / costs[2].cost):.0f} % less"
+    assert f"optimum: knowing the future, the same window would have cost {gain}" in shown
+    report = json.loads(run("-", *POLICIES, "--optimum", "--json", stdin=dumps(HISTORY)).stdout)
+    assert report["total"]["cheapest"] == "stepped:window=10,chunk=10"
+
+
+def test_short_sessions_can_be_left_out(tmp_path: Path) -> None:
+    long, short = tmp_path / "long.json", tmp_path / "short.json"
+    long.write_bytes(dumps(HISTORY))
+    short.write_bytes(dumps(SHORT))
+    report = json.loads(run(long, short, *POLICIES, "--min-results", "4", "--json").stdout)
+    assert [one["file"] for one in report["histories"]] == [str(long)]
+    assert b"no session" in run(short, "--min-results", "4").stdout
 
 
 def test_every_format_is_played(tmp_path: Path) -> None:

@@ -11,6 +11,10 @@ from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(30, chars=4_000)]
 FREE_ANSWERS = recede.Prices(output=0)
+ANY_LENGTH = recede.Prices(min_cached_tokens=0)
+
+
+OTHERS = {"sliding": "", "stepped": ",chunk=7", "break_even": "", "high_water": ",chars=40000"}
 
 
 def policy(name: str, **options: Any) -> recede.PolicyReplay:
@@ -39,14 +43,14 @@ def test_parallel_calls_are_one_answer() -> None:
 
 
 def test_the_cache_serves_all_that_raw_requests_repeat() -> None:
-    raw = policy("raw", system_chars=700).turns
+    raw = policy("raw", prices=ANY_LENGTH, system_chars=700).turns
     assert raw[0].cached_chars == 0
     assert [turn.cached_chars for turn in raw[1:]] == [turn.view_chars for turn in raw[:-1]]
     assert raw[0].view_chars == 700 + recede.count_chars(HISTORY[:1])
 
 
 def test_a_sliding_mask_changes_the_middle_at_every_turn() -> None:
-    sliding = policy("sliding:window=4", system_chars=0).turns
+    sliding = policy("sliding:window=4", prices=ANY_LENGTH, system_chars=0).turns
     assert [turn.masked_count for turn in sliding[:8]] == [0, 0, 0, 0, 0, 1, 2, 3]
     # What stands before the newly masked observation is served: the answers, and the placeholders.
     last = sliding[-1]
@@ -55,32 +59,75 @@ def test_a_sliding_mask_changes_the_middle_at_every_turn() -> None:
 
 
 def test_a_stepped_mask_rests_between_its_moves() -> None:
-    stepped = policy("stepped:window=4,chunk=5", system_chars=0).turns
+    stepped = policy("stepped:window=4,chunk=5", prices=ANY_LENGTH, system_chars=0).turns
     assert [turn.masked_count for turn in stepped[:15]] == [0] * 9 + [5] * 5 + [10]
     assert [turn.cached_chars for turn in stepped[10:14]] == [turn.view_chars for turn in stepped[9:13]]
     assert stepped[14].cached_chars < stepped[13].view_chars / 2
 
 
 def test_keep_last_drops_what_is_older() -> None:
-    kept = policy("keep_last:messages=4", system_chars=0).turns
+    kept = policy("keep_last:messages=4", prices=ANY_LENGTH, system_chars=0).turns
     assert max(turn.view_chars for turn in kept) < 3 * 4_100
     # The first user message stays; what follows it changes at every turn.
     assert kept[-1].cached_chars == recede.count_chars(HISTORY[:1])
 
 
 def test_the_costs_are_those_of_the_figures() -> None:
-    prices = recede.Prices(input=2, cached=0.5, write=4, output=8)
+    prices = recede.Prices(input=2, cached=0.5, write=4, output=8, min_cached_tokens=0)
     session = recede.replay(HISTORY, ["sliding:window=4"], prices=prices)
     for replayed, cost in zip(session.policies, session.costs, strict=True):
         sent = sum(turn.view_chars for turn in replayed.turns)
         cached = sum(turn.cached_chars for turn in replayed.turns)
         answers = sum(turn.answer_chars for turn in replayed.turns)
-        assert cost.usage == replayed.usage == (30, sent, cached, answers)
+        assert cost.usage == replayed.usage == (30, sent, cached, sent - cached, answers)
         assert cost.cost == pytest.approx((cached * 0.5 + (sent - cached) * 4 + answers * 8) / 4e6)
         assert cost.cost_uncached == pytest.approx((sent * 2 + answers * 8) / 4e6)
         assert cost.of_raw == cost.cost / session.costs[0].cost
         assert cost.of_raw_uncached == cost.cost_uncached / session.costs[0].cost_uncached
     assert session.cheapest.cost == min(cost.cost for cost in session.costs)
+
+
+def test_a_request_that_is_too_short_is_not_cached() -> None:
+    prices = recede.Prices(input=2, cached=0.5, write=4, output=0, min_cached_tokens=4_000)
+    [raw] = recede.replay(HISTORY, ["raw"], prices=prices, system_chars=0).policies
+    first = next(place for place, turn in enumerate(raw.turns) if turn.view_chars >= 16_000)
+    assert [turn[2:4] for turn in raw.turns[:first]] == [(0, 0)] * first
+    assert raw.turns[first][2:4] == (0, raw.turns[first].view_chars)
+    assert raw.turns[first + 1].cached_chars == raw.turns[first].view_chars
+    plain = sum(turn.view_chars for turn in raw.turns[:first])
+    rest = sum(turn.cached_chars * 0.5 + turn.written_chars * 4 for turn in raw.turns)
+    assert raw.usage.cost(prices) == pytest.approx((plain * 2 + rest) / 4e6)
+    # A change so early that too little is left before it: the cache serves nothing.
+    sliding = recede.replay(HISTORY, ["sliding:window=5"], prices=prices, system_chars=0).policies[1]
+    assert {turn.cached_chars for turn in sliding.turns[8:]} == {0}
+
+
+def test_the_prices_decide_when_the_boundary_moves() -> None:
+    def replayed(**prices: float) -> list[int]:
+        turns = recede.replay(HISTORY, ["break_even:window=4"], prices=recede.Prices(**prices)).policies[1].turns
+        return [turn.masked_count for turn in turns]
+
+    sliding = [turn.masked_count for turn in policy("sliding:window=4").turns]
+    assert replayed(cached=3, write=3) == sliding
+    assert replayed(cached=0.3, write=1e9) == [0] * 30
+    assert 2 < len(set(replayed())) < len(set(sliding)) / 2
+
+
+def test_the_optimum_is_never_dearer_than_any_other_boundary() -> None:
+    for prices in (FREE_ANSWERS, recede.PRESETS["openai"], recede.PRESETS["anthropic_1h"]):
+        names = [f"{name}:window=6{rest}" for name, rest in OTHERS.items()]
+        costs = recede.replay(HISTORY, [*names, "optimum:window=6"], prices=prices).costs
+        *others, optimum = (cost.cost for cost in costs)
+        assert optimum <= min(others) * (1 + 1e-12)
+
+
+def test_high_water_masks_when_the_view_is_larger() -> None:
+    turns_of_it = policy("high_water:window=4,chars=30000", system_chars=0).turns
+    masked = [turn.masked_count for turn in turns_of_it]
+    first = next(place for place, count in enumerate(masked) if count)
+    assert turns_of_it[first - 1].view_chars <= 30_000 < turns_of_it[first - 1].view_chars + 4_025
+    assert masked[first] == first - 4
+    assert all(turn.view_chars <= 30_000 for turn in turns_of_it)
 
 
 def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
@@ -127,7 +174,10 @@ def test_a_placeholder_and_a_short_observation_stay() -> None:
     ("name", "words"),
     [
         ("slidng:window=4", "there is no policy 'slidng'; did you mean 'sliding'"),
-        ("mask", "there is no policy 'mask'; there are raw, sliding, stepped, keep_last"),
+        (
+            "mask",
+            "there is no policy 'mask'; there are raw, sliding, stepped, break_even, high_water, optimum, keep_last",
+        ),
         ("sliding", "the policy 'sliding' needs 'window'"),
         ("stepped:window=3", "the policy 'stepped' needs 'chunk'"),
         ("sliding:windows=3", "no key 'windows'; did you mean 'window'"),
@@ -175,6 +225,16 @@ def test_arguments_of_a_wrong_type_are_named() -> None:
 def test_prices_that_are_wrong_are_named(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         recede.Prices.parse(text)
+
+
+def test_presets_are_named_and_changed() -> None:
+    for name, prices in recede.PRESETS.items():
+        assert recede.Prices.parse(name) == prices
+        assert recede.Prices.parse(f"{name},input=9") == prices._replace(input=9)
+    with pytest.raises(ValueError, match="did you mean 'openai'"):
+        recede.Prices.parse("open_ai")
+    with pytest.raises(ValueError, match="there is no price 'openai'"):
+        recede.Prices.parse("output=1,openai")
 
 
 def test_prices_that_are_left_out_keep_their_default() -> None:

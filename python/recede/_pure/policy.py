@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+NOW = 1 << 60
+"""Stands for the request that is being made, among those that found nothing in the cache."""
+
+Boundary = Literal["sliding", "stepped", "break_even", "high_water", "optimum"]
 Goal = Literal["reduce", "mask", "summarize", "truncate"]
 
 
@@ -20,7 +24,8 @@ class Policy:
     keep_by_tool: tuple[tuple[str, int | None], ...]  # pattern -> newest results; None: all of them
     exclude_tools: tuple[str, ...]
     keep_errors: bool
-    mask_chunk: int | None
+    boundary: tuple[Boundary, float, float]  # with how many observations or chars, or what a token costs to read, write
+    cold_requests: tuple[int, ...]  # requests that found nothing in the cache: how many messages came before, or NOW
     observation_masking: bool
     max_observation_chars: int | None
     placeholder: tuple[tuple[str, str], ...] | None  # (literal, field) in order, field "" for none; None: built-in

@@ -32,6 +32,7 @@ def report(view: Any, facts: Facts, plan: Plan) -> tuple[Any, ...]:
         plan.boundary,
         None,  # summarizer_error: only the caller of the summarizer knows
         len(facts.runs.starts),
+        plan.moves,
     )
 
 

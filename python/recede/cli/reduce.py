@@ -52,6 +52,24 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
     help="Move the boundary by N results at once, for prompt caches.",
 )
 @click.option(
+    "--boundary",
+    type=click.Choice(["sliding", "stepped", "break_even"]),
+    help="When the boundary moves: at each request, by --mask-chunk, or when it has paid for itself under a prompt "
+    "cache.  [default: sliding]",
+)
+@click.option(
+    "--cache-read",
+    type=click.FloatRange(min=0),
+    metavar="N",
+    help="Of break_even: the price of a token that the cache serves, of a fresh one.  [default: 0.1]",
+)
+@click.option(
+    "--cache-write",
+    type=click.FloatRange(min=0),
+    metavar="N",
+    help="Of break_even: the price of a token that is written to the cache.  [default: 1.25]",
+)
+@click.option(
     "--max-observation-chars",
     type=_NUMBER,
     metavar="N",
@@ -158,6 +176,7 @@ def _as_json(history: Transcript, result: JsonReduction) -> dict[str, Any]:
     facts = result._asdict()
     del facts["json"], facts["summarizer_error"]
     facts["tools"] = {name: figures._asdict() for name, figures in result.tools.items()}
+    facts["boundary_moves"] = [move._asdict() for move in result.boundary_moves]
     return {
         "file": history.name,
         "index": history.index,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from recede.cli.many import finish, format_option, named, over, write_report
 from recede.cli.page import page
 from recede.cli.plot import plot
 from recede.cli.tables import share, table
-from recede.cli.verdict import Session, money, percent, price_line, verdict
+from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
 
 __all__ = ["replay"]
 
@@ -70,20 +71,27 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
     help="How many messages are left where the older ones are dropped.",
 )
 @click.option(
+    "--optimum",
+    is_flag=True,
+    help="With each window also the boundary that would have cost least, knowing the future.",
+)
+@click.option(
     "--policy",
     "policies",
     multiple=True,
     metavar="NAME:KEY=N,...",
-    help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, keep_last:messages=K. Repeatable.",
+    help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
+    "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K. Repeatable.",
 )
 @click.option(
     "--price",
     "prices",
     callback=_prices,
-    default="input=3,cached=0.3,write=3.75,output=15",
+    default="anthropic",
     show_default=True,
-    metavar="NAME=N,...",
-    help="Prices for a million tokens.",
+    metavar="NAME,...",
+    help="Prices for a million tokens: anthropic, anthropic_1h, openai, gemini, or one of these with changes, such as "
+    "openai,output=0.",
 )
 @click.option(
     "--system-chars",
@@ -92,6 +100,13 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
     show_default=True,
     metavar="N",
     help="What logs leave out of each request: system prompt and tools.",
+)
+@click.option(
+    "--min-results",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Leave out sessions with fewer results.",
 )
 @format_option
 @click.option("--turns", is_flag=True, help="What each request would have sent, too.")
@@ -104,9 +119,11 @@ def replay(
     windows: tuple[int, ...],
     chunks: tuple[int, ...],
     keep_last: tuple[int, ...],
+    optimum: bool,
     policies: tuple[str, ...],
     prices: Prices,
     system_chars: int,
+    min_results: int,
     format_name: str | None,
     turns: bool,
     by_format: bool,
@@ -123,9 +140,12 @@ def replay(
     \b
     Example:
       recede replay session.jsonl --html report.html
-      recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --chunk 1,10,20
+      recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --optimum
     """
     wanted = policies or tuple(_grid(windows, chunks, keep_last))
+    if optimum:
+        found = dict.fromkeys(re.findall(r"\bwindow=(\d+)", " ".join(wanted)))
+        wanted += tuple(f"optimum:window={window}" for window in found)
     try:
         replay_json(b"[]", wanted)
     except ValueError as error:
@@ -137,6 +157,7 @@ def replay(
         return Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
 
     done, failed = over(files, format_name, play)
+    done = [(history, session) for history, session in done if _results(session) >= min_results]
     sessions = [session for _, session in done]
     if sessions and html is not None:
         write(html, page(sessions).encode())
@@ -146,6 +167,8 @@ def replay(
         histories = [_as_json(history, session, turns) for history, session in done]
         total = _costs_as_json(compare_costs(session.replay for session in sessions))
         write_report(histories, {"histories": len(sessions), **total}, failed)
+    elif not sessions and not failed:
+        write(None, f"no session has {min_results} results or more\n".encode())
     elif sessions:
         write(None, _for_people(sessions, by_format, turns).encode())
     finish(done, failed, warn=not as_json)
@@ -157,7 +180,12 @@ def _grid(windows: tuple[int, ...], chunks: tuple[int, ...], keep_last: tuple[in
         for chunk in chunks
         for window in windows
     ]
-    return ["raw", *masks, *(f"keep_last:messages={count}" for count in keep_last)]
+    paying = [f"break_even:window={window}" for window in windows]
+    return ["raw", *masks, *paying, *(f"keep_last:messages={count}" for count in keep_last)]
+
+
+def _results(session: Session) -> int:
+    return sum(tool.observations for tool in session.tools.values())
 
 
 def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
@@ -176,8 +204,8 @@ def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     requests = costs[0].usage.requests
     headings = ["policy", "tokens sent", "from cache", "cost", "of raw", "no cache", "of raw"]
-    if sessions > 1:
-        headings.append("dearer")
+    has_optimum = any(is_optimum(cost) for cost in costs)
+    headings += ["of optimum"] * has_optimum + ["mean", "worst", "dearer"] * (sessions > 1)
     rows = []
     for cost in costs:
         row = [
@@ -189,7 +217,9 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
             money(cost.cost_uncached),
             percent(cost.of_raw_uncached),
         ]
-        rows.append([*row, str(cost.dearer_count)] if sessions > 1 else row)
+        of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
+        of_sessions = [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)]
+        rows.append([*row, *[of_optimum] * has_optimum, *of_sessions * (sessions > 1)])
     head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
     return f"{head}\n\n{table(headings, rows)}"
 
@@ -206,24 +236,33 @@ def _turns_table(session: Session, sessions: int) -> str:
 
 
 def _format_table(sessions: list[Session]) -> str:
+    """For each format, and for all, a row for each policy but raw."""
     groups: dict[str, list[Session]] = {}
     for session in sessions:
         groups.setdefault(session.format, []).append(session)
-    policies = [replayed.policy for replayed in sessions[0].replay.policies]
+    headings = [
+        "format",
+        "policy",
+        "sessions",
+        "requests",
+        "of raw",
+        "mean",
+        "worst",
+        "dearer",
+        "of optimum",
+        "no cache",
+    ]
     rows = []
     for name, group in [*groups.items(), ("total", sessions)]:
-        observations = sum(tool.chars for session in group for tool in session.tools.values())
-        chars = sum(session.chars for session in group)
-        costs = compare_costs(session.replay for session in group)
-        counts = (len(group), costs[0].usage.requests, chars)
-        rows.append(
-            [name, *(f"{count:,}" for count in counts), share(observations, chars)]
-            + [f"{percent(cost.of_raw)}, {percent(cost.of_raw_uncached)}" for cost in costs[1:]]
-        )
-    headings = ["format", "sessions", "requests", "chars", "results", *policies[1:]]
-    return table(headings, rows) + (
-        "\nresults: their share of the characters; policies: their cost of raw, with a prompt cache and without\n"
-    )
+        raw, *others = compare_costs(session.replay for session in group)
+        counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
+        for cost in others:
+            figures = [percent(share) for share in (cost.of_raw, cost.mean_of_raw, cost.worst_of_raw)]
+            of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
+            figures += [str(cost.dearer_count), of_optimum, percent(cost.of_raw_uncached)]
+            rows.append([name, cost.policy, *counts, *figures])
+            name, counts = "", ["", ""]
+    return table(headings, rows, names=2)
 
 
 def _as_json(history: Transcript, session: Session, turns: bool) -> dict[str, Any]:
@@ -241,6 +280,5 @@ def _as_json(history: Transcript, session: Session, turns: bool) -> dict[str, An
 
 
 def _costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
-    best = min(costs, key=lambda cost: cost.cost)
     policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
-    return {"requests": costs[0].usage.requests, "cheapest": best.policy, "policies": policies}
+    return {"requests": costs[0].usage.requests, "cheapest": cheapest(costs).policy, "policies": policies}

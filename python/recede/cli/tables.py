@@ -44,14 +44,15 @@ def tools_table(tools: Mapping[str, ToolReport]) -> str:
     return "\n" + table(("tool", "results", "masked", "chars", "removed"), rows)
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A name, then figures."""
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
+    """One name or several, then figures."""
     drawn = Table(box=None, pad_edge=False)
-    drawn.add_column(headings[0], overflow="fold")
-    for heading in headings[1:]:
+    for heading in headings[:names]:
+        drawn.add_column(heading, overflow="fold")
+    for heading in headings[names:]:
         drawn.add_column(heading, justify="right", no_wrap=True)
-    for name, *figures in rows:
-        drawn.add_row(Text(name), *figures)
+    for row in rows:
+        drawn.add_row(*map(Text, row[:names]), *row[names:])
     text = io.StringIO()
     # Long names are folded for a screen only: in a file or a pipe each row is one line.
     Console(file=text, width=None if sys.stdout.isatty() else 1_000).print(drawn)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recede import PolicyCost, Prices, Replay, ToolReport
+from recede import PRESETS, PolicyCost, Prices, Replay, ToolReport
 
-__all__ = ["Session", "money", "percent", "price_line", "verdict"]
+__all__ = ["Session", "cheapest", "is_optimum", "money", "percent", "price_line", "verdict"]
 
 
 # What a larger window may cost more than the cheapest, as a share of raw, before it is too dear.
@@ -47,17 +47,19 @@ def percent(share: float) -> str:
 
 def price_line(prices: Prices) -> str:
     """The prices that the costs are reckoned with."""
-    figures = ", ".join(f"{name} ${price:g}" for name, price in prices._asdict().items())
-    source = " (list prices of Claude Sonnet 4.6, June 2026)" if prices == Prices() else ""
-    return f"prices for a million tokens: {figures}{source}"
+    *names, _ = prices._fields
+    figures = ", ".join(f"{name} ${price:g}" for name, price in zip(names, prices, strict=False))
+    known = [name for name, preset in PRESETS.items() if preset == prices]
+    source = f" ({known[0]})" if known else ""
+    return f"prices for a million tokens: {figures}; under {prices.min_cached_tokens:,} tokens no cache{source}"
 
 
 def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     """The sentences; the first policy is the raw history."""
-    raw, *others = costs
+    raw, *others = [cost for cost in costs if not is_optimum(cost)]
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
-    best = min(costs, key=lambda cost: cost.cost)
+    best = cheapest(costs)
     if best is raw:
         lines = [f"cheapest: raw, {money(raw.cost)}: masking pays off later, or never, in so short a session"]
     else:
@@ -67,10 +69,27 @@ def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     if dearer:
         named = ", ".join(f"{cost.policy} (+{percent(cost.of_raw - 1)})" for cost in dearer)
         lines.append(f"dearer than raw: {named}: behind a change nothing comes from the cache, all is written anew")
-    lines += _window(costs)
+    lines += _window([raw, *others])
+    if best.of_optimum is not None and best is not raw:
+        lines.append(f"optimum: knowing the future, the same window would have cost {_less(best.of_optimum)}")
     if sessions > 1 and best is not raw and best.dearer_count:
         lines.append(f"the cheapest was dearer than raw in {best.dearer_count} of {sessions} sessions")
     return lines
+
+
+def is_optimum(cost: PolicyCost) -> bool:
+    """Whether the policy is the one that knows the future, which no rule can do."""
+    return cost.policy.startswith("optimum:")
+
+
+def cheapest(costs: Sequence[PolicyCost]) -> PolicyCost:
+    """The policy that costs least, of equal ones the first; never the optimum."""
+    return min((cost for cost in costs if not is_optimum(cost)), key=lambda cost: cost.cost)
+
+
+def _less(of_optimum: float) -> str:
+    gain = 1 - 1 / of_optimum
+    return f"{percent(gain)} less" if gain >= 0.005 else "the same"
 
 
 def _window(costs: Sequence[PolicyCost]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recede._pure.plan.boundary import fold_boundary, remembers
 from recede._pure.plan.facts import Costs, Facts, Plan
 from recede._pure.plan.mask import boundaries, mask_observations
 from recede._pure.plan.summarize import Given, Request, summarize
@@ -15,7 +16,7 @@ def make_plan(facts: Facts, summary: Given) -> Plan | Request:
     raw = Plan(kept=list(range(len(facts.outline.messages))))
     goal = facts.policy.goal
     if goal == "mask":
-        return mask_observations(facts, raw, boundaries(facts)[0])
+        return _maskings(facts, raw)[0]
     if goal == "summarize":
         return summarize(facts, raw, summary) or raw
     if goal == "truncate":
@@ -25,17 +26,28 @@ def make_plan(facts: Facts, summary: Given) -> Plan | Request:
 
 def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
     """The first stage whose view fits the budget and keeps the pairs whole; the last stage in any case."""
-    if not facts.policy.enabled or facts.fits(raw):
+    policy, raw_fits = facts.policy, facts.fits(raw)
+    # A boundary that pays for itself is worth its while within the budget, too.
+    masks_anyway = policy.observation_masking and remembers(facts)
+    if not policy.enabled or (raw_fits and not masks_anyway):
         return raw
     masked = raw
-    if facts.policy.observation_masking:
-        for boundary in boundaries(facts):
-            masked = mask_observations(facts, raw, boundary)
+    if policy.observation_masking:
+        for masked in _maskings(facts, raw):
             if facts.fits(masked) and facts.keeps_pairs(masked):
                 return masked
+    if raw_fits:
+        return raw
     summarized = summarize(facts, masked, summary)
     if isinstance(summarized, Request):
         return summarized
     if summarized is not None and facts.fits(summarized):
         return summarized
     return truncate(facts, masked)
+
+
+def _maskings(facts: Facts, raw: Plan) -> list[Plan]:
+    """What stage 1 tries, in order."""
+    if remembers(facts):
+        return [fold_boundary(facts)]
+    return [mask_observations(facts, raw, boundary) for boundary in boundaries(facts)]

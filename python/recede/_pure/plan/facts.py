@@ -19,6 +19,10 @@ Costs = tuple[list[int], list[tuple[int, int]]]
 """Budget units of each message without its observations, and of each observation, raw and masked."""
 
 
+Move = tuple[int, int, int, int]
+"""Before which request, from 0; observations masked; chars removed; chars behind the change written again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The new message of a view."""
@@ -37,6 +41,7 @@ class Plan:
     stage: Stage | None = None
     boundary: int = 0
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, those of dropped messages too
+    moves: tuple[Move, ...] = ()  # how the boundary came there, where it depends on earlier requests
     summary: Summary | None = None
 
 
@@ -101,12 +106,21 @@ class Facts:
     def _cost(self, plan: Plan) -> int:
         if self.costs is None:
             return self.chars(plan) + (0 if plan.summary is None else plan.summary.cost - len(plan.summary.text))
-        messages, observations = self.costs
         cost = 0 if plan.summary is None else plan.summary.cost
         for index in plan.kept:
-            cost += messages[index]
-            cost += sum(observations[o.index][o.index in plan.masked] for o in self.outline.messages[index].results)
+            places = [result.index for result in self.outline.messages[index].results]
+            cost += self.own_cost(index) + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
         return cost
+
+    def own_cost(self, index: int) -> int:
+        """What a message costs without its observations."""
+        return self.own_chars[index] if self.costs is None else self.costs[0][index]
+
+    def observation_cost(self, place: int, masked: Masked | None) -> int:
+        """What an observation costs, raw or masked."""
+        if self.costs is not None:
+            return self.costs[1][place][masked is not None]
+        return self.observation_chars[place] if masked is None else masked.chars
 
     def keeps_pairs(self, plan: Plan) -> bool:
         """The pair invariant: no stage adds an orphan, so it can only be broken by those that the input has."""

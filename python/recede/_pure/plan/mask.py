@@ -13,18 +13,18 @@ from recede._pure.plan.facts import Facts, Plan
 def boundaries(facts: Facts) -> list[int]:
     """Where the boundary may be, in the order to be tried: rounded down to a whole chunk, then as it is."""
     boundary = 1 + max((place for place, is_older in enumerate(_older(facts)) if is_older), default=-1)
-    chunk = facts.policy.mask_chunk
-    rounded = boundary if chunk is None else boundary // chunk * chunk
+    rule, chunk, _ = facts.policy.boundary
+    rounded = boundary // int(chunk) * int(chunk) if rule == "stepped" else boundary
     return [rounded] if rounded == boundary else [rounded, boundary]
 
 
 def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
     """The whole history, with the older observations before the boundary masked."""
-    older, exempt = _older(facts), _exempt(facts)
+    older, is_exempt = _older(facts), exempt(facts)
     masked = {}
     removed = 0
     for result in facts.outline.results[:boundary]:
-        if older[result.index] and not exempt[result.index]:
+        if older[result.index] and not is_exempt[result.index]:
             replacement = facts.mask(result)
             if replacement is not None:
                 masked[result.index] = replacement
@@ -36,20 +36,30 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
 
 def _older(facts: Facts) -> list[bool]:
     """For each observation, whether no measure keeps it."""
-    windows = dict(facts.policy.keep_by_tool)
-    pattern_of = _matches(facts.tools, tuple(windows))
-    newer: Counter[str | None] = Counter()  # results of the same tool behind this one
     older = [place < facts.observation_bound for place in range(len(facts.tools))]
-    for place in reversed(range(len(facts.tools))):
-        tool = facts.tools[place]
-        if tool in pattern_of:
-            window = windows[pattern_of[tool]]
-            older[place] = window is not None and newer[tool] >= window
-            newer[tool] += 1
+    for place, (window, newer) in own_windows(facts).items():
+        older[place] = window is not None and len(newer) >= window
     return older
 
 
-def _exempt(facts: Facts) -> list[bool]:
+def own_windows(facts: Facts) -> dict[int, tuple[int | None, Sequence[int]]]:
+    """For each observation whose tool has a window of its own: that window, and the messages of the newer ones."""
+    windows = dict(facts.policy.keep_by_tool)
+    pattern_of = _matches(facts.tools, tuple(windows))
+    messages: dict[str | None, list[int]] = {tool: [] for tool in pattern_of}
+    for result in facts.outline.results:
+        if facts.tools[result.index] in pattern_of:
+            messages[facts.tools[result.index]].append(result.message)
+    found: dict[int, tuple[int | None, Sequence[int]]] = {}
+    seen: Counter[str | None] = Counter()
+    for place, tool in enumerate(facts.tools):
+        if tool in pattern_of:
+            seen[tool] += 1
+            found[place] = windows[pattern_of[tool]], messages[tool][seen[tool] :]
+    return found
+
+
+def exempt(facts: Facts) -> list[bool]:
     """For each observation, whether it is never masked, however old."""
     excluded = _matches(facts.tools, facts.policy.exclude_tools)
     return [

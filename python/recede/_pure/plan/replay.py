@@ -9,14 +9,12 @@ from __future__ import annotations
 from recede._pure.outline import Outline
 from recede._pure.plan import make_plan
 from recede._pure.plan.facts import Facts, Plan
+from recede._pure.plan.optimum import Sent, replay_optimum
 from recede._pure.policy import Policy
 from recede._pure.turns import Turns
 
 Request = tuple[int, int]
 """How many messages came before a request, and the chars of its answer."""
-
-Sent = tuple[int, int, int]
-"""Chars of a view; of these, chars of what the view before began with as well; observations that are masked."""
 
 
 def requests(outline: Outline, image_chars: int) -> list[Request]:
@@ -28,9 +26,12 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
 
 def replay(outline: Outline, policy: Policy) -> list[Sent]:
     """What each request of a session would have sent."""
+    made = requests(outline, policy.image_chars)
+    if policy.boundary[0] == "optimum":
+        return replay_optimum(Facts(outline, policy, None), [messages for messages, _ in made], *policy.boundary[1:])
     sent = []
     before: list[tuple[int, list[str | None], int]] = []
-    for messages, _ in requests(outline, policy.image_chars):
+    for messages, _ in made:
         facts = Facts(outline.beginning(messages), policy, None)
         plan = make_plan(facts, None)
         assert isinstance(plan, Plan), "no policy that is played again asks for a summary"

@@ -1,0 +1,79 @@
+"""What the break-even rule promises: stable beginnings, and a bound on what it can cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import mask_options
+
+import recede
+from recede.testing import histories
+
+History = list[dict[str, Any]]
+PRICES = st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1]), st.sampled_from([1, 1.25, 2, 6, 50])).map(
+    lambda pair: recede.Prices(cached=pair[0], write=max(pair), output=0, min_cached_tokens=0)
+)
+
+
+def hostile(sizes: list[tuple[int, int]]) -> History:
+    """Turns whose answer and result have these sizes."""
+    history: History = [{"role": "user", "content": "Go."}]
+    for number, (said, observed) in enumerate(sizes):
+        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        history.append({"role": "assistant", "content": "y" * said, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * observed})
+    return history
+
+
+def check_bound(history: History, window: int, prices: recede.Prices) -> None:
+    """A move costs at most what it has written again, and that at most what was sent without need."""
+    raw, paying = recede.replay(history, [f"break_even:window={window}"], prices=prices, system_chars=0).costs
+    options: dict[str, Any] = {"boundary": "break_even", "cache_read": prices.cached, "cache_write": prices.write}
+    last = max((at for at, message in enumerate(history) if message.get("role") == "assistant"), default=0)
+    moves = recede.mask_observations(history[:last], keep_results=window, **options).boundary_moves
+    written = sum(move.written_chars for move in moves)
+    slack = 1 + 1e-9
+    assert paying.cost * 4e6 <= slack * (raw.cost * 4e6 + (prices.write - prices.cached) * written)
+    assert paying.cost <= slack * 2 * raw.cost
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 3_000)), max_size=30),
+    window=st.integers(0, 4),
+    prices=PRICES,
+)
+@example(sizes=[(0, 3_000)] * 11 + [(3_000, 0)], window=1, prices=recede.Prices(output=0, min_cached_tokens=0))
+def test_it_is_never_dearer_than_raw_by_more_than_the_bound(
+    sizes: list[tuple[int, int]], window: int, prices: recede.Prices
+) -> None:
+    check_bound(hostile(sizes), window, prices)
+
+
+@given(history=histories("openai"), window=st.integers(0, 4), prices=PRICES)
+def test_the_bound_holds_on_any_history(history: History, window: int, prices: recede.Prices) -> None:
+    check_bound(history, window, prices)
+
+
+@given(history=histories(), options=mask_options(), read=st.sampled_from([0.1, 0.5, 1]))
+def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
+    history: History, options: dict[str, Any], read: float
+) -> None:
+    options = {name: value for name, value in options.items() if name not in ("mask_chunk", "cache_cold")}
+    options |= {"boundary": "break_even", "cache_read": read, "cache_write": 1.25}
+    whole = recede.mask_observations(history, **options).boundary_moves
+    for length in range(len(history)):
+        found = recede.mask_observations(history[:length], **options).boundary_moves
+        # The last one may be of a request that was being made, and was not made after all.
+        assert found == whole[: len(found)] or found[:-1] == whole[: len(found) - 1]
+
+
+@given(history=histories(), options=mask_options())
+def test_its_view_lies_between_raw_and_sliding(history: History, options: dict[str, Any]) -> None:
+    plain = {name: value for name, value in options.items() if name not in ("mask_chunk", "boundary")}
+    plain = {name: value for name, value in plain.items() if not name.startswith("cache")}
+    sliding = recede.mask_observations(history, **plain)
+    paying = recede.mask_observations(history, **plain, boundary="break_even")
+    assert sliding.chars_after <= paying.chars_after <= paying.chars_before
+    assert paying.boundary <= sliding.boundary or not sliding.masked_count

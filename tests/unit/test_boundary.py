@@ -1,0 +1,190 @@
+"""The boundary that moves when it has paid for itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recede
+from support import assistant, block_mask, call, loads, mask, reduce, result, turns, user
+
+LONG = "x" * 900
+REMOVED = 900 - len("[observation masked — 900 chars]")
+TURN = 25 + 900  # a call and its result
+WINDOW = 6
+
+
+def session(count: int) -> list[dict[str, Any]]:
+    """A task and turns, each asked for by a request of its own; it ends before the next request."""
+    return [user("Go."), *turns(count, chars=900)]
+
+
+def moves(history: list[dict[str, Any]], **options: Any) -> list[tuple[int, ...]]:
+    found = mask(history, boundary="break_even", **{"keep_results": WINDOW, **options})
+    return [tuple(move) for move in found.boundary_moves]
+
+
+def test_it_moves_when_the_waste_has_cost_what_writing_again_costs() -> None:
+    """At 0.1 and 1.25 a char that is written again costs what 11.5 chars cost that are sent without need."""
+    waste = 0
+    for number in range(WINDOW + 1, 40):
+        older = number - WINDOW
+        waste += older * REMOVED
+        # Of what the request before had sent: the results from the first on, and the calls between them.
+        written = older * 32 + (number - 1 - older) * 900 + (number - 2) * 25
+        if waste * 0.1 >= written * 1.15:
+            assert moves(session(number)) == [(number, older, older * REMOVED, written)]
+            assert moves(session(number - 1)) == []
+            return
+    raise AssertionError("it never moved")
+
+
+def test_it_rests_in_between() -> None:
+    found = moves(session(60))
+    assert 3 < len(found) < 15
+    views = [mask(session(count), keep_results=WINDOW, boundary="break_even") for count in range(61)]
+    masked = [view.masked_count for view in views]
+    assert masked == sorted(masked)
+    assert len(set(masked)) == len(found) + 1
+    assert sum(move[1] for move in found) == masked[-1]
+    assert sum(move[2] for move in found) == masked[-1] * REMOVED
+
+
+def test_no_later_message_changes_an_earlier_boundary() -> None:
+    history = session(30)
+    whole = moves(history)
+    for length in range(len(history)):
+        requests = sum(message["role"] == "assistant" for message in history[:length])
+        is_made = length > 0 and history[length - 1]["role"] != "assistant"
+        assert moves(history[:length]) == [move for move in whole if move[0] < requests + is_made]
+
+
+def test_a_move_becomes_fixed_by_the_answer() -> None:
+    history = session(30)
+    request = moves(history)[-1][0]
+    before_it = history[: 1 + 2 * request]
+    assert moves(before_it) == moves([*before_it, assistant("Done.")])
+    # The request is no longer the one being made, if its place is taken by another message.
+    assert moves([*before_it, user("Wait."), assistant("Yes?")])[-1][0] == request
+
+
+def test_parallel_calls_are_one_request() -> None:
+    history = [user("Go.")]
+    for number in range(12):
+        history += [call(f"{number}a", f"{number}b"), result(f"{number}a", LONG), result(f"{number}b", LONG)]
+    found = moves(history)
+    assert found
+    assert all(request <= 12 for request, *_ in found)
+
+
+@pytest.mark.parametrize(("read", "write"), [(0.1, 0.1), (1, 1), (1, 0.5)])
+def test_where_writing_costs_no_more_than_reading_it_slides(read: float, write: float) -> None:
+    history = session(20)
+    for length in range(1, len(history), 2):
+        sliding = mask(history[:length], keep_results=3)
+        paying = mask(history[:length], keep_results=3, boundary="break_even", cache_read=read, cache_write=write)
+        assert paying.messages == sliding.messages
+
+
+def test_where_writing_costs_without_end_it_never_moves() -> None:
+    assert moves(session(60), cache_write=1e12) == []
+    assert moves(session(60), cache_read=0) == []
+
+
+def test_a_cold_cache_moves_it() -> None:
+    history = session(9)
+    assert moves(history) == []
+    cold = mask(history, keep_results=WINDOW, boundary="break_even", cache_cold=True)
+    assert [move[:3] for move in cold.boundary_moves] == [(9, 3, 3 * REMOVED)]
+    # Later requests name it by how many messages came before it, and so keep the move.
+    grown = [*history, *turns(1, chars=900)]
+    assert moves(grown) == []
+    assert moves(grown, cache_cold=[len(history)]) == [tuple(move) for move in cold.boundary_moves]
+    assert moves(grown, cache_cold=[3]) == []
+    assert mask(history, keep_results=WINDOW, boundary="break_even", cache_cold=False).boundary_moves == ()
+    # It is a hint about requests; without one now, nothing moves.
+    assert moves([*history, assistant("Done.")], cache_cold=True) == []
+
+
+def test_within_a_budget_it_masks_where_that_pays() -> None:
+    history = session(40)
+    options: dict[str, Any] = {"preserve_recent_raw_turns": 2, "boundary": "break_even"}
+    rich = reduce(history, max_input_chars=10**6, **options)
+    assert rich.reduction_stage == "masking"
+    assert rich.messages == mask(history, keep_messages=2, boundary="break_even").messages
+    assert reduce(session(1), max_input_chars=10**6, **options).reduction_stage is None
+    assert reduce(history, max_input_chars=10**6, enabled=False, **options).reduced is False
+
+
+def test_a_view_over_the_budget_forces_a_move() -> None:
+    history = session(40)
+    budget = 10 * TURN
+    options: dict[str, Any] = {"preserve_recent_raw_turns": 12, "boundary": "break_even", "cache_write": 1e12}
+    forced = reduce(history, max_input_chars=budget, **options)
+    assert (forced.reduction_stage, forced.within_budget) == ("masking", True)
+    # It moves whenever the view is over the budget, though it never pays for itself.
+    first = next(count for count in range(40) if recede.count_chars(session(count)) > budget)
+    assert forced.boundary_moves[0][:2] == (first, first - 6)
+    assert len(forced.boundary_moves) > 3
+    assert reduce(session(first - 1), max_input_chars=budget, **options).boundary_moves == ()
+    # What fits no more is summarized, with all masked that is old.
+    tight = reduce(history, max_input_chars=7 * TURN, **options)
+    assert tight.reduction_stage == "summarization"
+    assert tight.masked_count == 34
+
+
+def test_with_a_token_counter_the_budget_is_in_its_tokens() -> None:
+    # 9 tokens for a result, 5 for the constants of a call: 100 are passed by the eighth turn.
+    options: dict[str, Any] = {"token_counter": lambda text: len(text) // 100, "preserve_recent_raw_turns": 2}
+    options |= {"boundary": "break_even", "cache_write": 1e12, "max_input_tokens": 100}
+    assert reduce(session(7), **options).reduction_stage is None
+    forced = reduce(session(12), **options)
+    assert (forced.reduction_stage, forced.boundary_moves[0].request) == ("masking", 8)
+
+
+def test_orphans_under_strict_pairs_leave_a_history_that_fits_raw() -> None:
+    history = [*session(40), result("never called", "x")]
+    options: dict[str, Any] = {"preserve_recent_raw_turns": 2, "strict_pairs": True, "boundary": "break_even"}
+    kept = reduce(history, max_input_chars=10**6, **options)
+    assert (kept.reduced, kept.reduction_stage, kept.boundary_moves) == (False, None, ())
+
+
+def test_exempt_observations_are_passed_over() -> None:
+    history = [user("Go."), *turns(20, chars=900, name="read"), *turns(20, chars=900)]
+    found = mask(history, keep_results=1, boundary="break_even", exclude_tools=["read"])
+    assert found.boundary_moves[0].request > 20
+    assert found.tools["read"].masked == 0
+    assert found.tools["run"].masked > 10
+    assert mask(history, keep_results=1, boundary="break_even", min_masked_chars=10**6).boundary_moves == ()
+
+
+def test_the_block_masker_takes_it() -> None:
+    history = session(30)
+    assert block_mask(history, 4, boundary="break_even") != block_mask(history, 4)
+    assert block_mask(session(6), 4, boundary="break_even") == session(6)
+
+
+def test_a_masked_history_is_left_as_it_is() -> None:
+    view = mask(session(40), keep_results=1, boundary="break_even").messages
+    assert mask(view, keep_results=0, boundary="break_even", cache_read=1, cache_write=1).masked_count <= 40
+    assert loads(recede.mask_observations_json(b"[]", keep_results=1, boundary="break_even").json) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"mask_chunk": 4}, ValueError, "give mask_chunk or boundary='break_even', not both"),
+        ({"cache_read": -0.1}, ValueError, "cache_read must be a number from 0, not -0.1"),
+        ({"cache_write": float("inf")}, ValueError, "cache_write must be a number from 0, not inf"),
+        ({"cache_write": float("nan")}, ValueError, "cache_write must be a number from 0, not nan"),
+        ({"cache_read": "0.1"}, TypeError, "cache_read must be a number, not str"),
+        ({"cache_read": True}, TypeError, "cache_read must be a number, not bool"),
+        ({"cache_cold": 5}, TypeError, "cache_cold must be True, False or a list of numbers of messages, not int"),
+        ({"cache_cold": [1, -2]}, ValueError, r"cache_cold\[1\] must be at least 0"),
+        ({"cache_cold": ["1"]}, TypeError, r"cache_cold\[0\] must be a whole number"),
+    ],
+)
+def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        recede.mask_observations([], keep_results=1, boundary="break_even", **options)
