@@ -23,7 +23,8 @@ import recede
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
 from recede.cli.plot import plot
-from recede.cli.verdict import Session, price_line, verdict
+from recede.cli.timeline import columns, extents, moves, shown
+from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = frozenset({"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
@@ -75,7 +76,7 @@ class Document(HTMLParser):
         self.svgs: list[str] = []
         self.cells: list[tuple[str, str, str]] = []
         self.texts: list[tuple[str, str]] = []
-        self._text = text
+        self._text = self.source = text
         self._lines = [0]
         for line in text.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
@@ -173,6 +174,30 @@ def checked(text: str) -> Document:
 def points(line: ElementTree.Element) -> list[tuple[int, int]]:
     pairs = (point.split(",") for point in (line.get("points") or "").split())
     return [(int(x), int(y)) for x, y in pairs]
+
+
+def steps(chart: ElementTree.Element, class_: str, rows: Sequence[int]) -> list[tuple[float, float, float]]:
+    """The columns of an area of a timeline: where each begins and ends, and how many tokens high it is."""
+    (found,) = (path for path in chart.iter("path") if path.get("class") == class_)
+    start, moved = re.fullmatch(r"M0 (\d+)((?:v-?\d+h\d+)+)V\1z", found.get("d") or "", re.ASCII).groups()  # type: ignore[union-attr]
+    bottom = y = int(start)
+    x, places = 0, []
+    for down, right in re.findall(r"v(-?\d+)h(\d+)", moved):
+        y += int(down)
+        places.append((x / 3_000, (x + int(right)) / 3_000, rows[-1] * (bottom - y) / bottom))
+        x += int(right)
+    return places
+
+
+def rug(chart: ElementTree.Element) -> list[tuple[int, int]]:
+    """Where the marks of a timeline stand, and how long they are."""
+    found = [path.get("d") or "" for path in chart.iter("path") if path.get("class") == "move"]
+    return [(int(x), int(long)) for x, long in re.findall(r"M(\d+) \d+v(\d+)", "".join(found))]
+
+
+def captions(document: Document) -> list[str]:
+    text = re.findall(r"<figcaption>(.*?)</figcaption>", document.source, re.DOTALL)
+    return [html.unescape(re.sub(r"<[^>]*>", "", caption)) for caption in text]
 
 
 def lines_of(chart: ElementTree.Element) -> dict[str, list[tuple[int, int]]]:
@@ -281,6 +306,136 @@ def test_the_dearest_sessions_are_shown_and_the_others_counted() -> None:
     assert "left out" not in "".join(data for tag, data in checked(page(sessions[:12])).texts if tag == "p")
 
 
+# The optimum
+
+
+def test_the_optimum_is_a_reference_and_never_the_cheapest() -> None:
+    kinds = ("sliding", "break_even", "optimum")
+    policies = [*(f"{kind}:window={window}" for window in (3, 8) for kind in kinds), "keep_last:messages=90"]
+    sessions = [session(history(90), policies=policies), session(history(30), "other.json", policies)]
+    costs = recede.compare_costs(each.replay for each in sessions)
+    assert is_optimum(min(costs, key=lambda cost: cost.cost)), "here the optimum costs least of all"
+    document = checked(page(sessions))
+    column = [row[-2] for row in document.rows("costs-table")]
+    assert column == ["-" if cost.of_optimum is None else percent(cost.of_optimum) for cost in costs]
+    assert {"-", "100 %"} < set(column)
+    bars = document.charts("bars")[0]
+    for class_, wanted in (("reference", 4), ("dearer", sum(cost.of_raw > 1 for cost in costs))):
+        assert sum(class_ in (bar.get("class") or "").split() for bar in bars.iter("rect")) == wanted
+    best = cheapest(costs).policy
+    names = [text.text or "" for text in bars.iter("text") if "name" in (text.get("class") or "").split()]
+    assert [name for name in names if "cheapest" in name] == [f"{best} — cheapest"]
+    assert not re.search(r"optimum[^.;]{0,20}cheapest|cheapest: optimum", "".join(data for _, data in document.texts))
+    rows = [attributes.get("class") for tag, attributes in document.elements if tag == "tr" and "class" in attributes]
+    assert rows[:3].count("reference") == 2 and rows[:3].count("best") == 1
+    for chart in document.charts("growth"):
+        drawn = {line[0].text or "": line.get("class") for line in chart.iter("polyline")}
+        assert len(drawn) == len(costs) and drawn["optimum:window=3"] == drawn["optimum:window=8"] == "thin"
+        assert drawn[best] == "line-1"
+    assert not any("optimum" in (chart[0].text or "") for chart in document.charts("timeline"))
+    assert "of optimum" not in page([session(history(9))])
+
+
+# The timeline
+
+
+def test_the_timeline_shows_what_each_request_wrote_and_was_served() -> None:
+    kinds = ("sliding", "break_even", "optimum")
+    one = session(history(120), policies=[f"{kind}:window={window}" for window in (20, 5) for kind in kinds])
+    document = checked(page([one]))
+    charts = document.charts("timeline")
+    panels = shown(one.replay)
+    assert [panel.policy for panel in panels] == ["raw", "break_even:window=5", "sliding:window=5"]
+    counts = []
+    for chart, panel, (height, rows), words in zip(charts, panels, extents(panels), captions(document), strict=True):
+        assert (chart[0].text or "").startswith(f"{panel.policy}: ")
+        unit = rows[-1] / height / 10  # a tenth of a pixel
+        for class_, chars in (
+            ("written", [turn.cached_chars + turn.written_chars for turn in panel.turns]),
+            ("served", [turn.cached_chars for turn in panel.turns]),
+        ):
+            found = steps(chart, class_, rows)
+            assert [column[0] for column in found] == pytest.approx([place / 120 for place in range(120)], abs=0.001)
+            assert [column[2] for column in found] == pytest.approx([count / 4 for count in chars], abs=1.5 * unit)
+        pairs = pairwise((0, *(turn.masked_count for turn in panel.turns)))
+        rises = [place for place, (before, after) in enumerate(pairs) if after > before]
+        assert [x for x, _ in rug(chart)] == pytest.approx([25 * (place + 0.5) for place in rises], abs=1)
+        counts.append(len(rises))
+        usage, prices = panel.usage, one.replay.prices
+        for sent, price, verb in (
+            (usage.written_chars, prices.write, "rote"),
+            (usage.cached_chars, prices.cached, "read"),
+        ):
+            figure = f"{verb} {recede.approx_tokens(sent):,} tokens for {money(sent / 4_000_000 * price)}"
+            assert figure in words and figure in (chart[1].text or "")
+        assert money(usage.cost(prices)) in words
+        assert ("oved" in words) == (panel.policy != "raw")
+        assert f"oved {len(rises)} times; " in words or not rises
+    assert counts[0] == 0 < counts[1] < counts[2] / 2
+    # The masks are on one scale, so that they can be compared.
+    scales = [rows[-1] / height for height, rows in extents(panels)]
+    assert scales[1] == pytest.approx(scales[2])
+    assert ["smaller scale" in words for words in captions(document)] == [scales[0] > 1.01 * scales[1], False, False]
+
+
+def test_the_timeline_of_short_requests_shows_what_no_cache_took() -> None:
+    replayed = recede.replay(history(12), ["sliding:window=3"], system_chars=0)
+    document = checked(page([Session("short.json", "messages", replayed, {}, 0)]))
+    panels = shown(replayed)
+    assert [panel.policy for panel in panels] == ["raw", "sliding:window=3"]
+    for chart, panel, (_, rows) in zip(document.charts("timeline"), panels, extents(panels), strict=True):
+        plain = [column[2] for column in steps(chart, "plain", rows)]
+        assert plain == pytest.approx([turn.view_chars / 4 for turn in panel.turns], abs=rows[-1] / 500)
+    assert any("uncached" in words for words in captions(document))
+    assert "read nothing" in captions(document)[1]
+    assert "sent uncached" not in page([session(history(12))])
+
+
+def test_a_raw_history_has_the_scale_of_the_masks_unless_it_is_far_higher() -> None:
+    def high(chars: int) -> recede.PolicyReplay:
+        return recede.PolicyReplay("raw", (recede.ReplayedTurn(1, chars, 0, chars, 0, 0),))
+
+    for raw, is_shared in ((110_000, True), (900_000, False)):
+        first, second, third = (rows[-1] / height for height, rows in extents([high(raw), high(90_000), high(40_000)]))
+        assert second == pytest.approx(third) and (first == pytest.approx(second)) == is_shared
+        assert first >= second
+
+
+def test_a_cheapest_policy_that_leaves_out_messages_is_compared_with_masks() -> None:
+    policies = ["sliding:window=5", "sliding:window=9", "break_even:window=9", "keep_last:messages=1"]
+    one = session(history(200, lines=200), policies=policies)
+    assert one.replay.cheapest.policy == "keep_last:messages=1"
+    names = ["raw", "keep_last:messages=1", "break_even:window=9", "sliding:window=9"]
+    assert [panel.policy for panel in shown(one.replay)] == names
+    document = checked(page([one]))
+    assert [words.partition(":")[0] for words in captions(document)] == [name.partition(":")[0] for name in names]
+    assert ["oved" in words for words in captions(document)] == [False, False, True, True]
+    assert [row[-1] == "-" for row in document.rows("session-1-tokens")] == [True, False, False, False, True]
+    # Where nothing moves there is nothing to compare.
+    assert [panel.policy for panel in shown(session(history(3)).replay)] == ["raw"]
+
+
+def test_each_session_has_a_timeline_and_the_dearest_is_open() -> None:
+    document = checked(page([session(history(9), "small.json"), session(history(60), "large.json")]))
+    keys = [(chart[0].get("id") or "").rpartition("-timeline-")[0] for chart in document.charts("timeline")]
+    assert set(keys) == {"session-1", "session-2"}
+    large, small = document.source.split("<article>")[1:]
+    title = "Request by request, with a cache"
+    assert f"<h4>{title}</h4>" in large and f"<summary>{title}</summary>" in small
+
+
+def test_columns_of_many_requests_keep_the_most_and_the_least_written() -> None:
+    turns = [recede.ReplayedTurn(1, 9_999, 0, (place * 7919) % 1009, 0, 0) for place in range(4_000)]
+    kept = columns(turns, 50)
+    assert len(kept) <= 100 and kept[0].start == 0 and kept[-1].end == 1
+    assert all(before.end == pytest.approx(after.start) for before, after in pairwise(kept))
+    for part in range(50):
+        written = [turn.written_chars for turn in turns[part * 80 : part * 80 + 80]]
+        here = [column.turn.written_chars for column in kept if part <= 50 * column.start + 1e-9 < part + 1]
+        assert sorted(here) == [min(written), max(written)]
+    assert [column.turn for column in columns(turns[:100], 50)] == turns[:100]
+
+
 # Odd sessions
 
 
@@ -295,6 +450,7 @@ def test_small_sessions_have_a_page_and_an_image(messages: list[Any]) -> None:
     document = checked(page([one]))
     assert len(document.charts("growth")) == (1 if requests else 0)
     assert len(document.charts("bars")) == (2 if requests else 1)
+    assert bool(document.charts("timeline")) == (requests > 1)
     if requests == 1:
         assert all(
             len(line) == 2 and line[0][1] == line[1][1] for line in lines_of(document.charts("growth")[0]).values()
@@ -331,6 +487,25 @@ def test_hostile_names_are_words_on_the_page() -> None:
     assert max(map(len, names)) <= 40 and any(name.endswith("x…") for name in names)
 
 
+def test_hostile_policies_are_words_on_the_page() -> None:
+    (raw,) = recede.replay(history(30), []).policies
+    name = "<i>&lt;\ud800:window=2"
+    replayed = recede.Replay(
+        (
+            raw,
+            recede.PolicyReplay(
+                name,
+                raw.turns[:1]
+                + tuple(turn._replace(view_chars=turn.cached_chars, written_chars=0) for turn in raw.turns[1:]),
+            ),
+        ),
+        recede.Prices(),
+    )
+    document = checked(page([Session("odd.json", "messages", replayed, {}, 0)]))
+    assert "<i>" not in document.source
+    assert captions(document)[1].startswith("<i>&lt;\\ud800:window=2, the cheapest: ")
+
+
 def test_thousands_of_turns_keep_the_page_small_and_their_teeth() -> None:
     one = session(history(5_000, lines=3), policies=["stepped:window=10,chunk=50", "keep_last:messages=20"])
     assert len(one.replay.policies[0].turns) == 5_000
@@ -350,6 +525,31 @@ def test_thousands_of_turns_keep_the_page_small_and_their_teeth() -> None:
             values = tokens[part * 500 : part * 500 + 500]
             ys = [y for x, y in columns if part * 100 <= x <= part * 100 + 100]
             assert rows[-1] * (1 - min(ys) / 2800) >= max(values) - rows[-1] / 2000
+
+
+def test_the_timeline_of_thousands_of_turns_stays_small() -> None:
+    policies = ["sliding:window=10", "break_even:window=10", "keep_last:messages=20"]
+    sizes = []
+    for requests in (2_500, 5_000):
+        one = session(history(requests, lines=3), policies=policies)
+        text = page([one])
+        sizes.append(len(text))
+    assert max(sizes) < 90_000 and sizes[1] < 1.1 * sizes[0]
+    document = checked(text)
+    panels = shown(one.replay)
+    marks = {}
+    for chart, panel, (height, rows) in zip(document.charts("timeline"), panels, extents(panels), strict=True):
+        whole, served = (steps(chart, class_, rows) for class_ in ("written", "served"))
+        assert len(whole) == len(served) <= 300 and whole[-1][1] == 1
+        written = [above[2] - below[2] for above, below in zip(whole, served, strict=True)]
+        most = max(turn.written_chars for turn in panel.turns) / 4
+        assert max(written) == pytest.approx(most, abs=rows[-1] / height / 5)
+        marks[panel.policy] = rug(chart)
+    # Both move in each part of the session, one of them at nearly each request.
+    rests, slides = marks["break_even:window=10"], marks["sliding:window=10"]
+    assert len(rests) <= len(slides) == 150 and all(long > 80 for _, long in slides[1:])
+    assert all(long < 30 for _, long in rests[10:])
+    assert f"oved {len(moves(panels[-1].turns)):,} times" in captions(document)[-1]
 
 
 def test_thinning_keeps_the_extremes_of_each_column() -> None:
@@ -422,9 +622,11 @@ MEASURE = """<!DOCTYPE html><meta charset="utf-8"><p id="answer"></p>%s<script>
 onload = () => {
   const measured = [...document.querySelectorAll("iframe")].map(frame => {
     const inner = frame.contentDocument, width = frame.clientWidth;
-    const outside = [...inner.querySelectorAll("svg text, svg rect.bar, h1, h3, p, li")].filter(found => {
+    inner.querySelectorAll("details").forEach(found => { found.open = true; });
+    const drawn = "svg text, svg rect.bar, svg path.served, h1, h3, p, li, figcaption";
+    const outside = [...inner.querySelectorAll(drawn)].filter(found => {
       const box = found.getBoundingClientRect();
-      return box.left < -0.5 || box.right > width + 0.5;
+      return box.left < -0.5 || box.right > width + 0.5 || (!found.closest("svg") && found.scrollWidth > width);
     });
     const line = inner.querySelector("polyline").getBoundingClientRect();
     return [inner.documentElement.scrollWidth, line.width > width / 3, ...outside.map(found => found.textContent)];
@@ -447,6 +649,7 @@ def test_nothing_is_wider_than_the_screen(width: int, tmp_path: Path) -> None:
         page([session(history(25, HOSTILE), "a/very/long/name/" * 30), session(history(30))]),
         page([session(history(120), policies=policies)]),
         page([session(history(1), policies=[])]),
+        page([session(history(310), policies=[*policies, "break_even:window=5", "optimum:window=5"])]),
     ]
     file = tmp_path / "frames.html"
     frames = "".join(FRAME % (width, html.escape(text)) for text in pages)
@@ -486,7 +689,7 @@ def decoded(png: bytes) -> Any:
     return pytest.importorskip("matplotlib.image").imread(io.BytesIO(png), format="png")
 
 
-def test_the_image_shows_three_pictures() -> None:
+def test_the_image_shows_all_pictures() -> None:
     pytest.importorskip("matplotlib")
     sessions = [session(history(60)), session(history(12), "small.json")]
     png = plot(sessions)
@@ -501,13 +704,16 @@ def test_the_image_shows_three_pictures() -> None:
     edges = (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:])
     assert all((edge[..., :3] == 1).all() for edge in edges)
     assert plot(sessions[1:]) != png
+    # What each request wrote has a color of its own, and there is far more of it where the mask slides.
+    written = (abs(pixels[:, :, :3] - (0xB3 / 255, 0x45 / 255, 0x0B / 255)).max(axis=2) < 0.01).sum(axis=1)
+    assert written[-230:].sum() > 1_000
 
 
 def test_the_image_takes_hostile_names() -> None:
     pytest.importorskip("matplotlib")
     one = session(history(2 * len(HOSTILE), HOSTILE), "$x_{ \ud800 \x00 " + "name" * 100)
-    for shown in (one, session(history(9), "長い名前" * 40), session(history(9), "\x00" * 200)):
-        pixels = decoded(plot([shown]))
+    for each in (one, session(history(9), "長い名前" * 40), session(history(9), "\x00" * 200)):
+        pixels = decoded(plot([each]))
         assert pixels.shape[1] == 1320 and (pixels[:, -3:, :3] == 1).all()
 
 

@@ -15,15 +15,20 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from recede import PolicyCost, Replay
-from recede.cli.verdict import Session, money, percent
+from recede.cli.verdict import Session, cheapest, is_optimum, money, percent
 
 __all__ = [
     "Source",
+    "at",
+    "breakable",
     "compact",
     "cost_chart",
     "element",
     "emphasized",
     "growth_chart",
+    "kind_of",
+    "label",
+    "picture",
     "printable",
     "sample",
     "short_names",
@@ -32,6 +37,7 @@ __all__ = [
     "sources_chart",
     "thinned",
     "ticks",
+    "turn_ticks",
 ]
 
 _HEIGHT = 280
@@ -64,24 +70,25 @@ class Source(NamedTuple):
 
 
 def emphasized(costs: Sequence[PolicyCost]) -> list[int]:
-    """The places of the policies that stand out: raw, the cheapest, then the best of each other kind."""
-    raw, *others = range(len(costs))
+    """The places of the policies that stand out: raw, the cheapest, then the best of each other kind; no optimum."""
+    raw, *others = (place for place, cost in enumerate(costs) if not is_optimum(cost))
     ranked = sorted(others, key=lambda place: costs[place].cost)
-    if len(costs) <= _MOST_STRONG:
+    if len(ranked) < _MOST_STRONG:
         return [raw, *ranked]
     best: dict[str, int] = {}
     for place in ranked:
-        best.setdefault(_kind(costs[place].policy), place)
+        best.setdefault(kind_of(costs[place].policy), place)
     return [raw, *best.values()][:_MOST_STRONG]
 
 
 def short_names(policies: Sequence[str]) -> list[str]:
     """The kind of each policy, with its numbers where the kind alone would not tell them apart."""
-    kinds = Counter(map(_kind, policies))
-    return [_kind(policy) if kinds[_kind(policy)] == 1 else _numbered(policy) for policy in policies]
+    kinds = Counter(map(kind_of, policies))
+    return [kind_of(policy) if kinds[kind_of(policy)] == 1 else _numbered(policy) for policy in policies]
 
 
-def _kind(policy: str) -> str:
+def kind_of(policy: str) -> str:
+    """The name of a policy without its numbers."""
     return policy.partition(":")[0]
 
 
@@ -144,6 +151,11 @@ def printable(text: str) -> str:
     )
 
 
+def breakable(words: str) -> str:
+    """Words as markup that may go on in the next line within the name of a policy."""
+    return html.escape(printable(words)).replace(",", ",<wbr>")
+
+
 def shortened(text: str, columns: int = 40) -> str:
     """The text, cut where it would be wider than the columns; letters of East Asia take two."""
     text = printable(text)
@@ -167,17 +179,19 @@ def element(name: str, *children: str, **attributes: object) -> str:
     return f"<{name}{pairs}>{''.join(children)}</{name}>" if children else f"<{name}{pairs}/>"
 
 
-def _words(text: str, x: object, y: float, class_: str = "") -> str:
+def label(text: str, x: object, y: float, class_: str = "") -> str:
+    """Words in a picture."""
     classes = {"class_": class_} if class_ else {}
     return element("text", html.escape(text), x=x, y=f"{y:.4g}", **classes)
 
 
-def _at(x: str, *children: str) -> str:
+def at(x: str, *children: str) -> str:
     """What is drawn in pixels from a place that is a percent."""
     return element("svg", *children, x=x, overflow="visible")
 
 
-def _picture(key: str, title: str, description: str, height: int, class_: str, *children: str, style: str = "") -> str:
+def picture(key: str, title: str, description: str, height: int, class_: str, *children: str, style: str = "") -> str:
+    """A chart with the words that stand for it where it is not seen."""
     return element(
         "svg",
         element("title", html.escape(printable(title)), id=f"{key}-title"),
@@ -216,7 +230,7 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
         points = [f"{across(turn, 1000):.0f},{10 * down(tokens):.0f}" for turn, tokens in thinned(series[place])]
         if turns == 1:  # a line all the same, since a point would not be drawn
             points = [f"{x},{10 * down(series[place][0]):.0f}" for x in (0, 1000)]
-        title = element("title", html.escape(policies[place].policy))
+        title = element("title", html.escape(printable(policies[place].policy)))
         return element("polyline", title, class_=class_, points=" ".join(points))
 
     def marks(rank: int, place: int) -> str:
@@ -224,7 +238,7 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
         fractions = [(part + rank / len(strong)) / 4 for part in range(4)] if turns > 1 else [0.0]
         found = sorted({round(fraction * (turns - 1)) for fraction in fractions})
         return "".join(
-            _at(
+            at(
                 f"{across(turn, 100):.2f}%",
                 element("path", d=_MARKERS[rank], class_=f"mark-{rank}", transform=f"translate(0 {down(tokens):.1f})"),
             )
@@ -238,7 +252,7 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
         f"{policies[place].policy} sends {max(series[place]):,} at most and {series[place][-1]:,} at the end"
         for place in strong
     )
-    return _picture(
+    return picture(
         key,
         "Tokens of each request, turn by turn",
         f"{description}.",
@@ -246,16 +260,16 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
         "growth",
         *(
             element("line", class_="grid", x1=0, x2="100%", y1=f"{down(row):.4g}", y2=f"{down(row):.4g}")
-            + _words(compact(row), -8, down(row) + 4, "left")
+            + label(compact(row), -8, down(row) + 4, "left")
             for row in rows
         ),
         *(
-            _at(
+            at(
                 f"{across(turn - 1, 100):.4g}%",
                 element("line", class_="tick", x1=0, x2=0, y1=_HEIGHT, y2=_HEIGHT + 5)
-                + _words(f"{turn:,}", 0, _HEIGHT + 19, "middle"),
+                + label(f"{turn:,}", 0, _HEIGHT + 19, "middle"),
             )
-            for turn in _turn_ticks(turns)
+            for turn in turn_ticks(turns)
         ),
         element(
             "svg",
@@ -267,15 +281,15 @@ def growth_chart(key: str, replay: Replay, strong: Sequence[int]) -> str:
             overflow="visible",
         ),
         *(marks(rank, place) for rank, place in reversed(list(enumerate(strong)))),
-        _at("100%", *_line_ends([down(series[place][-1]) for place in strong], names)),
-        _words("tokens", -44, -14),
-        _at("100%", _words("turn", 30, _HEIGHT + 19)),
+        at("100%", *_line_ends([down(series[place][-1]) for place in strong], names)),
+        label("tokens", -44, -14),
+        at("100%", label("turn", 30, _HEIGHT + 19)),
         # The room that the names beside the line ends need.
         style=f"--right: {max(64, 20 + 9 * max(map(len, names)))}px",
     )
 
 
-def _turn_ticks(turns: int) -> list[int]:
+def turn_ticks(turns: int) -> list[int]:
     """The first turn and round ones; none so near to another that their numbers would touch."""
     rounds = [turn for turn in ticks(turns, 4) if turns / 12 < turn <= turns]
     return [1, *(turn for turn in rounds if turn > 1)]
@@ -294,7 +308,7 @@ def _line_ends(heights: Sequence[float], names: Sequence[str]) -> list[str]:
         lowest -= gap
     return [
         element("path", class_="leader", d=f"M2 {heights[rank]:.1f} 12 {place:.1f}")
-        + _words(names[rank], 15, place + 4, f"end end-{rank}")
+        + label(names[rank], 15, place + 4, f"end end-{rank}")
         for rank, place in sorted(placed.items())
     ]
 
@@ -314,23 +328,24 @@ def cost_chart(key: str, costs: Sequence[PolicyCost]) -> str:
     """Two bars for each policy, with a prompt cache and without, as shares of what the raw history costs."""
     row, thick, top = 62, 15, 30
     widest = max(1.0, *(max(cost.of_raw, cost.of_raw_uncached) for cost in costs))
-    best = min(range(len(costs)), key=lambda place: costs[place].cost)
+    best = cheapest(costs)
     height = top + row * len(costs)
     bars, marks, words = [], [], []
     for place, cost in enumerate(costs):
         y = top + row * place
-        class_ = "name best" if place == best else "name"
-        name = shortened(cost.policy) + (" — cheapest" if place == best else "")
-        words.append(_words(name, 0, y + 13, class_))
+        class_ = "name best" if cost is best else "name aside" if is_optimum(cost) else "name"
+        note = " — cheapest" if cost is best else " — a reference, no rule" if is_optimum(cost) else ""
+        name = shortened(cost.policy) + note
+        words.append(label(name, 0, y + 13, class_))
         pairs = ((cost.of_raw, cost.cost, "cached"), (cost.of_raw_uncached, cost.cost_uncached, "uncached"))
         for offset, (of_raw, amount, kind) in zip((19, 37), pairs, strict=True):
-            class_ = f"{kind} dearer" if of_raw > 1 else kind
+            class_ = f"{kind} reference" if is_optimum(cost) else f"{kind} dearer" if of_raw > 1 else kind
             bars.append(_bar(of_raw / widest, y + offset, thick, class_))
             words.append(_figure(of_raw / widest, y + offset, thick, f"{money(amount)}, {percent(of_raw)}"))
         # In pieces, so that it crosses no name.
         marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y + 17 if place else 16, y2=y + 54))
-    marks.append(_words("raw = 100 %", 0, 10, "middle" if widest > 1.3 else "left"))
-    mark = _at(f"{100 / widest:.2f}%", *marks)
+    marks.append(label("raw = 100 %", 0, 10, "middle" if widest > 1.3 else "left"))
+    mark = at(f"{100 / widest:.2f}%", *marks)
     description = "; ".join(
         f"{cost.policy}: {percent(cost.of_raw)} of raw with a cache, {percent(cost.of_raw_uncached)} without"
         for cost in costs
@@ -339,7 +354,7 @@ def cost_chart(key: str, costs: Sequence[PolicyCost]) -> str:
     hatch = element("path", d="M-2 2 2-2M0 8 8 0M6 10 10 6", class_="hatch")
     pattern = element("pattern", hatch, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
     drawn = (element("defs", pattern), *bars, mark, *words)
-    return _picture(key, "Cost of each policy", f"{description}.", height, "bars", *drawn)
+    return picture(key, "Cost of each policy", f"{description}.", height, "bars", *drawn)
 
 
 def sources_chart(key: str, found: Sequence[Source]) -> str:
@@ -351,11 +366,11 @@ def sources_chart(key: str, found: Sequence[Source]) -> str:
     for place, source in enumerate(found):
         y = row * place
         figure = f"{source.chars:,}, {percent(source.chars / whole)}"
-        drawn.append(_words(shortened(source.name), 0, y + 13, "name tool" if source.is_tool else "name"))
+        drawn.append(label(shortened(source.name), 0, y + 13, "name tool" if source.is_tool else "name"))
         drawn.append(_bar(source.chars / widest, y + 19, thick, "source" if source.is_tool else "rest"))
         drawn.append(_figure(source.chars / widest, y + 19, thick, figure))
     description = "; ".join(f"{shortened(source.name)}: {source.chars:,} characters" for source in found)
-    return _picture(key, "Where the characters come from", f"{description}.", row * len(found), "bars", *drawn)
+    return picture(key, "Where the characters come from", f"{description}.", row * len(found), "bars", *drawn)
 
 
 def _bar(share: float, y: int, thick: int, class_: str) -> str:
@@ -365,4 +380,4 @@ def _bar(share: float, y: int, thick: int, class_: str) -> str:
 def _figure(share: float, y: int, thick: int, figure: str) -> str:
     # On a ground of its own, about as wide as the words, so that no line runs through them.
     ground = element("rect", class_="ground", x=4, y=y, width=7 * len(figure) + 6, height=thick)
-    return _at(f"{100 * share:.2f}%", ground, _words(figure, 7, y + thick - 3))
+    return at(f"{100 * share:.2f}%", ground, label(figure, 7, y + thick - 3))

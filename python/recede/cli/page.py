@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from recede import PolicyCost, approx_tokens, compare_costs
 from recede.cli.chart import (
+    breakable,
     cost_chart,
     element,
     emphasized,
     growth_chart,
+    kind_of,
     printable,
     sample,
     sources,
     sources_chart,
 )
 from recede.cli.tables import share
-from recede.cli.verdict import Session, money, percent, price_line, verdict
+from recede.cli.timeline import moved, timeline
+from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
 
 __all__ = ["page"]
 
 _MOST_SESSIONS = 12
+_NO_MARKS: Mapping[str, str] = {}
+
+_TIMELINE = "Request by request, with a cache"
 
 _KINDS = {
     "raw": "everything is sent, at every turn",
@@ -35,13 +41,15 @@ _KINDS = {
 
 _STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1a1d21; --soft: #5a626b; --grid: #dfe3e8; --panel: #f5f7f9;
-  --one: #0a5fb0; --two: #b3450b; --three: #2c7a3f; --four: #7a3fa0; --thin: #98a1ab; }
+  --one: #0a5fb0; --two: #b3450b; --three: #2c7a3f; --four: #7a3fa0; --thin: #98a1ab; --pale: #c3dbf2; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e9ecef; --soft: #a3acb5; --grid: #333a41;
-  --panel: #1d2125; --one: #6cb2f7; --two: #f2995c; --three: #74c98a; --four: #c79bea; --thin: #727c86; } }
+  --panel: #1d2125; --one: #6cb2f7; --two: #f2995c; --three: #74c98a; --four: #c79bea; --thin: #727c86;
+  --pale: #1f4468; } }
 @media print { :root { color-scheme: light; --paper: #fff; --ink: #000; --soft: #444; --grid: #ccc; --panel: #fff;
-  --one: #0a5fb0; --two: #b3450b; --three: #2c7a3f; --four: #7a3fa0; --thin: #888; } }
+  --one: #0a5fb0; --two: #b3450b; --three: #2c7a3f; --four: #7a3fa0; --thin: #888; --pale: #c3dbf2; } }
 @media (forced-colors: active) { :root { --paper: Canvas; --ink: CanvasText; --soft: CanvasText; --grid: GrayText;
-  --panel: Canvas; --one: LinkText; --two: CanvasText; --three: CanvasText; --four: CanvasText; --thin: GrayText; } }
+  --panel: Canvas; --one: LinkText; --two: CanvasText; --three: CanvasText; --four: CanvasText; --thin: GrayText;
+  --pale: Canvas; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1rem 3rem; max-width: 60rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; overflow-wrap: anywhere; }
@@ -71,7 +79,7 @@ caption { text-align: left; padding: 0 0 .5rem; }
 th, td { padding: .3rem .75rem; border-bottom: 1px solid var(--grid); text-align: right; vertical-align: bottom;
   color: var(--ink); }
 td { white-space: nowrap; }
-th:first-child { text-align: left; padding-left: 0; min-width: 11rem; }
+th:first-child { text-align: left; padding-left: 0; min-width: 12.75rem; }
 thead th + th { overflow-wrap: normal; }
 thead th { border-bottom-color: var(--soft); }
 tbody th { font-weight: 400; }
@@ -82,6 +90,11 @@ summary { cursor: pointer; }
 .ground { fill: var(--paper); }
 .growth { margin: 28px var(--right) 30px 46px; width: calc(100% - 46px - var(--right)); }
 .bars { margin: 0 128px 0 1px; width: calc(100% - 129px); }
+.panel { margin: 1.25rem 0 0; }
+figcaption { max-width: 46rem; }
+.timeline { margin: 32px 52px 22px 54px; width: calc(100% - 106px); }
+.timeline.last { margin-bottom: 42px; }
+.timeline text { fill: var(--soft); }
 .chart .left { text-anchor: end; }
 .chart .middle { text-anchor: middle; }
 .growth text { fill: var(--soft); }
@@ -113,6 +126,15 @@ polyline, .sample line { fill: none; stroke-width: 2; stroke-linejoin: round; ve
 .cached, .source { fill: var(--one); }
 .cached.dearer { fill: var(--two); }
 .uncached { fill: url(#hatch); stroke: var(--soft); }
+.cached.reference, .uncached.reference { fill: var(--paper); stroke: var(--soft); stroke-width: 1.5; }
+.cached.reference { stroke: var(--one); stroke-dasharray: 5 3; }
+.chart .aside, tr.reference > * { font-style: italic; color: var(--soft); }
+.written, .served, .plain, .move { vector-effect: non-scaling-stroke; print-color-adjust: exact;
+  -webkit-print-color-adjust: exact; }
+.written { fill: var(--two); }
+.served { fill: var(--pale); stroke: var(--one); stroke-width: .75; }
+.plain { fill: var(--paper); stroke: var(--soft); stroke-dasharray: 3 2; }
+.move { fill: none; stroke: var(--ink); stroke-width: 1.5; }
 .hatch { stroke: var(--soft); stroke-width: 1.5; }
 .rest { fill: none; stroke: var(--soft); }
 .raw-mark { stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 3; }
@@ -157,16 +179,18 @@ def page(sessions: Sequence[Session]) -> str:
 
 def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> str:
     lines = verdict(costs, len(sessions))
-    kinds = dict.fromkeys(cost.policy.partition(":")[0] for cost in costs)
-    items = (element("li", _breakable(line)) for line in lines)
+    kinds = dict.fromkeys(kind_of(cost.policy) for cost in costs)
+    items = (element("li", breakable(line)) for line in lines)
     terms = "".join(element("dt", _text(kind)) + element("dd", _text(_KINDS[kind])) for kind in kinds if kind in _KINDS)
     return element("ul", *items, class_="verdict") + element("dl", terms)
 
 
 def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
     keys = [("cached", "with a prompt cache"), ("uncached", "without a cache")]
-    if any(cost.of_raw > 1 for cost in costs):
+    if any(cost.of_raw > 1 and not is_optimum(cost) for cost in costs):
         keys.insert(1, ("cached dearer", "the same, dearer than raw"))
+    if any(map(is_optimum, costs)):
+        keys.append(("cached reference", "the optimum knows the future: what a rule can be measured by"))
     legend = element("ul", *(element("li", _swatch(class_), words) for class_, words in keys), class_="legend")
     return element(
         "section",
@@ -189,6 +213,8 @@ def _swatch(class_: str) -> str:
 
 def _costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: int) -> str:
     headings = ["policy", "tokens sent", "from cache", "cost", "of raw", "cost without cache", "of raw"]
+    has_optimum = any(map(is_optimum, costs))
+    headings += ["of optimum"] * has_optimum
     if sessions > 1:
         headings.append("dearer than raw, sessions")
     rows = []
@@ -201,21 +227,27 @@ def _costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: 
             percent(cost.of_raw),
             money(cost.cost_uncached),
             percent(cost.of_raw_uncached),
+            *["-" if cost.of_optimum is None else percent(cost.of_optimum)] * has_optimum,
         ]
         rows.append([*row, f"{cost.dearer_count:,}"] if sessions > 1 else row)
-    best = min(range(len(costs)), key=lambda place: costs[place].cost)
-    return _table(key, caption, headings, rows, best)
+    marks = {cost.policy: "reference" for cost in costs if is_optimum(cost)} | {cheapest(costs).policy: "best"}
+    return _table(key, caption, headings, rows, marks)
 
 
-def _table(key: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], best: int = -1) -> str:
-    """A table of figures behind names; one that is too wide is scrolled by itself, with the keyboard too."""
+def _table(
+    key: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], marks: Mapping[str, str] = _NO_MARKS
+) -> str:
+    """A table of figures behind names, of which some have a class of their own.
+
+    One that is too wide is scrolled by itself, with the keyboard too.
+    """
     head = "".join(element("th", _text(heading), scope="col") for heading in headings)
     lines = []
-    for place, (name, *figures) in enumerate(rows):
-        cells = element("th", _breakable(name), scope="row") + "".join(
+    for name, *figures in rows:
+        cells = element("th", breakable(name), scope="row") + "".join(
             element("td", _text(figure)) for figure in figures
         )
-        lines.append(element("tr", cells, **({"class_": "best"} if place == best else {})))
+        lines.append(element("tr", cells, **({"class_": marks[name]} if name in marks else {})))
     drawn = element(
         "table",
         element("caption", _text(caption), id=key),
@@ -247,26 +279,32 @@ def _dearest(sessions: Sequence[Session], strong: Sequence[int]) -> str:
     words = "What each request sends. A raw history only grows; a mask cuts it down again."
     if left:
         words += f" These are the {len(shown)} dearest sessions by raw cost; {left:,} cheaper ones are left out."
-    articles = [_session(f"session-{place}", session, strong, len(sessions)) for place, session in enumerate(shown, 1)]
+    articles = [_session(place, session, strong, len(sessions)) for place, session in enumerate(shown, 1)]
     title = "Growth by turn" if len(sessions) == 1 else "Growth by turn, session by session"
     return element("section", element("h2", title), element("p", words), *articles)
 
 
-def _session(key: str, session: Session, strong: Sequence[int], sessions: int) -> str:
+def _session(place: int, session: Session, strong: Sequence[int], sessions: int) -> str:
+    key = f"session-{place}"
     parts = [element("h3", _text(session.name))]
     costs = session.replay.costs
-    raw, best = costs[0], min(costs, key=lambda cost: cost.cost)
+    raw, best = costs[0], cheapest(costs)
     if raw.usage.requests:
         words = f"{_count(raw.usage.requests, 'request')}, format {session.format}. Raw costs {money(raw.cost)}; "
         gain = f"{best.policy} is the cheapest: {money(best.cost)}, {percent(best.of_raw)} of raw."
         parts += [
-            element("p", _breakable(words + ("nothing is cheaper." if best is raw else gain))),
+            element("p", breakable(words + ("nothing is cheaper." if best is raw else gain))),
             element(
                 "figure",
                 growth_chart(key, session.replay, strong),
                 _legend([costs[place].policy for place in strong], len(costs) - len(strong)),
             ),
         ]
+        drawn = timeline(f"{key}-timeline", session.replay)
+        if drawn and place == 1:
+            parts += [element("h4", _TIMELINE), drawn]
+        elif drawn:  # the dearest is enough to see why; the others are there for who wants to know
+            parts.append(element("details", element("summary", _TIMELINE), drawn))
     else:
         parts.append(element("p", _text(f"No request was made (format {session.format}).")))
     found = sources([session])
@@ -281,9 +319,9 @@ def _session(key: str, session: Session, strong: Sequence[int], sessions: int) -
 
 
 def _legend(policies: Sequence[str], thin: int) -> str:
-    lines = [element("li", sample(rank), element("b", _breakable(policy))) for rank, policy in enumerate(policies)]
+    lines = [element("li", sample(rank), element("b", breakable(policy))) for rank, policy in enumerate(policies)]
     if thin:
-        lines.append(element("li", sample(None), f"the {thin} others, see the figures"))
+        lines.append(element("li", sample(None), f"the {_count(thin, 'other')}, see the figures"))
     return element("ul", *lines, class_="legend")
 
 
@@ -293,10 +331,16 @@ def _figures(key: str, session: Session, is_open: bool) -> str:
     if costs[0].usage.requests:
         views = [[turn.view_tokens for turn in replayed.turns] for replayed in session.replay.policies]
         rows = [
-            [replayed.policy, f"{tokens[0]:,}", f"{max(tokens):,}", f"{tokens[-1]:,}"]
+            [
+                replayed.policy,
+                *(f"{figure:,}" for figure in (tokens[0], max(tokens), tokens[-1])),
+                f"{approx_tokens(replayed.usage.written_chars):,}",
+                f"{approx_tokens(replayed.usage.cached_chars):,}",
+                "-" if (count := moved(replayed)) is None else f"{count:,}",
+            ]
             for replayed, tokens in zip(session.replay.policies, views, strict=True)
         ]
-        headings = ["policy", "first request", "largest", "last"]
+        headings = ["policy", "first request", "largest", "last", "all written", "all from cache", "boundary moved"]
         if not is_open:
             parts.append(_costs_table(f"{key}-costs", "Costs of this session", costs, 1))
         parts.append(_table(f"{key}-tokens", "Tokens of the requests", headings, rows))
@@ -326,8 +370,3 @@ def _count(number: int, noun: str) -> str:
 
 def _text(words: str) -> str:
     return html.escape(printable(words))
-
-
-def _breakable(words: str) -> str:
-    """Words that may go on in the next line within the name of a policy."""
-    return _text(words).replace(",", ",<wbr>")

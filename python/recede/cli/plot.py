@@ -10,15 +10,18 @@ from typing import Any
 
 import click
 
-from recede import PolicyCost, compare_costs
+from recede import PolicyCost, PolicyReplay, compare_costs
 from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks
-from recede.cli.verdict import Session, money, percent
+from recede.cli.timeline import columns, figures, moves, shown
+from recede.cli.verdict import Session, cheapest, is_optimum, money, percent
 
 __all__ = ["plot"]
 
 _INK = "#1a1d21"
 _SOFT = "#5a626b"
 _STRONG = "#0a5fb0"
+_PALE = "#c3dbf2"
+_WRITTEN = "#b3450b"
 # Color, dashes and marker of the lines that stand out; raw first. They differ without their colors too.
 _LINES = (
     (_INK, "-", ""),
@@ -30,7 +33,7 @@ _LINES = (
 
 
 def plot(sessions: Sequence[Session]) -> bytes:
-    """The growth of the dearest session, the cost of each policy and the sources of the characters, as a PNG.
+    """The dearest session request by request, the cost of each policy and the sources of the characters, as a PNG.
 
     Args:
         sessions: played again under the same policies and prices; one at least.
@@ -41,15 +44,23 @@ def plot(sessions: Sequence[Session]) -> bytes:
     matplotlib = _matplotlib()
     costs = compare_costs(session.replay for session in sessions)
     found = sources(sessions)
-    heights = [5.0, 1 + 0.5 * len(costs), 1 + 0.32 * len(found)]
+    dearest = max(sessions, key=lambda session: session.replay.costs[0].cost)
+    panels = shown(dearest.replay) if len(dearest.replay.policies[0].turns) > 1 else []
+    heights = [5.0, 1 + 0.5 * len(costs), 1 + 0.32 * len(found), *[1.8] * len(panels)]
     # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
     figure = matplotlib.Figure(figsize=(11, sum(heights)), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
-    axes = figure.subplots(3, 1, height_ratios=heights)
-    dearest = max(sessions, key=lambda session: session.replay.costs[0].cost)
+    axes = figure.subplots(len(heights), 1, height_ratios=heights)
     _draw_growth(axes[0], dearest, emphasized(costs))
     _draw_costs(axes[1], costs)
     _draw_sources(axes[2], found)
+    tops = [max(turn.view_tokens for turn in panel.turns) for panel in panels]
+    for place, panel in enumerate(panels):
+        _draw_timeline(axes[3 + place], panel, dearest, place)
+        # The raw history has a scale of its own, the others have one together.
+        axes[3 + place].set_ylim(0, 1.05 * max(tops[1:] if place else tops))
+    for drawn in axes[4:]:
+        drawn.sharex(axes[3])
     for drawn in axes:
         drawn.spines[["top", "right"]].set_visible(False)
     png = io.BytesIO()
@@ -101,7 +112,7 @@ def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
         )
     handles, labels = axes.get_legend_handles_labels()
     others = len(policies) - len(strong)
-    title = f"thin: the {others} others" if others else None
+    title = f"thin: the {others} {'other' if others == 1 else 'others'}" if others else None
     # Outside, where no line can run behind it.
     outside: Any = {"loc": "upper left", "bbox_to_anchor": (0, -0.1), "ncols": 2, "frameon": False, "alignment": "left"}
     axes.legend(handles[::-1], labels[::-1], title=title, **outside)
@@ -126,7 +137,8 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
         [place - 0.2 for place in places],
         [cost.of_raw for cost in costs],
         height=0.36,
-        color=_STRONG,
+        color=["white" if is_optimum(cost) else _STRONG for cost in costs],
+        edgecolor=_STRONG,
         label="with a prompt cache",
     )
     uncached = axes.barh(
@@ -138,6 +150,10 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
         hatch="////",
         label="without a cache",
     )
+    for place, bars in enumerate(zip(cached, uncached, strict=True)):
+        for bar in bars if is_optimum(costs[place]) else ():
+            # An outline: what a rule can be measured by is none to choose.
+            bar.set(linestyle="--", hatch=None)
     # On a ground of their own, so that the line of raw does not run through them.
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     words = [_plain(f"{money(cost.cost)}, {percent(cost.of_raw)}") for cost in costs]
@@ -145,9 +161,12 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
     words = [_plain(f"{money(cost.cost_uncached)}, {percent(cost.of_raw_uncached)}") for cost in costs]
     axes.bar_label(uncached, words, padding=4, bbox=ground)
     axes.axvline(1, color=_INK, linestyle="--", linewidth=1.2, label="raw")
-    best = min(places, key=lambda place: costs[place].cost)
+    best = costs.index(cheapest(costs))
     axes.set_yticks(places, [_plain(cost.policy) for cost in costs])
-    axes.get_yticklabels()[best].set_fontweight("bold")
+    for place, name in enumerate(axes.get_yticklabels()):
+        name.set(
+            fontweight="bold" if place == best else "normal", style="italic" if is_optimum(costs[place]) else "normal"
+        )
     axes.xaxis.set_major_formatter(lambda share, _: percent(share))
     axes.margins(x=0.16, y=0.02)
     axes.invert_yaxis()
@@ -169,6 +188,45 @@ def _draw_sources(axes: Any, found: Sequence[Source]) -> None:
     axes.set_xticks(largest, [compact(chars) for chars in largest])
     axes.set_xlim(0, largest[-1] * 1.14)
     axes.invert_yaxis()
+
+
+def _draw_timeline(axes: Any, panel: PolicyReplay, session: Session, place: int) -> None:
+    found = columns(panel.turns)
+    count = len(panel.turns)
+    edges = [0.5 + count * share for share in (0, *(column.end for column in found))]
+    turns = [column.turn for column in found]
+    # From the whole to the part, each on top of the one before.
+    for chars, style in (
+        ([turn.view_chars for turn in turns], {"facecolor": "white", "edgecolor": _SOFT, "linestyle": ":"}),
+        ([turn.cached_chars + turn.written_chars for turn in turns], {"facecolor": _WRITTEN}),
+        ([turn.cached_chars for turn in turns], {"facecolor": _PALE, "edgecolor": _STRONG, "linewidth": 0.5}),
+    ):
+        axes.stairs([each / 4 for each in chars], edges, fill=True, **style)
+    name = _plain(panel.policy)
+    head = name if place else f"Request by request, with a cache: {name}"
+    axes.set_title(head, loc="left", fontweight="bold", fontsize="large" if not place else "medium")
+    axes.set_title(
+        figures(panel, session.replay.prices).replace("$", r"\$"), loc="right", fontsize="small", color=_SOFT
+    )
+    moved = [turn + 1 for turn in moves(panel.turns)]
+    # Below the axis, where they cover no column.
+    across = axes.get_xaxis_transform()
+    axes.vlines(moved, -0.13, -0.05, color=_INK, linewidth=1, transform=across, clip_on=False)
+    if moved:
+        axes.annotate("moved", (0, -0.13), (-8, 0), "axes fraction", "offset points", ha="right", fontsize="small")
+    axes.tick_params(axis="x", pad=14)
+    axes.set_xlim(0.5, count + 0.5)
+    axes.yaxis.set_major_formatter(lambda tokens, _: compact(round(tokens)))
+    axes.set_ylabel("tokens")
+    if not place:
+        patches = importlib.import_module("matplotlib.patches").Patch
+        keys = [
+            patches(facecolor=_WRITTEN, label="written to the cache"),
+            patches(facecolor=_PALE, edgecolor=_STRONG, label="served from the cache"),
+        ]
+        if any(turn.view_chars > turn.cached_chars + turn.written_chars for turn in panel.turns):
+            keys.append(patches(facecolor="white", edgecolor=_SOFT, linestyle=":", label="sent uncached"))
+        axes.legend(handles=keys, loc="upper left", frameon=False)
 
 
 def _say(axes: Any, words: str) -> None:
