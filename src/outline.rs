@@ -104,7 +104,7 @@ pub struct ToolResult {
     pub value: Span,
     /// Characters of the observation's text.
     pub chars: usize,
-    /// Newlines in it.
+    /// Newlines in it; 0 where no placeholder names them, so that nobody counted.
     pub newlines: usize,
     /// The message that holds it.
     pub message: u32,

@@ -107,6 +107,17 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// Whether the placeholder names the lines of an observation. To count them takes a pass of its own.
+    #[must_use]
+    pub fn names_lines(&self) -> bool {
+        match &self.placeholder {
+            None => self.lines_form,
+            Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
+        }
+    }
+}
+
 /// Whether a name of a tool is a pattern.
 #[must_use]
 pub fn is_pattern(tool: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! What a planner may ask of the text behind an Outline. Looking at text costs a pass over it, so it is asked for
 //! only where a rule needs it: observations older than the window, and messages that a summary replaces.
 
-use crate::json::{decode, skip_chars};
+use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
@@ -45,6 +45,15 @@ impl Bytes<'_> {
         let result = &outline.results[result];
         let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
         pieces.iter().map(|piece| piece.of(self.0))
+    }
+}
+
+/// Counts the newlines of observations in serialized input. A pass over their text, for placeholders that name them.
+pub fn count_newlines(data: &[u8], outline: &mut Outline) {
+    let scanner = Scanner::detect();
+    for result in &mut outline.results {
+        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
+        result.newlines = pieces.iter().map(|piece| scanner.newlines(piece.of(data))).sum();
     }
 }
 

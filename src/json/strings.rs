@@ -1,4 +1,4 @@
-//! The string core: finds the closing quote, refuses what JSON refuses, counts code points and newlines.
+//! The string core: finds the closing quote, refuses what JSON refuses, counts code points.
 //!
 //! Text of agents has an escape every few dozen bytes, so whoever stops at each one is slow. The scanners of
 //! [`super::block`] look at 64 bytes at once and never stop: a branch-free mask (simdjson's) says which bytes are
@@ -19,23 +19,35 @@ pub struct Counted {
     pub end: usize,
     /// Bytes that are no code points of the decoded text; 0 for plain ASCII without escapes.
     pub minus: usize,
-    /// Newlines of the decoded text.
-    pub newlines: usize,
-    /// 0 only if no dispatch block can begin in it: it has neither the `_DISPATCH_` of a
-    /// `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes, which can stand for any letter. Asked here, since a search
-    /// of its own over all text would cost as much as the scan.
-    pub dispatch_hints: u64,
+    /// False only if no dispatch block can begin in it: it has neither a `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes,
+    /// which can stand for any letter. Asked here, since a search of its own over all text would cost as much as the
+    /// scan.
+    pub may_hold_dispatch: bool,
 }
 
-/// How far apart the underscores of `BEGIN_DISPATCH_RESULT` are.
-pub(super) const DISPATCH_STRIDE: u32 = 9;
+/// What a scanner finds. Two words, so that they come back in registers.
+pub(super) struct Found {
+    /// Behind the closing quote; 0 where something is wrong.
+    pub behind: usize,
+    /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_dispatch`].
+    pub facts: usize,
+}
+
+impl Found {
+    pub const FAULT: Found = Found { behind: 0, facts: 0 };
+}
+
+/// Two letters of `BEGIN_DISPATCH_RESULT`, one of which stands at an even place of any block: `N_` and `H_`. Masked,
+/// they are the same.
+pub(super) const HINT: u16 = u16::from_le_bytes(*b"H_") & HINT_MASK;
+pub(super) const HINT_MASK: u16 = u16::from_le_bytes([!(b'N' ^ b'H'), 0xFF]);
 
 impl Counted {
     /// A string of plain ASCII without escapes, too short for a dispatch block.
     #[inline]
     #[must_use]
     pub fn plain(start: usize, end: usize) -> Self {
-        Counted { start, end, minus: 0, newlines: 0, dispatch_hints: 0 }
+        Counted { start, end, minus: 0, may_hold_dispatch: false }
     }
 
     /// Code points of the decoded text.
@@ -62,7 +74,7 @@ pub struct Fault {
 /// # Errors
 /// The first fault by position.
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-    let mut counted = Counted { start, end: start, minus: 0, newlines: 0, dispatch_hints: 1 };
+    let mut counted = Counted { start, end: start, minus: 0, may_hold_dispatch: true };
     let mut at = start;
     let mut after_high = usize::MAX; // where the low half of a surrogate pair would stand
     loop {
@@ -73,14 +85,12 @@ pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fau
                 return Ok(counted);
             }
             b'\\' => match escape(data, at)? {
-                Escape::Short(letter) => {
+                Escape::Short(_) => {
                     counted.minus += 1;
-                    counted.newlines += usize::from(letter == b'n');
                     at += 2;
                 }
                 Escape::Unicode(unit) => {
                     counted.minus += 5;
-                    counted.newlines += usize::from(unit == 0x0A);
                     match unit {
                         0xD800..=0xDBFF => after_high = at + 6,
                         0xDC00..=0xDFFF if after_high == at => counted.minus += 1,
@@ -150,44 +160,45 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
     escaped
 }
 
-/// Escapes other than `\n`, `\t`, `\"` and `\\`: adds to the counts what they take; None if one is wrong.
-/// `after_high` carries the place where a low surrogate would complete a pair.
-#[inline(never)]
-pub(super) fn rare_escapes(
-    data: &[u8],
-    base: usize,
-    mut bits: u64,
-    after_high: &mut usize,
-    counted: &mut Counted,
-) -> Option<()> {
-    while bits != 0 {
-        let at = base + bits.trailing_zeros() as usize - 1;
-        bits &= bits - 1;
-        if let Escape::Unicode(unit) = escape(data, at).ok()? {
-            counted.minus += 4;
-            counted.dispatch_hints = 1;
-            match unit {
-                0x0A => counted.newlines += 1,
-                0xD800..=0xDBFF => *after_high = at + 6,
-                0xDC00..=0xDFFF if *after_high == at => counted.minus += 1,
-                _ => {}
-            }
-        }
-    }
-    Some(())
+/// What escapes other than the common ones say, beside the 1 that each takes from the count of characters.
+pub(super) struct Rare {
+    pub minus: usize,
+    pub may_hold_dispatch: bool,
+    /// Where the low half of a surrogate pair would stand.
+    after_high: usize,
 }
 
-/// Those of the underscores at `bits` that end a `_DISPATCH_`.
+impl Rare {
+    #[inline]
+    pub fn new() -> Self {
+        Rare { minus: 0, may_hold_dispatch: false, after_high: usize::MAX }
+    }
+
+    /// Reads the escapes whose letters stand at `bits`; None if one is wrong.
+    #[inline(never)]
+    pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64) -> Option<()> {
+        while bits != 0 {
+            let at = base + bits.trailing_zeros() as usize - 1;
+            bits &= bits - 1;
+            if let Escape::Unicode(unit) = escape(data, at).ok()? {
+                self.minus += 4;
+                self.may_hold_dispatch = true;
+                match unit {
+                    0xD800..=0xDBFF => self.after_high = at + 6,
+                    0xDC00..=0xDFFF if self.after_high == at => self.minus += 1,
+                    _ => {}
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// Whether a string in which a hint was found really holds what begins a dispatch block.
 #[cold]
 #[inline(never)]
-pub(super) fn dispatch_hints(data: &[u8], base: usize, mut bits: u64) -> u64 {
-    let mut hints = 0;
-    while bits != 0 {
-        let at = base + bits.trailing_zeros() as usize;
-        hints |= u64::from(data[..at].ends_with(b"_DISPATCH"));
-        bits &= bits - 1;
-    }
-    hints
+pub(super) fn holds_dispatch(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT").is_some()
 }
 
 /// For strings with a byte below 0x20 or above 0x7F: how many continuation bytes they hold; None if one is wrong.
@@ -204,13 +215,12 @@ pub(super) fn second_look(text: &[u8]) -> Option<usize> {
     (!controls && simdutf8::basic::from_utf8(text).is_ok()).then_some(continuations)
 }
 
-/// The body of every scanner, over blocks of 64 bytes; `$classify` gives their [`super::block::Masks`].
+/// The body of every scanner, over blocks of 64 bytes. `masks`, `special` and `Gathered` are those of the instruction
+/// set at hand.
 macro_rules! scan_body {
-    ($data:ident, $start:ident, $classify:ident) => {{
-        let (mut at, mut carry, mut minus, mut newlines) = ($start, 0u64, 0usize, 0usize);
-        let mut counted = Counted { start: $start, end: $start, minus: 0, newlines: 0, dispatch_hints: 0 };
-        let (mut special, mut after_high) = (0u64, usize::MAX);
-        let mut underscores_before = 0;
+    ($data:ident, $start:ident) => {{
+        let (mut at, mut carry, mut minus) = ($start, 0u64, 0usize);
+        let (mut gathered, mut rare) = (Gathered::new(), Rare::new());
         let mut pad = [0u8; 64];
         while at < $data.len() {
             let block = match $data[at..].first_chunk::<64>() {
@@ -220,36 +230,66 @@ macro_rules! scan_body {
                     &pad
                 }
             };
-            let masks = $classify(block);
+            let masks = masks(block);
             let escaped = find_escaped(masks.slash, &mut carry);
             let stop = masks.quote & !escaped;
             let inside = stop.wrapping_sub(1) & !stop; // the bits below the closing quote, or all
             let escapes = escaped & inside;
             minus += escapes.count_ones() as usize;
-            newlines += (escapes & masks.letter_n).count_ones() as usize;
-            special |= masks.special & inside;
-            let apart = underscores_before >> (64 - DISPATCH_STRIDE) | masks.underscore << DISPATCH_STRIDE;
-            if masks.underscore & apart != 0 {
-                counted.dispatch_hints |= dispatch_hints($data, at, masks.underscore & apart);
-            }
-            underscores_before = masks.underscore;
-            let rare = escapes & !(masks.quote | masks.slash | masks.letter_n | masks.letter_t);
-            if rare != 0 {
-                rare_escapes($data, at, rare, &mut after_high, &mut counted)?;
+            gathered.add_hints(block);
+            let uncommon = escapes & !masks.common;
+            if uncommon != 0 && rare.read($data, at, uncommon).is_none() {
+                return Found::FAULT;
             }
             if stop != 0 {
                 let end = at + stop.trailing_zeros() as usize;
-                if special != 0 {
-                    minus += second_look(&$data[$start..end])?;
+                if gathered.has_special() || special(block) & inside != 0 {
+                    let Some(continuations) = second_look(&$data[$start..end]) else { return Found::FAULT };
+                    minus += continuations;
                 }
-                counted.end = end;
-                counted.minus += minus;
-                counted.newlines += newlines;
-                return Some(counted);
+                let may_hold_dispatch =
+                    rare.may_hold_dispatch || (gathered.has_hints() && holds_dispatch(&$data[$start..end]));
+                return Found { behind: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_dispatch) };
             }
+            gathered.add_special(block);
             at += 64;
         }
-        None
+        Found::FAULT
     }};
 }
 pub(super) use scan_body;
+
+/// How many newlines raw text that was read before stands for; the body for every instruction set.
+macro_rules! newlines_body {
+    ($raw:ident) => {{
+        let (mut carry, mut newlines) = (0u64, 0usize);
+        for (place, bytes) in $raw.chunks(64).enumerate() {
+            let mut pad = [0u8; 64];
+            let block = bytes.first_chunk::<64>().unwrap_or_else(|| {
+                pad[..bytes.len()].copy_from_slice(bytes);
+                &pad
+            });
+            let escaped = find_escaped(equal(block, b'\\'), &mut carry);
+            newlines += (escaped & equal(block, b'n')).count_ones() as usize;
+            let unicode = escaped & equal(block, b'u');
+            if unicode != 0 {
+                newlines += unicode_newlines($raw, 64 * place, unicode);
+            }
+        }
+        newlines
+    }};
+}
+pub(super) use newlines_body;
+
+/// How many of the escapes whose `u` stands at `bits` are newlines.
+pub(super) fn unicode_newlines(raw: &[u8], base: usize, mut bits: u64) -> usize {
+    let mut newlines = 0;
+    while bits != 0 {
+        let digits = &raw[base + bits.trailing_zeros() as usize + 1..];
+        if digits.starts_with(b"000a") || digits.starts_with(b"000A") {
+            newlines += 1;
+        }
+        bits &= bits - 1;
+    }
+    newlines
+}

@@ -32,7 +32,7 @@ fn reduce<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
+    let outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
     match plan::plan(&outline, &dicts, &policy.policy, costs_of(costs).as_ref(), &summary_of(summary)?) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
@@ -124,14 +124,6 @@ fn answer<'py>(
     )
 }
 
-/// Newlines are counted in Python objects only where a placeholder names them.
-fn needs_lines(policy: &Policy) -> bool {
-    match &policy.placeholder {
-        None => policy.lines_form,
-        Some(template) => template.iter().any(|(_, field)| *field == Some(crate::policy::Field::Lines)),
-    }
-}
-
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
     let mut dicts = Dicts::of(messages)?;
     let outline = walk::walk(&mut dicts, false)?;
@@ -143,7 +135,7 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
 fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
+    let outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
     let placeholder = Placeholder::of(&policy.policy);
     // Masked texts are wanted of every observation, so that the planner may choose any boundary.
     let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
