@@ -159,6 +159,12 @@ impl Outline {
         Span { start, end: self.text.len() }
     }
 
+    /// Keeps text that is decoded already.
+    #[inline]
+    pub fn keep(&mut self, text: &[u8]) -> Span {
+        self.keep_text(|out| out.extend_from_slice(text))
+    }
+
     /// The decoded name of a tool.
     #[must_use]
     pub fn name(&self, name: u32) -> &[u8] {
@@ -174,15 +180,32 @@ impl Outline {
     /// The number of a tool's name, written by `write`; equal names have one number.
     pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
         let span = self.keep_text(write);
-        let found = match self.names.iter().take(NAMES_TO_WALK).position(|name| self.text(*name) == self.text(span)) {
-            Some(place) => Some(place as u32),
-            None if self.names.len() < NAMES_TO_WALK => None,
-            None => self.names_by_text.get(self.text(span)).copied(),
-        };
-        if let Some(name) = found {
+        if let Some(name) = self.number_of(self.text(span)) {
             self.text.truncate(span.start);
             return name;
         }
+        self.add_name(span)
+    }
+
+    /// [`Outline::intern_name`] of a name that is decoded already.
+    #[inline]
+    pub fn intern(&mut self, name: &[u8]) -> u32 {
+        self.number_of(name).unwrap_or_else(|| {
+            let span = self.keep(name);
+            self.add_name(span)
+        })
+    }
+
+    #[inline]
+    fn number_of(&self, wanted: &[u8]) -> Name {
+        match self.names.iter().take(NAMES_TO_WALK).position(|name| self.text(*name) == wanted) {
+            Some(place) => Some(place as u32),
+            None if self.names.len() < NAMES_TO_WALK => None,
+            None => self.names_by_text.get(wanted).copied(),
+        }
+    }
+
+    fn add_name(&mut self, span: Span) -> u32 {
         let name = self.names.len() as u32;
         if self.names.len() >= NAMES_TO_WALK {
             self.names_by_text.insert(self.text(span).to_vec(), name);

@@ -514,12 +514,16 @@ impl Scanner {
     /// The first fault by position, as [`plain`] finds it.
     #[inline]
     pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
+        self.find(data, start).map_or_else(|| plain(data, start, surrogates), Ok)
+    }
+
+    /// The string whose opening quote stands before `start`, if nothing is wrong with it.
+    #[inline]
+    pub(super) fn find(self, data: &[u8], start: usize) -> Option<Counted> {
         // SAFETY: `available` offers a scanner only where the CPU has what it needs.
         let Found { behind, facts } = unsafe { (self.scan)(data, start) };
-        if behind == 0 {
-            return plain(data, start, surrogates);
-        }
-        Ok(Counted { start, end: behind - 1, minus: facts >> 1, may_hold_dispatch: facts & 1 != 0 })
+        let end = behind.checked_sub(1)?;
+        Some(Counted { start, end, minus: facts >> 1, may_hold_dispatch: facts & 1 != 0 })
     }
 
     /// Newlines of the text whose raw form, which was read before, this is.

@@ -4,6 +4,7 @@
 //! Malformed JSON stops the pass. A wrong shape is parked, and reported only if the rest is well-formed.
 
 mod draft;
+mod quick;
 mod write;
 
 use crate::error::{Error, Kind};
@@ -247,6 +248,9 @@ impl Scan<'_> {
         if byte != b'{' {
             self.cursor.value()?;
             self.fault.get_or_insert_with(|| Error::in_message(Kind::Message, Some(start), index, None));
+            return Ok(());
+        }
+        if self.quick_message() {
             return Ok(());
         }
         self.parts.clear();
