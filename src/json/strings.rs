@@ -19,8 +19,8 @@ pub struct Counted {
     pub end: usize,
     /// Bytes that are no code points of the decoded text; 0 for plain ASCII without escapes.
     pub minus: usize,
-    /// False only if no dispatch block can begin in it: it has neither a `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes,
-    /// which can stand for any letter. Asked here, since a search of its own over all text would cost as much as the
+    /// False only if no dispatch block can begin in it: it has neither a `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes
+    /// that stand for one of its letters. Asked here, since a search of its own over all text would cost as much as the
     /// scan.
     pub may_hold_dispatch: bool,
 }
@@ -178,21 +178,49 @@ impl Rare {
     #[inline(never)]
     pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64) -> Option<()> {
         while bits != 0 {
-            let at = base + bits.trailing_zeros() as usize - 1;
+            let at = base + bits.trailing_zeros() as usize;
             bits &= bits - 1;
-            if let Escape::Unicode(unit) = escape(data, at).ok()? {
-                self.minus += 4;
-                self.may_hold_dispatch = true;
-                match unit {
-                    0xD800..=0xDBFF => self.after_high = at + 6,
-                    0xDC00..=0xDFFF if self.after_high == at => self.minus += 1,
-                    _ => {}
+            match data.get(at)? {
+                b'u' => {
+                    let digits = data.get(at + 1..)?.first_chunk::<4>()?;
+                    let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
+                    // What is no digit is large, also where it is the last.
+                    if (a | b | c | d) > 0xF {
+                        return None;
+                    }
+                    self.minus += 4;
+                    self.unit(a << 12 | b << 8 | c << 4 | d, at - 1);
                 }
+                b'/' | b'b' | b'f' | b'r' => {}
+                _ => return None,
             }
         }
         Some(())
     }
+
+    #[inline]
+    fn unit(&mut self, unit: u32, at: usize) {
+        match unit {
+            // The letters of what begins a dispatch block, and a few more.
+            0x40..=0x5F => self.may_hold_dispatch = true,
+            0xD800..=0xDBFF => self.after_high = at + 6,
+            0xDC00..=0xDFFF if self.after_high == at => self.minus += 1,
+            _ => {}
+        }
+    }
 }
+
+/// The values of hexadecimal digits; 0xFF for all else.
+const HEX: [u8; 256] = {
+    let mut values = [0xFF; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
 
 /// Whether a string in which a hint was found really holds what begins a dispatch block.
 #[cold]
@@ -202,7 +230,8 @@ pub(super) fn holds_dispatch(text: &[u8]) -> bool {
 }
 
 /// For strings with a byte below 0x20 or above 0x7F: how many continuation bytes they hold; None if one is wrong.
-#[inline(never)]
+/// Inlined, so that it is compiled for the instruction set at hand.
+#[inline]
 pub(super) fn second_look(text: &[u8]) -> Option<usize> {
     let (mut continuations, mut controls) = (0, false);
     for chunk in text.chunks(192) {
@@ -212,33 +241,48 @@ pub(super) fn second_look(text: &[u8]) -> Option<usize> {
         continuations += usize::from(count);
         controls |= control != 0;
     }
-    (!controls && simdutf8::basic::from_utf8(text).is_ok()).then_some(continuations)
+    (!controls && is_utf8(text)).then_some(continuations)
+}
+
+#[inline(never)]
+fn is_utf8(text: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(text).is_ok()
 }
 
 /// The body of every scanner, over blocks of 64 bytes. `masks`, `special` and `Gathered` are those of the instruction
 /// set at hand.
 macro_rules! scan_body {
     ($data:ident, $start:ident) => {{
-        let (mut at, mut carry, mut minus) = ($start, 0u64, 0usize);
+        let (mut carry, mut minus) = (0u64, 0usize);
         let (mut gathered, mut rare) = (Gathered::new(), Rare::new());
         let mut pad = [0u8; 64];
-        while at < $data.len() {
-            let block = match $data[at..].first_chunk::<64>() {
-                Some(block) => block,
-                None => {
-                    pad[..$data.len() - at].copy_from_slice(&$data[at..]);
-                    &pad
+        let mut rest = &$data[$start..];
+        loop {
+            let (block, escaped, stop, uncommon) = 'event: {
+                // Blocks in which nothing happens. Nothing is called here, so all that it needs stays in registers.
+                while let Some((block, behind)) = rest.split_first_chunk::<64>() {
+                    let masks = masks(block);
+                    let escaped = find_escaped(masks.slash, &mut carry);
+                    let (stop, uncommon) = (masks.quote & !escaped, escaped & !masks.common);
+                    gathered.add_hints(block);
+                    if stop | uncommon != 0 {
+                        break 'event (block, escaped, stop, uncommon);
+                    }
+                    minus += escaped.count_ones() as usize;
+                    gathered.add_special(block);
+                    rest = behind;
                 }
+                // The last block of the input.
+                pad[..rest.len()].copy_from_slice(rest);
+                let masks = masks(&pad);
+                let escaped = find_escaped(masks.slash, &mut carry);
+                gathered.add_hints(&pad);
+                (&pad, escaped, masks.quote & !escaped, escaped & !masks.common)
             };
-            let masks = masks(block);
-            let escaped = find_escaped(masks.slash, &mut carry);
-            let stop = masks.quote & !escaped;
+            let at = $data.len() - rest.len();
             let inside = stop.wrapping_sub(1) & !stop; // the bits below the closing quote, or all
-            let escapes = escaped & inside;
-            minus += escapes.count_ones() as usize;
-            gathered.add_hints(block);
-            let uncommon = escapes & !masks.common;
-            if uncommon != 0 && rare.read($data, at, uncommon).is_none() {
+            minus += (escaped & inside).count_ones() as usize;
+            if uncommon & inside != 0 && rare.read($data, at, uncommon & inside).is_none() {
                 return Found::FAULT;
             }
             if stop != 0 {
@@ -252,9 +296,9 @@ macro_rules! scan_body {
                 return Found { behind: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_dispatch) };
             }
             gathered.add_special(block);
-            at += 64;
+            let Some(behind) = rest.get(64..) else { return Found::FAULT };
+            rest = behind;
         }
-        Found::FAULT
     }};
 }
 pub(super) use scan_body;

@@ -121,7 +121,9 @@ fn check_hints(name: &str, data: &[u8], found: &Counted) {
         }
         is_there
     };
-    if holds(b"BEGIN_DISPATCH_RESULT") || unicode_escape {
+    let mut decoded = vec![];
+    decode(text, &mut decoded);
+    if decoded.windows(21).any(|window| window == b"BEGIN_DISPATCH_RESULT") {
         assert!(found.may_hold_dispatch, "{name}: {:?}", text.escape_ascii());
     }
     // `plain` always hints: without one, it was the scanner itself that answered.
@@ -291,7 +293,15 @@ fn surrogate_pairs_across_blocks() {
 fn dispatch_hints_at_every_place() {
     let mut judge = Judge::new();
     for place in 0..=200 {
-        for word in ["BEGIN_DISPATCH_RESULT", "_DISPATCH", "N_H_L_J_", "DISPATCH_REN_", "BEGIN_DISPATCH_RESUL"] {
+        for word in [
+            "BEGIN_DISPATCH_RESULT",
+            "BEGIN\\u005fDISPATCH_RESULT",
+            "BEGIN_DISPATC\\u0048_RESULT",
+            "_DISPATCH",
+            "N_H_L_J_",
+            "DISPATCH_REN_",
+            "BEGIN_DISPATCH_RESUL",
+        ] {
             let text = [&b"_".repeat(place / 3), &b"a".repeat(place - place / 3)[..], word.as_bytes(), b"\\n"].concat();
             for offset in [0, 1, place % 5] {
                 judge.string(offset, &text);
