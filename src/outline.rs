@@ -1,5 +1,6 @@
 //! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -145,7 +146,41 @@ pub struct Outline {
 // Few tools have many names; below this a walk over them beats a hash.
 const NAMES_TO_WALK: usize = 16;
 
+// What a history of 20 MB takes is kept for the next one; more would be much to keep for nothing.
+const MOST_BYTES_KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// The memory of an Outline that is done with. Fresh memory costs as much as the scan that fills it: a page fault
+    /// for every 4 KB, and a copy whenever it grows.
+    static SPARE: Cell<Option<Outline>> = const { Cell::new(None) };
+}
+
 impl Outline {
+    /// An empty one, in the memory of the last that was recycled.
+    #[must_use]
+    pub fn spare() -> Self {
+        SPARE.take().unwrap_or_default()
+    }
+
+    /// Leaves its memory to the next Outline of this thread.
+    pub fn recycle(mut self) {
+        let bytes = self.messages.capacity() * size_of::<Message>()
+            + self.calls.capacity() * size_of::<Call>()
+            + self.results.capacity() * size_of::<ToolResult>()
+            + self.pieces.capacity() * size_of::<Span>()
+            + self.text.capacity();
+        if bytes <= MOST_BYTES_KEPT {
+            self.messages.clear();
+            self.calls.clear();
+            self.results.clear();
+            self.pieces.clear();
+            self.text.clear();
+            self.names.clear();
+            self.names_by_text = HashMap::new();
+            SPARE.set(Some(self));
+        }
+    }
+
     /// The decoded bytes of an id.
     #[must_use]
     pub fn text(&self, span: Span) -> &[u8] {

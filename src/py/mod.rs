@@ -74,7 +74,9 @@ fn reduce_json<'py>(
                     Ok(())
                 })?,
             };
-            answer(py, view.into_any(), &outline, &plan, rules)
+            let answer = answer(py, view.into_any(), &outline, &plan, rules);
+            outline.recycle();
+            answer
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
 pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
     let mut scan = Scan {
         cursor: Cursor::new(data, scanner, surrogates),
-        outline: Outline::default(),
+        outline: Outline::spare(),
         index: None,
         fault: None,
         parts: Vec::new(),
