@@ -1,5 +1,6 @@
 //! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
 
+use crate::text::same;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -233,7 +234,7 @@ impl Outline {
 
     #[inline]
     fn number_of(&self, wanted: &[u8]) -> Name {
-        match self.names.iter().take(NAMES_TO_WALK).position(|name| self.text(*name) == wanted) {
+        match self.names.iter().take(NAMES_TO_WALK).position(|name| same(self.text(*name), wanted)) {
             Some(place) => Some(place as u32),
             None if self.names.len() < NAMES_TO_WALK => None,
             None => self.names_by_text.get(wanted).copied(),

@@ -91,13 +91,12 @@ impl Source for Bytes<'_> {
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
-        let mut pieces = self.raw_pieces(outline, result);
-        let Some(raw) = pieces.next() else { return false };
+        let facts = &outline.results[result];
         // A block may begin in one piece and go on in the next; an escaped capital or underscore is \u004. or \u005.
-        pieces.next().is_some()
-            || (outline.results[result].may_hold_dispatch
-                && (begin_dispatch().find(raw).is_some()
-                    || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())))
+        let may_hold = |raw| {
+            begin_dispatch().find(raw).is_some() || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())
+        };
+        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_hold))
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

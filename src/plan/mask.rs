@@ -31,7 +31,8 @@ impl Planner<'_> {
         let placeholder = Placeholder::of(self.policy);
         let turns = placeholder.names_turn().then_some(&self.turns);
         let is_excluded = excluded_names(self.policy, self.outline);
-        let mut masking = Masking { boundary: self.window.older_end, ..Masking::default() };
+        let masked = Vec::with_capacity(self.window.older_end);
+        let mut masking = Masking { boundary: self.window.older_end, masked, removed: 0 };
         for result in 0..self.window.older_end {
             let name = self.pairs.name_of(self.outline, result);
             if !self.window.is_older(result, name)

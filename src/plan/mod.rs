@@ -134,6 +134,8 @@ struct Planner<'a> {
     turns: Turns,
     window: Window,
     orphans: Vec<usize>,
+    /// Characters of the whole history.
+    chars: usize,
 }
 
 /// Plans a history.
@@ -149,7 +151,8 @@ pub fn plan(
     let turns = Turns::of(outline);
     let orphans = pairs.orphans(outline);
     let window = Window::of(outline, policy, &pairs, &turns);
-    let planner = Planner { outline, source, policy, costs, pairs, turns, window, orphans };
+    let chars = outline.total_chars(policy.image_chars);
+    let planner = Planner { outline, source, policy, costs, pairs, turns, window, orphans, chars };
     let mut outcome = planner.plan(summary);
     if let Outcome::Plan(plan) = &mut outcome {
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
@@ -215,7 +218,10 @@ impl Planner<'_> {
 
     /// What the whole history costs with these observations masked.
     fn cost(&self, masking: &Masking) -> usize {
-        self.view_cost(|_| true, masking).0
+        match self.costs {
+            None => self.chars - masking.removed,
+            Some(_) => self.view_cost(|_| true, masking).0,
+        }
     }
 
     /// What the kept messages cost, and their characters, with these observations masked.
@@ -252,8 +258,10 @@ impl Planner<'_> {
         kept: Option<Vec<bool>>,
         summary: Option<(Summary, usize)>,
     ) -> Plan {
-        let before = self.outline.total_chars(self.policy.image_chars);
-        let (cost, chars) = self.view_cost(|message| kept.as_ref().is_none_or(|kept| kept[message]), &masking);
+        let (cost, chars) = match &kept {
+            None => (self.cost(&masking), self.chars - masking.removed),
+            Some(kept) => self.view_cost(|message| kept[message], &masking),
+        };
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| crate::text::count_chars(&summary.text));
         Plan {
@@ -263,7 +271,7 @@ impl Planner<'_> {
             kept,
             summary,
             within_budget: self.fits(cost + summary_cost),
-            chars: (before, chars + summary_chars),
+            chars: (self.chars, chars + summary_chars),
             ..Plan::default()
         }
     }

@@ -3,6 +3,7 @@
 mod apply;
 mod convert;
 mod dicts;
+mod fresh;
 mod values;
 mod walk;
 
@@ -69,10 +70,7 @@ fn reduce_json<'py>(
         Reduced::View(view, outline, plan) => {
             let view = match view {
                 None => data.clone(),
-                Some(view) => PyBytes::new_with(py, view.length(), |out| {
-                    view.write(bytes, out);
-                    Ok(())
-                })?,
+                Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
             };
             let answer = answer(py, view.into_any(), &outline, &plan, rules);
             outline.recycle();
