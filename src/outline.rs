@@ -127,7 +127,7 @@ pub struct ToolResult {
 }
 
 /// The facts of a history.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outline {
     /// Its messages, oldest first.
     pub messages: Vec<Message>,
@@ -142,6 +142,8 @@ pub struct Outline {
     text: Vec<u8>,
     names: Vec<Span>,
     names_by_text: HashMap<Vec<u8>, u32>,
+    /// By a few bytes of a name, its number and one more, where it was asked for last: one comparison finds most names.
+    names_by_bytes: [u32; 64],
 }
 
 // Few tools have many names; below this a walk over them beats a hash.
@@ -154,6 +156,22 @@ thread_local! {
     /// The memory of an Outline that is done with. Fresh memory costs as much as the scan that fills it: a page fault
     /// for every 4 KB, and a copy whenever it grows.
     static SPARE: Cell<Option<Outline>> = const { Cell::new(None) };
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        Outline {
+            messages: vec![],
+            calls: vec![],
+            results: vec![],
+            pieces: vec![],
+            array_start: 0,
+            text: vec![],
+            names: vec![],
+            names_by_text: HashMap::new(),
+            names_by_bytes: [0; 64],
+        }
+    }
 }
 
 impl Outline {
@@ -178,6 +196,7 @@ impl Outline {
             self.text.clear();
             self.names.clear();
             self.names_by_text = HashMap::new();
+            self.names_by_bytes = [0; 64];
             SPARE.set(Some(self));
         }
     }
@@ -226,10 +245,19 @@ impl Outline {
     /// [`Outline::intern_name`] of a name that is decoded already.
     #[inline]
     pub fn intern(&mut self, name: &[u8]) -> u32 {
-        self.number_of(name).unwrap_or_else(|| {
+        let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
+        let place = (name.len() + 7 * byte(0) + 5 * byte(name.len() / 2) + 3 * byte(name.len().wrapping_sub(1))) % 64;
+        if let Some(number) = self.names_by_bytes[place].checked_sub(1)
+            && same(self.name(number), name)
+        {
+            return number;
+        }
+        let number = self.number_of(name).unwrap_or_else(|| {
             let span = self.keep(name);
             self.add_name(span)
-        })
+        });
+        self.names_by_bytes[place] = number + 1;
+        number
     }
 
     #[inline]

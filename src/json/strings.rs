@@ -229,23 +229,9 @@ pub(super) fn holds_dispatch(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT").is_some()
 }
 
-/// For strings with a byte below 0x20 or above 0x7F: how many continuation bytes they hold; None if one is wrong.
-/// Inlined, so that it is compiled for the instruction set at hand.
-#[inline]
-pub(super) fn second_look(text: &[u8]) -> Option<usize> {
-    let (mut continuations, mut controls) = (0, false);
-    for chunk in text.chunks(192) {
-        let (count, control) = chunk.iter().fold((0u8, 0u8), |(count, control), byte| {
-            (count + u8::from(byte.cast_signed() < -64), control | u8::from(*byte < 0x20))
-        });
-        continuations += usize::from(count);
-        controls |= control != 0;
-    }
-    (!controls && is_utf8(text)).then_some(continuations)
-}
-
+/// Whether text is UTF-8.
 #[inline(never)]
-fn is_utf8(text: &[u8]) -> bool {
+pub(super) fn is_utf8(text: &[u8]) -> bool {
     simdutf8::basic::from_utf8(text).is_ok()
 }
 
@@ -288,8 +274,21 @@ macro_rules! scan_body {
             if stop != 0 {
                 let end = at + stop.trailing_zeros() as usize;
                 if gathered.has_special() || special(block) & inside != 0 {
-                    let Some(continuations) = second_look(&$data[$start..end]) else { return Found::FAULT };
-                    minus += continuations;
+                    // A second look, while the string is in the cache.
+                    let text = &$data[$start..end];
+                    let mut controls = 0;
+                    for bytes in text.chunks(64) {
+                        let mut pad = [b' '; 64];
+                        let block = bytes.first_chunk::<64>().unwrap_or_else(|| {
+                            pad[..bytes.len()].copy_from_slice(bytes);
+                            &pad
+                        });
+                        minus += continuation(block).count_ones() as usize;
+                        controls |= control(block);
+                    }
+                    if controls != 0 || !is_utf8(text) {
+                        return Found::FAULT;
+                    }
                 }
                 let may_hold_dispatch =
                     rare.may_hold_dispatch || (gathered.has_hints() && holds_dispatch(&$data[$start..end]));
