@@ -134,12 +134,13 @@ fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
+    let bit_each = |flags: u64| ((flags >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
     let (mut quotes, mut stops) = (0, 0);
     for (place, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let quote = word::same(word, b'"');
-        quotes |= (word::bit_each(quote) as u32) << (8 * place);
-        stops |= (word::bit_each(quote | word::same(word, b'\\') | word::special_of(word)) as u32) << (8 * place);
+        let (quote, slash) = (!word::other(word, b'"'), !word::other(word, b'\\'));
+        quotes |= bit_each(quote) << (8 * place);
+        stops |= bit_each(quote | slash | word::special_of(word)) << (8 * place);
     }
     (quotes, stops)
 }

@@ -13,37 +13,36 @@ fn words(block: &[u8; 64]) -> [u64; 8] {
     core::array::from_fn(|place| u64::from_le_bytes(words[place]))
 }
 
-/// The highest bit of each byte that is this one.
+/// The highest bit of each byte that is not this one; its other bits mean nothing.
 #[inline]
-pub fn same(word: u64, byte: u8) -> u64 {
-    let other = word ^ (LOW * u64::from(byte));
-    !((other & !HIGH).wrapping_add(!HIGH) | other) & HIGH
+pub fn other(word: u64, byte: u8) -> u64 {
+    ((word & !HIGH) ^ (LOW * u64::from(byte))).wrapping_add(!HIGH) | word
 }
 
+/// One bit for each byte: its highest.
 #[inline]
 fn bits(flags: [u64; 8]) -> u64 {
+    // Bit by bit in each byte, then the square of 8 by 8 bits turned over: multiplications would cost more.
     let mut all = 0;
     for (place, flags) in flags.into_iter().enumerate() {
-        all |= bit_each(flags) << (8 * place);
+        all |= flags >> (7 - place) & (LOW << place);
+    }
+    for (shift, half) in [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0xF0F0_F0F0)] {
+        let swapped = (all ^ all >> shift) & half;
+        all ^= swapped ^ swapped << shift;
     }
     all
 }
 
-/// The highest bits of eight bytes, in one.
-#[inline]
-pub fn bit_each(flags: u64) -> u64 {
-    (flags >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
-}
-
 #[inline]
 fn equal(block: &[u8; 64], byte: u8) -> u64 {
-    bits(words(block).map(|word| same(word, byte)))
+    !bits(words(block).map(|word| other(word, byte)))
 }
 
 #[inline]
 fn masks(block: &[u8; 64]) -> Masks {
     let (quote, slash) = (equal(block, b'"'), equal(block, b'\\'));
-    let letters = bits(words(block).map(|word| same(word, b'n') | same(word, b't')));
+    let letters = !bits(words(block).map(|word| other(word, b'n') & other(word, b't')));
     Masks { quote, slash, common: quote | slash | letters }
 }
 
