@@ -52,6 +52,8 @@ pub struct Facts<'a> {
 pub struct Placeholder<'a> {
     templates: Cow<'a, [(Vec<u8>, Option<Field>)]>,
     with_images: Option<Template>,
+    /// Characters of the literal text of each.
+    literal_chars: [usize; 2],
     is_custom: bool,
     is_encoded: bool,
     max_chars: Option<usize>,
@@ -74,6 +76,10 @@ fn built_in(lines_form: bool, has_images: bool) -> Template {
     }
 }
 
+fn literal_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
+    template.iter().map(|(literal, _)| count_chars(literal)).sum()
+}
+
 impl<'a> Placeholder<'a> {
     /// The placeholder of a policy.
     #[must_use]
@@ -83,6 +89,7 @@ impl<'a> Placeholder<'a> {
             None => (Cow::Owned(built_in(policy.lines_form, false)), Some(built_in(policy.lines_form, true))),
         };
         Placeholder {
+            literal_chars: [literal_chars(&templates), with_images.as_deref().map_or(0, literal_chars)],
             templates,
             with_images,
             is_custom: policy.placeholder.is_some(),
@@ -112,8 +119,9 @@ impl<'a> Placeholder<'a> {
             Value::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
             Value::Text(text) => count_chars(text),
         };
-        let parts = self.template(facts).iter();
-        parts.map(|(literal, field)| count_chars(literal) + field.as_ref().map_or(0, field_chars)).sum()
+        let is_with_images = facts.images > 0 && self.with_images.is_some();
+        let fields = self.template(facts).iter().filter_map(|(_, field)| field.as_ref());
+        self.literal_chars[usize::from(is_with_images)] + fields.map(field_chars).sum::<usize>()
     }
 
     /// Appends the placeholder.
@@ -243,15 +251,17 @@ impl<'a> Facts<'a> {
 }
 
 fn write_number(mut number: usize, out: &mut Vec<u8>) {
-    let start = out.len();
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
     loop {
-        out.push(b'0' + (number % 10) as u8);
+        start -= 1;
+        digits[start] += (number % 10) as u8;
         number /= 10;
         if number == 0 {
             break;
         }
     }
-    out[start..].reverse();
+    out.extend_from_slice(&digits[start..]);
 }
 
 /// One text alone, as a history of one observation.
