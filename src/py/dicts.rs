@@ -1,6 +1,7 @@
 //! A history as a list of dicts, and the text behind its Outline.
 
 use super::convert::{bytes_of, with_text};
+use super::raw;
 use super::values::{Any, Dict, compact_chars, for_each_call, get, part_type, string, texts};
 use super::walk::Walked;
 use crate::error::{Error, Kind};
@@ -11,6 +12,9 @@ use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+
+/// Bytes of the next observation to ask for while one is searched.
+const LINES_AHEAD: usize = 1024;
 
 /// A history as a list of dicts.
 pub struct Dicts<'py> {
@@ -64,13 +68,13 @@ impl<'py> Dicts<'py> {
         Ok((text, constant_chars))
     }
 }
-/// Most texts differ from a placeholder in the first character, which is asked for without a call of a method.
+
+/// Most texts differ from a placeholder in the first character.
 fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
-    let py = text.py();
-    if prefix.starts_with('[') && (text.is_empty()? || !text.get_item(0)?.eq(intern!(py, "["))?) {
+    if prefix.chars().next().is_some_and(|first| raw::first_char(text) != Some(first.into())) {
         return Ok(false);
     }
-    text.call_method1(intern!(py, "startswith"), (prefix,))?.is_truthy()
+    text.call_method1(intern!(text.py(), "startswith"), (prefix,))?.is_truthy()
 }
 
 impl Source for Dicts<'_> {
@@ -94,13 +98,18 @@ impl Source for Dicts<'_> {
     fn observation_may_hold_dispatch(&self, _: &Outline, result: usize) -> bool {
         let Some(value) = &self.values[result] else { return false };
         let Ok(text) = value.cast::<PyString>() else { return true };
-        let py = text.py();
-        // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself.
-        let is_ascii = text.call_method0(intern!(py, "isascii")).is_ok_and(|flag| flag.is_truthy().unwrap_or(false));
-        match if is_ascii { text.to_str().ok() } else { None } {
-            Some(ascii) => begin_dispatch().find(ascii.as_bytes()).is_some(),
-            None => text.contains(intern!(py, BEGIN_DISPATCH)).unwrap_or(true),
+        if let Some(Some(next)) = self.values.get(result + 1) {
+            raw::prefetch(next, LINES_AHEAD);
         }
+        // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself. There
+        // a capital G is rare, and one letter is found much faster than a word.
+        if raw::is_ascii(text)
+            && let Ok(ascii) = text.to_str()
+        {
+            return begin_dispatch().find(ascii.as_bytes()).is_some();
+        }
+        let holds = |part: &Bound<PyString>| text.contains(part).unwrap_or(true);
+        holds(intern!(text.py(), "G")) && holds(intern!(text.py(), BEGIN_DISPATCH))
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

@@ -3,6 +3,7 @@
 mod apply;
 mod convert;
 mod dicts;
+mod raw;
 mod values;
 mod walk;
 
