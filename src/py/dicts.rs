@@ -19,7 +19,7 @@ const LINES_AHEAD: usize = 1024;
 /// A history as a list of dicts.
 pub struct Dicts<'py> {
     pub list: Bound<'py, PyList>,
-    /// The value of each observation, as the walk found it.
+    /// The value of each observation, as the walk found it; none of those that were masked ahead.
     pub values: Vec<Option<Any<'py>>>,
 }
 impl<'py> Dicts<'py> {
@@ -33,6 +33,17 @@ impl<'py> Dicts<'py> {
 
     pub fn message(&self, index: usize) -> PyResult<Dict<'py>> {
         Ok(self.list.get_item(index)?.cast_into()?)
+    }
+
+    /// The value of an observation that was masked ahead.
+    fn value_again(&self, outline: &Outline, result: usize) -> Option<Any<'py>> {
+        let message = outline.results[result].message as usize;
+        let dict = self.message(message).ok()?;
+        match outline.messages[message].shape {
+            Shape::Responses => get!(dict, "output").ok()?,
+            Shape::OpenAi | Shape::ChatMessage => get!(dict, "content").ok()?,
+            Shape::Anthropic | Shape::Plain => None,
+        }
     }
 
     /// `type` of a message.
@@ -77,10 +88,24 @@ fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
     text.call_method1(intern!(text.py(), "startswith"), (prefix,))?.is_truthy()
 }
 
+/// False only if a text holds no dispatch block.
+pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
+    // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself. There
+    // a capital G is rare, and one letter is found much faster than a word.
+    if raw::is_ascii(text)
+        && let Ok(ascii) = text.to_str()
+    {
+        return begin_dispatch().find(ascii.as_bytes()).is_some();
+    }
+    let holds = |part: &Bound<PyString>| text.contains(part).unwrap_or(true);
+    holds(intern!(text.py(), "G")) && holds(intern!(text.py(), BEGIN_DISPATCH))
+}
+
 impl Source for Dicts<'_> {
-    fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
+    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let mut text = Vec::new();
-        if let Some(value) = &self.values[result] {
+        let value = self.values[result].clone().or_else(|| self.value_again(outline, result));
+        if let Some(value) = &value {
             // What was walked before is read again: it cannot fail.
             let _ = texts(value, &mut |piece| with_text(piece, |piece| text.extend_from_slice(piece)));
         }
@@ -101,15 +126,7 @@ impl Source for Dicts<'_> {
         if let Some(Some(next)) = self.values.get(result + 1) {
             raw::prefetch(next, LINES_AHEAD);
         }
-        // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself. There
-        // a capital G is rare, and one letter is found much faster than a word.
-        if raw::is_ascii(text)
-            && let Ok(ascii) = text.to_str()
-        {
-            return begin_dispatch().find(ascii.as_bytes()).is_some();
-        }
-        let holds = |part: &Bound<PyString>| text.contains(part).unwrap_or(true);
-        holds(intern!(text.py(), "G")) && holds(intern!(text.py(), BEGIN_DISPATCH))
+        may_hold_dispatch(text)
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

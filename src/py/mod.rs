@@ -1,5 +1,6 @@
 //! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
 
+mod ahead;
 mod apply;
 mod convert;
 mod dicts;
@@ -15,6 +16,7 @@ use crate::plan::{self, Costs, Outcome, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report;
+use ahead::Ahead;
 use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use pyo3::prelude::*;
@@ -33,13 +35,15 @@ fn reduce<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
-    match plan::plan(&outline, &dicts, &policy.policy, costs_of(costs).as_ref(), &summary_of(summary)?) {
+    let costs = costs_of(costs);
+    let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
+    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy), ahead.as_mut())?;
+    match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
         }
         Outcome::Plan(plan) => {
-            let view = apply::apply(&dicts, &outline, &policy.policy, &plan)?;
+            let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
             answer(py, view.into_any(), &outline, &plan, &policy.policy)
         }
     }
@@ -135,7 +139,7 @@ fn needs_lines(policy: &Policy) -> bool {
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, false)?;
+    let outline = walk::walk(&mut dicts, false, None)?;
     Ok((dicts, outline))
 }
 
@@ -144,7 +148,7 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
 fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
+    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy), None)?;
     let placeholder = Placeholder::of(&policy.policy);
     // Masked texts are wanted of every observation, so that the planner may choose any boundary.
     let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));

@@ -1,5 +1,6 @@
 //! dicts -> Outline. The same rows as in `scan`, read lazily: most messages need three look-ups.
 
+use super::ahead::Ahead;
 use super::convert::with_text;
 use super::dicts::Dicts;
 use super::values::{Any, Dict, RawCall, compact_chars, for_each_call, get, part_type, present, string, tool_use};
@@ -49,8 +50,8 @@ macro_rules! field {
     };
 }
 
-/// Reads a history. `needs_lines` counts the newlines of observations.
-pub fn walk(dicts: &mut Dicts, needs_lines: bool) -> Walked<Outline> {
+/// Reads a history. `needs_lines` counts the newlines of observations; `ahead` sees each message that was read.
+pub fn walk<'py>(dicts: &mut Dicts<'py>, needs_lines: bool, mut ahead: Option<&mut Ahead<'_, 'py>>) -> Walked<Outline> {
     let mut outline = Outline::default();
     outline.messages.reserve(dicts.list.len());
     for (index, message) in dicts.list.iter().enumerate() {
@@ -59,6 +60,9 @@ pub fn walk(dicts: &mut Dicts, needs_lines: bool) -> Walked<Outline> {
         };
         let values = &mut dicts.values;
         Walk { outline: &mut outline, values, index, chars: 0, images: 0, needs_lines }.message(message)?;
+        if let Some(ahead) = &mut ahead {
+            ahead.see(index, message, &outline, values)?;
+        }
     }
     Ok(outline)
 }
