@@ -4,7 +4,7 @@
 use super::apply::Texts;
 use super::dicts::{Dicts, may_hold_dispatch};
 use super::raw;
-use super::values::{Any, Dict};
+use super::values::{Any, Dict, cast};
 use crate::outline::{Outline, Shape};
 use crate::placeholder::Facts;
 use crate::policy::{Goal, Policy};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 /// Histories of fewer messages stay in the cache.
-const LEAST_MESSAGES: usize = 2_000;
+const LEAST_MESSAGES: usize = 3_000;
 
 /// See the module.
 pub struct Ahead<'a, 'py> {
@@ -101,7 +101,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
             Shape::Anthropic | Shape::Plain => return Ok(None),
         };
         let (Some(result), Some(value)) = (outline.results.last(), values.last_mut()) else { return Ok(None) };
-        let Some(text) = value.as_ref().and_then(|value| value.cast::<PyString>().ok()) else { return Ok(None) };
+        let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
         // What begins as a placeholder may be one.
         if result.message as usize != index
             || raw::first_char(text).is_none_or(|first| first == u32::from(b'['))

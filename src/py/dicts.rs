@@ -2,7 +2,7 @@
 
 use super::convert::{bytes_of, with_text};
 use super::raw;
-use super::values::{Any, Dict, compact_chars, for_each_call, get, part_type, string, texts};
+use super::values::{Any, Dict, cast, compact_chars, for_each_call, get, part_type, string, texts};
 use super::walk::Walked;
 use crate::error::{Error, Kind};
 use crate::outline::{Outline, Shape};
@@ -114,15 +114,15 @@ impl Source for Dicts<'_> {
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
         let Some(value) = &self.values[result] else { return prefix.is_empty() };
-        match (value.cast::<PyString>(), core::str::from_utf8(prefix)) {
-            (Ok(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),
+        match (cast::<PyString>(value), core::str::from_utf8(prefix)) {
+            (Some(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),
             _ => self.observation(outline, result).starts_with(prefix),
         }
     }
 
     fn observation_may_hold_dispatch(&self, _: &Outline, result: usize) -> bool {
         let Some(value) = &self.values[result] else { return false };
-        let Ok(text) = value.cast::<PyString>() else { return true };
+        let Some(text) = cast::<PyString>(value) else { return true };
         if let Some(Some(next)) = self.values.get(result + 1) {
             raw::prefetch(next, LINES_AHEAD);
         }
