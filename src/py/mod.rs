@@ -1,9 +1,11 @@
 //! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
 
+mod ahead;
 mod apply;
 mod convert;
 mod dicts;
 mod fresh;
+mod raw;
 mod values;
 mod walk;
 
@@ -17,6 +19,7 @@ use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report;
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
+use ahead::Ahead;
 use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use pyo3::prelude::*;
@@ -35,13 +38,15 @@ fn reduce<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
-    match plan::plan(&outline, &dicts, &policy.policy, costs_of(costs).as_ref(), &summary_of(summary)?) {
+    let costs = costs_of(costs);
+    let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
+    let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
+    match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
         }
         Outcome::Plan(plan) => {
-            let view = apply::apply(&dicts, &outline, &policy.policy, &plan)?;
+            let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
             answer(py, view.into_any(), &outline, &plan, &policy.policy)
         }
     }
@@ -88,7 +93,7 @@ type Replay = (Vec<(usize, usize)>, Vec<Vec<(usize, usize, usize)>>);
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()))?;
+    let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
     Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
 }
 
@@ -177,7 +182,7 @@ fn answer<'py>(
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, false)?;
+    let outline = walk::walk(&mut dicts, false, None)?;
     Ok((dicts, outline))
 }
 
@@ -186,7 +191,7 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
 fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
+    let outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
     let placeholder = Placeholder::of(&policy.policy);
     // Masked texts are wanted of every observation, so that the planner may choose any boundary.
     let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
