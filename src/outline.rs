@@ -1,5 +1,7 @@
 //! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
 
+use crate::text::same;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -104,7 +106,7 @@ pub struct ToolResult {
     pub value: Span,
     /// Characters of the observation's text.
     pub chars: usize,
-    /// Newlines in it.
+    /// Newlines in it; 0 where no placeholder names them, so that nobody counted.
     pub newlines: usize,
     /// The message that holds it.
     pub message: u32,
@@ -125,7 +127,7 @@ pub struct ToolResult {
 }
 
 /// The facts of a history.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outline {
     /// Its messages, oldest first.
     pub messages: Vec<Message>,
@@ -140,12 +142,65 @@ pub struct Outline {
     text: Vec<u8>,
     names: Vec<Span>,
     names_by_text: HashMap<Vec<u8>, u32>,
+    /// By a few bytes of a name, its number and one more, where it was asked for last: one comparison finds most names.
+    names_by_bytes: [u32; 64],
 }
 
 // Few tools have many names; below this a walk over them beats a hash.
 const NAMES_TO_WALK: usize = 16;
 
+// What a history of 20 MB takes is kept for the next one; more would be much to keep for nothing.
+const MOST_BYTES_KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// The memory of an Outline that is done with. Fresh memory costs as much as the scan that fills it: a page fault
+    /// for every 4 KB, and a copy whenever it grows.
+    static SPARE: Cell<Option<Outline>> = const { Cell::new(None) };
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        Outline {
+            messages: vec![],
+            calls: vec![],
+            results: vec![],
+            pieces: vec![],
+            array_start: 0,
+            text: vec![],
+            names: vec![],
+            names_by_text: HashMap::new(),
+            names_by_bytes: [0; 64],
+        }
+    }
+}
+
 impl Outline {
+    /// An empty one, in the memory of the last that was recycled.
+    #[must_use]
+    pub fn spare() -> Self {
+        SPARE.take().unwrap_or_default()
+    }
+
+    /// Leaves its memory to the next Outline of this thread.
+    pub fn recycle(mut self) {
+        let bytes = self.messages.capacity() * size_of::<Message>()
+            + self.calls.capacity() * size_of::<Call>()
+            + self.results.capacity() * size_of::<ToolResult>()
+            + self.pieces.capacity() * size_of::<Span>()
+            + self.text.capacity();
+        if bytes <= MOST_BYTES_KEPT {
+            self.messages.clear();
+            self.calls.clear();
+            self.results.clear();
+            self.pieces.clear();
+            self.text.clear();
+            self.names.clear();
+            self.names_by_text = HashMap::new();
+            self.names_by_bytes = [0; 64];
+            SPARE.set(Some(self));
+        }
+    }
+
     /// The decoded bytes of an id.
     #[must_use]
     pub fn text(&self, span: Span) -> &[u8] {
@@ -157,6 +212,12 @@ impl Outline {
         let start = self.text.len();
         write(&mut self.text);
         Span { start, end: self.text.len() }
+    }
+
+    /// Keeps text that is decoded already.
+    #[inline]
+    pub fn keep(&mut self, text: &[u8]) -> Span {
+        self.keep_text(|out| out.extend_from_slice(text))
     }
 
     /// The decoded name of a tool.
@@ -174,15 +235,41 @@ impl Outline {
     /// The number of a tool's name, written by `write`; equal names have one number.
     pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
         let span = self.keep_text(write);
-        let found = match self.names.iter().take(NAMES_TO_WALK).position(|name| self.text(*name) == self.text(span)) {
-            Some(place) => Some(place as u32),
-            None if self.names.len() < NAMES_TO_WALK => None,
-            None => self.names_by_text.get(self.text(span)).copied(),
-        };
-        if let Some(name) = found {
+        if let Some(name) = self.number_of(self.text(span)) {
             self.text.truncate(span.start);
             return name;
         }
+        self.add_name(span)
+    }
+
+    /// [`Outline::intern_name`] of a name that is decoded already.
+    #[inline]
+    pub fn intern(&mut self, name: &[u8]) -> u32 {
+        let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
+        let place = (name.len() + 7 * byte(0) + 5 * byte(name.len() / 2) + 3 * byte(name.len().wrapping_sub(1))) % 64;
+        if let Some(number) = self.names_by_bytes[place].checked_sub(1)
+            && same(self.name(number), name)
+        {
+            return number;
+        }
+        let number = self.number_of(name).unwrap_or_else(|| {
+            let span = self.keep(name);
+            self.add_name(span)
+        });
+        self.names_by_bytes[place] = number + 1;
+        number
+    }
+
+    #[inline]
+    fn number_of(&self, wanted: &[u8]) -> Name {
+        match self.names.iter().take(NAMES_TO_WALK).position(|name| same(self.text(*name), wanted)) {
+            Some(place) => Some(place as u32),
+            None if self.names.len() < NAMES_TO_WALK => None,
+            None => self.names_by_text.get(wanted).copied(),
+        }
+    }
+
+    fn add_name(&mut self, span: Span) -> u32 {
         let name = self.names.len() as u32;
         if self.names.len() >= NAMES_TO_WALK {
             self.names_by_text.insert(self.text(span).to_vec(), name);

@@ -1,6 +1,7 @@
 //! Outline -> pairs, orphans, findings and repairs. A result belongs to the nearest earlier call of its id.
 
 use crate::outline::{Name, Outline, Shape};
+use crate::text::same;
 use crate::turns::Turns;
 use std::collections::HashMap;
 
@@ -131,7 +132,7 @@ impl<'a> Calls<'a> {
         let outline = self.outline;
         let text = |call: usize| -> Option<&'a [u8]> { Some(outline.text(outline.calls[call].id?)) };
         let near = self.seen.saturating_sub(CALLS_TO_WALK);
-        if let Some(call) = (near..self.seen).rev().find(|call| text(*call) == Some(id)) {
+        if let Some(call) = (near..self.seen).rev().find(|call| text(*call).is_some_and(|of_call| same(of_call, id))) {
             return Some(call as u32);
         }
         for call in self.indexed..self.seen {

@@ -5,6 +5,7 @@ use crate::policy::{Field, Policy, Template};
 use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
 use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 const END: &str = "END_DISPATCH_RESULT";
 const DISPATCH_HEAD: &str = "[dispatch output masked — ";
@@ -50,8 +51,10 @@ pub struct Facts<'a> {
 
 /// The placeholder of a policy.
 pub struct Placeholder<'a> {
-    templates: Cow<'a, [(Vec<u8>, Option<Field>)]>,
-    with_images: Option<Template>,
+    templates: Cow<'a, Template>,
+    with_images: Option<Cow<'a, Template>>,
+    /// Characters outside of the fields: of `templates`, and of `with_images`.
+    literal_chars: (usize, usize),
     is_custom: bool,
     is_encoded: bool,
     max_chars: Option<usize>,
@@ -62,16 +65,30 @@ fn template(parts: &[(&str, Option<Field>)]) -> Template {
     parts.iter().map(|(literal, field)| (literal.as_bytes().to_vec(), *field)).collect()
 }
 
-fn built_in(lines_form: bool, has_images: bool) -> Template {
+fn built_in(lines_form: bool, has_images: bool) -> &'static Template {
     const HEAD: &str = "[observation masked — ";
+    const CHARS: Option<Field> = Some(Field::Chars);
+    const LINES: Option<Field> = Some(Field::Lines);
+    const IMAGES: Option<Field> = Some(Field::Images);
+    static TEMPLATES: OnceLock<[Template; 4]> = OnceLock::new();
+    let templates = TEMPLATES.get_or_init(|| {
+        [
+            template(&[(HEAD, CHARS), (" chars]", None)]),
+            template(&[(HEAD, CHARS), (" chars, ", IMAGES), (" images]", None)]),
+            template(&[(HEAD, LINES), (" lines omitted]", None)]),
+            template(&[(HEAD, LINES), (" lines, ", IMAGES), (" images omitted]", None)]),
+        ]
+    });
     match (lines_form, has_images) {
-        (false, false) => template(&[(HEAD, Some(Field::Chars)), (" chars]", None)]),
-        (false, true) => template(&[(HEAD, Some(Field::Chars)), (" chars, ", Some(Field::Images)), (" images]", None)]),
-        (true, false) => template(&[(HEAD, Some(Field::Lines)), (" lines omitted]", None)]),
-        (true, true) => {
-            template(&[(HEAD, Some(Field::Lines)), (" lines, ", Some(Field::Images)), (" images omitted]", None)])
-        }
+        (false, false) => &templates[0],
+        (false, true) => &templates[1],
+        (true, false) => &templates[2],
+        (true, true) => &templates[3],
     }
+}
+
+fn literal_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
+    template.iter().map(|(literal, _)| count_chars(literal)).sum()
 }
 
 impl<'a> Placeholder<'a> {
@@ -79,12 +96,13 @@ impl<'a> Placeholder<'a> {
     #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
         let (templates, with_images) = match &policy.placeholder {
-            Some(own) => (Cow::Borrowed(own.as_slice()), None),
-            None => (Cow::Owned(built_in(policy.lines_form, false)), Some(built_in(policy.lines_form, true))),
+            Some(own) => (own, None),
+            None => (built_in(policy.lines_form, false), Some(built_in(policy.lines_form, true))),
         };
         Placeholder {
-            templates,
-            with_images,
+            templates: Cow::Borrowed(templates),
+            with_images: with_images.map(Cow::Borrowed),
+            literal_chars: (literal_chars(templates), with_images.map_or(0, |template| literal_chars(template))),
             is_custom: policy.placeholder.is_some(),
             is_encoded: false,
             max_chars: policy.max_observation_chars,
@@ -98,10 +116,11 @@ impl<'a> Placeholder<'a> {
         self.templates.iter().any(|(_, field)| *field == Some(Field::Turn))
     }
 
-    fn template(&self, facts: &Facts) -> &[(Vec<u8>, Option<Field>)] {
+    /// The template for an observation, and its characters outside of the fields.
+    fn template(&self, facts: &Facts) -> (&Template, usize) {
         match &self.with_images {
-            Some(with_images) if facts.images > 0 => with_images,
-            _ => &self.templates,
+            Some(with_images) if facts.images > 0 => (with_images, self.literal_chars.1),
+            _ => (&self.templates, self.literal_chars.0),
         }
     }
 
@@ -112,13 +131,27 @@ impl<'a> Placeholder<'a> {
             Value::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
             Value::Text(text) => count_chars(text),
         };
-        let parts = self.template(facts).iter();
-        parts.map(|(literal, field)| count_chars(literal) + field.as_ref().map_or(0, field_chars)).sum()
+        let (template, literal_chars) = self.template(facts);
+        literal_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
+    }
+
+    /// The placeholder as a number and the text around it, where it names one number and no text.
+    #[must_use]
+    pub fn around_number(&self, facts: &Facts) -> Option<(&[u8], usize, &[u8])> {
+        let (before, field, after) = match self.template(facts).0.as_slice() {
+            [(before, Some(field))] => (before, *field, &[][..]),
+            [(before, Some(field)), (after, None)] => (before, *field, after.as_slice()),
+            _ => return None,
+        };
+        match facts.field(field) {
+            Value::Number(number) => Some((before, number, after)),
+            Value::Text(_) => None,
+        }
     }
 
     /// Appends the placeholder.
     pub fn write(&self, facts: &Facts, out: &mut Vec<u8>) {
-        for (literal, field) in self.template(facts) {
+        for (literal, field) in self.template(facts).0 {
             out.extend_from_slice(literal);
             match field.map(|field| facts.field(field)) {
                 Some(Value::Number(number)) => write_number(number, out),
@@ -132,7 +165,7 @@ impl<'a> Placeholder<'a> {
     /// The same placeholder, written as the inside of a JSON string.
     #[must_use]
     pub fn encoded(&self) -> Placeholder<'static> {
-        let encode = |template: &[(Vec<u8>, Option<Field>)]| -> Template {
+        let encode = |template: &Template| -> Template {
             let literal = |literal: &[u8]| {
                 let mut encoded = Vec::new();
                 encode_text(literal, &mut encoded);
@@ -142,7 +175,7 @@ impl<'a> Placeholder<'a> {
         };
         Placeholder {
             templates: Cow::Owned(encode(&self.templates)),
-            with_images: self.with_images.as_deref().map(encode),
+            with_images: self.with_images.as_ref().map(|template| Cow::Owned(encode(template))),
             is_encoded: true,
             ..*self
         }
@@ -218,7 +251,7 @@ impl<'a> Placeholder<'a> {
             return false;
         }
         let text = source.observation(outline, result);
-        built_ins.iter().any(|(lines, images)| matches_template(&built_in(*lines, *images), &text))
+        built_ins.iter().any(|(lines, images)| matches_template(built_in(*lines, *images), &text))
             || (may_be_own && matches_template(&self.templates, &text))
             || (may_be_dispatch && is_dispatch_form(&text))
     }
@@ -243,15 +276,17 @@ impl<'a> Facts<'a> {
 }
 
 fn write_number(mut number: usize, out: &mut Vec<u8>) {
-    let start = out.len();
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
     loop {
-        out.push(b'0' + (number % 10) as u8);
+        start -= 1;
+        digits[start] += (number % 10) as u8;
         number /= 10;
         if number == 0 {
             break;
         }
     }
-    out[start..].reverse();
+    out.extend_from_slice(&digits[start..]);
 }
 
 /// One text alone, as a history of one observation.

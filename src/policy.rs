@@ -156,6 +156,15 @@ impl Policy {
             _ => boundary,
         }
     }
+
+    /// Whether the placeholder names the lines of an observation. To count them takes a pass of its own.
+    #[must_use]
+    pub fn names_lines(&self) -> bool {
+        match &self.placeholder {
+            None => self.lines_form,
+            Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
+        }
+    }
 }
 
 /// Whether a name of a tool is a pattern.

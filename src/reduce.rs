@@ -5,7 +5,7 @@ use crate::outline::Outline;
 use crate::plan::{Costs, Outcome, Plan, SummaryInput, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
-use crate::source::Bytes;
+use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
 /// A reduced history, or what is needed first.
@@ -37,7 +37,10 @@ pub fn reduce_json(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Result<Reduced, Error> {
-    let outline = scan(data, surrogates)?;
+    let mut outline = scan(data, surrogates)?;
+    if policy.names_lines() {
+        count_newlines(data, &mut outline);
+    }
     Ok(match plan(&outline, &Bytes(data), policy, costs, summary) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)

@@ -1,7 +1,7 @@
 //! What a planner may ask of the text behind an Outline. Looking at text costs a pass over it, so it is asked for
 //! only where a rule needs it: observations older than the window, and messages that a summary replaces.
 
-use crate::json::{decode, skip_chars};
+use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
@@ -48,6 +48,15 @@ impl Bytes<'_> {
     }
 }
 
+/// Counts the newlines of observations in serialized input. A pass over their text, for placeholders that name them.
+pub fn count_newlines(data: &[u8], outline: &mut Outline) {
+    let scanner = Scanner::detect();
+    for result in &mut outline.results {
+        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
+        result.newlines = pieces.iter().map(|piece| scanner.newlines(piece.of(data))).sum();
+    }
+}
+
 impl Source for Bytes<'_> {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let mut text = Vec::with_capacity(outline.results[result].chars);
@@ -82,13 +91,12 @@ impl Source for Bytes<'_> {
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
-        let mut pieces = self.raw_pieces(outline, result);
-        let Some(raw) = pieces.next() else { return false };
+        let facts = &outline.results[result];
         // A block may begin in one piece and go on in the next; an escaped capital or underscore is \u004. or \u005.
-        pieces.next().is_some()
-            || (outline.results[result].may_hold_dispatch
-                && (begin_dispatch().find(raw).is_some()
-                    || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())))
+        let may_hold = |raw| {
+            begin_dispatch().find(raw).is_some() || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())
+        };
+        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_hold))
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

@@ -7,6 +7,7 @@ use crate::plan::{Masked, Plan, Summary, facts};
 use crate::policy::Policy;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
+use std::mem::MaybeUninit;
 
 /// The view of serialized input, as stretches of the input and of new text: its length is known before it is written,
 /// and so it is written once, in its place.
@@ -30,26 +31,30 @@ impl Spliced {
         self.length
     }
 
-    /// Writes the view over `out`, which has its length.
-    pub fn write(&self, data: &[u8], out: &mut [u8]) {
-        let mut rest = out;
-        for stretch in &self.stretches {
-            let bytes = match stretch {
-                Stretch::Input(span) => span.of(data),
-                Stretch::Text(span) => span.of(&self.text),
-            };
-            let (place, behind) = rest.split_at_mut(bytes.len());
-            place.copy_from_slice(bytes);
-            rest = behind;
+    /// Writes the view over `out`, which has its length. Gives how many bytes it wrote.
+    pub fn write(&self, data: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
+        let mut written = 0;
+        for bytes in self.bytes(data) {
+            let place = &mut out[written..written + bytes.len()];
+            place.iter_mut().zip(bytes).for_each(|(place, byte)| _ = place.write(*byte)); // a plain copy
+            written += bytes.len();
         }
+        written
     }
 
     /// The view itself.
     #[must_use]
     pub fn to_vec(&self, data: &[u8]) -> Vec<u8> {
-        let mut out = vec![0; self.length];
-        self.write(data, &mut out);
+        let mut out = Vec::with_capacity(self.length);
+        self.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
         out
+    }
+
+    fn bytes<'a>(&'a self, data: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.stretches.iter().map(move |stretch| match stretch {
+            Stretch::Input(span) => span.of(data),
+            Stretch::Text(span) => span.of(&self.text),
+        })
     }
 
     fn input(&mut self, start: usize, end: usize) {
@@ -76,7 +81,13 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> S
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(&plan.turns);
     let encoded = placeholder.encoded();
-    let mut writer = Writer { data, outline, placeholder, encoded, plan, turns, out: Spliced::default() };
+    // Of each masked observation what stands before it and its text, so that nothing grows while it is written.
+    let out = Spliced {
+        stretches: Vec::with_capacity(2 * plan.masked.len() + 1),
+        text: Vec::with_capacity(48 * plan.masked.len()),
+        length: 0,
+    };
+    let mut writer = Writer { data, outline, placeholder, encoded, plan, turns, out };
     writer.view();
     writer.out
 }

@@ -6,6 +6,23 @@ pub fn count_chars(text: &[u8]) -> usize {
     text.iter().filter(|byte| !(0x80..0xC0).contains(*byte)).count()
 }
 
+/// Whether two texts are the same. They are ids or names, mostly: short, alike at the beginning, and compared by the
+/// thousand, so that a call for each would cost more than the comparison.
+#[inline]
+#[must_use]
+pub fn same(one: &[u8], other: &[u8]) -> bool {
+    const WIDTH: usize = 16;
+    let ends = |text: &[u8]| -> Option<[u128; 2]> {
+        let (first, last) = (text.first_chunk::<WIDTH>()?, text.last_chunk::<WIDTH>()?);
+        Some([u128::from_ne_bytes(*first), u128::from_ne_bytes(*last)])
+    };
+    one.len() == other.len()
+        && match (ends(one), ends(other)) {
+            (Some(ends), Some(of_other)) => ends == of_other && (one.len() <= 2 * WIDTH || one == other),
+            _ => one.iter().zip(other).all(|(byte, of_other)| byte == of_other),
+        }
+}
+
 /// How many bytes the first `chars` code points of decoded text take.
 #[must_use]
 pub fn clip(text: &[u8], chars: usize) -> usize {

@@ -1,5 +1,7 @@
 """Keeps the history of a long-running LLM agent small: old tool outputs recede behind a one-line placeholder."""
 
+import typing
+
 from recede._api import (
     HistoryReducer,
     approx_tokens,
@@ -29,7 +31,9 @@ from recede._replay import (
     replay_json,
 )
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
-from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
+
+if typing.TYPE_CHECKING:
+    from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 
 __version__ = "0.1.0"
 
@@ -73,3 +77,17 @@ __all__ = [
     "summarize_history",
     "truncate_history",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The types of messages are made when a program asks for them: most only write them down for a type checker."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from recede import _types
+
+    value = globals()[name] = getattr(_types, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -119,7 +119,7 @@ def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
         >>> result.reduction_stage, result.chars_before, result.chars_after
         ('masking', 759, 91)
     """
-    return _reduce_messages("reduce", messages, cast("dict[str, Any]", options))
+    return _reduce_messages("reduce", messages, options)
 
 
 def reduce_json(data: Json, **options: Unpack[ReduceOptions]) -> JsonReduction:
@@ -150,7 +150,7 @@ def reduce_json(data: Json, **options: Unpack[ReduceOptions]) -> JsonReduction:
         >>> result.json is body, result.chars_before
         (True, 4)
     """
-    return _reduce_json("reduce", data, cast("dict[str, Any]", options))
+    return _reduce_json("reduce", data, options)
 
 
 def mask_observations(messages: list[Any], **options: Unpack[MaskOptions]) -> Reduction:
@@ -176,7 +176,7 @@ def mask_observations(messages: list[Any], **options: Unpack[MaskOptions]) -> Re
         >>> recede.mask_observations(history, keep_results=0).messages[0]["content"]
         '[observation masked — 250 chars]'
     """
-    return _reduce_messages("mask", messages, cast("dict[str, Any]", options))
+    return _reduce_messages("mask", messages, options)
 
 
 def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonReduction:
@@ -188,7 +188,7 @@ def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonRe
         >>> recede.mask_observations_json(data, keep_results=0).json.decode()
         '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"}]'
     """
-    return _reduce_json("mask", data, cast("dict[str, Any]", options))
+    return _reduce_json("mask", data, options)
 
 
 def summarize_history(messages: list[Any], **options: Unpack[SummarizeOptions]) -> Reduction:
@@ -218,7 +218,7 @@ def summarize_history(messages: list[Any], **options: Unpack[SummarizeOptions]) 
         >>> result.messages[0]
         {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
     """
-    return _reduce_messages("summarize", messages, cast("dict[str, Any]", options))
+    return _reduce_messages("summarize", messages, options)
 
 
 def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) -> Reduction:
@@ -244,7 +244,7 @@ def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) ->
         >>> [m["content"] for m in recede.truncate_history(history, preserve_recent_raw_turns=2).messages]
         ['0', '7', '8']
     """
-    return _reduce_messages("truncate", messages, cast("dict[str, Any]", options))
+    return _reduce_messages("truncate", messages, options)
 
 
 class HistoryReducer:
@@ -312,7 +312,7 @@ def mask_old_observations(
         '[observation masked — 51 lines omitted]'
     """
     engine = _engine.engine
-    policy = block_policy(engine, keep, mask_chunk, cast("dict[str, Any]", options))
+    policy = block_policy(engine, keep, mask_chunk, options)
     return cast("list[Any]", engine.reduce(messages, policy)[0])
 
 
@@ -328,7 +328,7 @@ def mask_old_observations_json(
         True
     """
     engine = _engine.engine
-    policy = block_policy(engine, keep, mask_chunk, cast("dict[str, Any]", options))
+    policy = block_policy(engine, keep, mask_chunk, options)
     return cast("bytes", engine.reduce_json(*as_bytes(data), policy)[0])
 
 
@@ -465,7 +465,7 @@ def approx_tokens(what: list[Any] | str | int) -> int:
     return -(-chars // 4)
 
 
-def _reduce_messages(goal: str, messages: list[Any], options: dict[str, Any]) -> Reduction:
+def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
@@ -480,7 +480,7 @@ def _reduce_messages(goal: str, messages: list[Any], options: dict[str, Any]) ->
     return Reduction._make(_report(answer, error))
 
 
-def _reduce_json(goal: str, data: Json, options: dict[str, Any]) -> JsonReduction:
+def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     raw, surrogates = as_bytes(data)
@@ -499,11 +499,15 @@ def _reduce_json(goal: str, data: Json, options: dict[str, Any]) -> JsonReductio
     return JsonReduction._make(_report(answer, error))
 
 
+_TOOLS = Reduction._fields.index("tools")
+_SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
+
+
 def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
     fields = list(answer)
-    tools = Reduction._fields.index("tools")
-    fields[tools] = {name: ToolReport._make(figures) for name, figures in fields[tools].items()}
-    fields[Reduction._fields.index("summarizer_error")] = error
+    new = tuple.__new__  # what the named tuple would call
+    fields[_TOOLS] = {name: new(ToolReport, figures) for name, figures in fields[_TOOLS].items()}
+    fields[_SUMMARIZER_ERROR] = error
     fields[-1] = tuple(map(BoundaryMove._make, fields[-1]))
     return fields
 

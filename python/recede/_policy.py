@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
-import string
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -99,6 +96,8 @@ def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
         return None
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string or None, not {type(value).__name__}")
+    import string  # here, since few programs have a template of their own
+
     fields = ", ".join("{%s}" % field for field in _TEMPLATE_FIELDS)
     try:
         parts = list(string.Formatter().parse(value))
@@ -168,15 +167,15 @@ _ALLOWED: dict[str, frozenset[str]] = {
 
 def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
     """The engine's Policy for these options; checked and made once for options that were seen before."""
-    key = tuple(options.items())
-    with contextlib.suppress(TypeError):  # an option that cannot be hashed, or one of a wrong type, found again below
-        return _cached(engine, goal, key, tuple(map(type, options.values())))
+    try:
+        return _cached(engine, goal, **options)
+    except TypeError:  # an option that cannot be hashed, or one of a wrong type, found again here
+        return _policy(engine, goal, options)
+
+
+@lru_cache(maxsize=256, typed=True)  # True is no 1
+def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
     return _policy(engine, goal, options)
-
-
-@lru_cache(maxsize=256)
-def _cached(engine: Any, goal: str, key: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Any:
-    return _policy(engine, goal, dict(key))
 
 
 def _policy(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
@@ -195,6 +194,8 @@ def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
     allowed = _ALLOWED[goal]
     for name in options:
         if name not in allowed:
+            import difflib  # here, since few programs misspell an option
+
             close = difflib.get_close_matches(name, allowed, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"there is no option {name!r}{hint}")

@@ -50,6 +50,8 @@ pub struct Cursor<'a> {
     pub fault: Option<Fault>,
     /// The string that was read last.
     pub counted: Counted,
+    /// The long string that was found last: a message that is read twice has its text scanned once.
+    found: Counted,
     depth: usize,
     scanner: Scanner,
     surrogates: bool,
@@ -59,7 +61,16 @@ impl<'a> Cursor<'a> {
     /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
     #[must_use]
     pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
-        Cursor { data, at: 0, fault: None, counted: Counted::plain(0, 0), depth: 0, scanner, surrogates }
+        Cursor {
+            data,
+            at: 0,
+            fault: None,
+            counted: Counted::plain(0, 0),
+            found: Counted::plain(0, 0),
+            depth: 0,
+            scanner,
+            surrogates,
+        }
     }
 
     /// Stops the reading.
@@ -157,7 +168,12 @@ impl<'a> Cursor<'a> {
 
     #[inline(never)]
     fn long_string(&mut self, start: NonZeroUsize) -> Read<Token> {
-        match self.scanner.string(self.data, start.get(), self.surrogates) {
+        let found = if self.found.start == start.get() {
+            Ok(self.found)
+        } else {
+            self.scanner.string(self.data, start.get(), self.surrogates)
+        };
+        match found {
             Ok(counted) => {
                 self.counted = counted;
                 self.at = counted.end + 1;
@@ -165,6 +181,28 @@ impl<'a> Cursor<'a> {
             }
             Err(fault) => self.stop(fault.kind, fault.at),
         }
+    }
+
+    /// The string whose opening quote stands before `start`, if nothing is wrong with it. The cursor stays.
+    #[inline]
+    pub fn find(&mut self, start: usize) -> Option<Counted> {
+        if let Some(length) = short(self.data, start) {
+            return Some(Counted::plain(start, start + length));
+        }
+        self.found = self.scanner.find(self.data, start)?;
+        Some(self.found)
+    }
+
+    /// The size of the value at `at`, as by [`Cursor::value`], and its end, if nothing is wrong with it. It stands this
+    /// many levels below the cursor, which stays.
+    #[inline]
+    pub fn value_at(&mut self, at: usize, levels: usize) -> Option<(usize, usize)> {
+        let before = (self.at, self.depth);
+        (self.at, self.depth) = (at, self.depth + levels);
+        let size = self.value();
+        let end = self.at;
+        (self.at, self.depth) = before;
+        Some((size.ok()?, end))
     }
 
     /// A member's key and its colon; the opening quote of the key stands one byte before its start.

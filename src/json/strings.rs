@@ -1,4 +1,4 @@
-//! The string core: finds the closing quote, refuses what JSON refuses, counts code points and newlines.
+//! The string core: finds the closing quote, refuses what JSON refuses, counts code points.
 //!
 //! Text of agents has an escape every few dozen bytes, so whoever stops at each one is slow. The scanners of
 //! [`super::block`] look at 64 bytes at once and never stop: a branch-free mask (simdjson's) says which bytes are
@@ -19,23 +19,35 @@ pub struct Counted {
     pub end: usize,
     /// Bytes that are no code points of the decoded text; 0 for plain ASCII without escapes.
     pub minus: usize,
-    /// Newlines of the decoded text.
-    pub newlines: usize,
-    /// 0 only if no dispatch block can begin in it: it has neither the `_DISPATCH_` of a
-    /// `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes, which can stand for any letter. Asked here, since a search
-    /// of its own over all text would cost as much as the scan.
-    pub dispatch_hints: u64,
+    /// False only if no dispatch block can begin in it: it has neither a `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes
+    /// that stand for one of its letters. Asked here, since a search of its own over all text would cost as much as the
+    /// scan.
+    pub may_hold_dispatch: bool,
 }
 
-/// How far apart the underscores of `BEGIN_DISPATCH_RESULT` are.
-pub(super) const DISPATCH_STRIDE: u32 = 9;
+/// What a scanner finds. Two words, so that they come back in registers.
+pub(super) struct Found {
+    /// Behind the closing quote; 0 where something is wrong.
+    pub behind: usize,
+    /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_dispatch`].
+    pub facts: usize,
+}
+
+impl Found {
+    pub const FAULT: Found = Found { behind: 0, facts: 0 };
+}
+
+/// Two letters of `BEGIN_DISPATCH_RESULT`, one of which stands at an even place of any block: `N_` and `H_`. Masked,
+/// they are the same.
+pub(super) const HINT: u16 = u16::from_le_bytes(*b"H_") & HINT_MASK;
+pub(super) const HINT_MASK: u16 = u16::from_le_bytes([!(b'N' ^ b'H'), 0xFF]);
 
 impl Counted {
     /// A string of plain ASCII without escapes, too short for a dispatch block.
     #[inline]
     #[must_use]
     pub fn plain(start: usize, end: usize) -> Self {
-        Counted { start, end, minus: 0, newlines: 0, dispatch_hints: 0 }
+        Counted { start, end, minus: 0, may_hold_dispatch: false }
     }
 
     /// Code points of the decoded text.
@@ -62,7 +74,7 @@ pub struct Fault {
 /// # Errors
 /// The first fault by position.
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-    let mut counted = Counted { start, end: start, minus: 0, newlines: 0, dispatch_hints: 1 };
+    let mut counted = Counted { start, end: start, minus: 0, may_hold_dispatch: true };
     let mut at = start;
     let mut after_high = usize::MAX; // where the low half of a surrogate pair would stand
     loop {
@@ -73,14 +85,12 @@ pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fau
                 return Ok(counted);
             }
             b'\\' => match escape(data, at)? {
-                Escape::Short(letter) => {
+                Escape::Short(_) => {
                     counted.minus += 1;
-                    counted.newlines += usize::from(letter == b'n');
                     at += 2;
                 }
                 Escape::Unicode(unit) => {
                     counted.minus += 5;
-                    counted.newlines += usize::from(unit == 0x0A);
                     match unit {
                         0xD800..=0xDBFF => after_high = at + 6,
                         0xDC00..=0xDFFF if after_high == at => counted.minus += 1,
@@ -150,106 +160,179 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
     escaped
 }
 
-/// Escapes other than `\n`, `\t`, `\"` and `\\`: adds to the counts what they take; None if one is wrong.
-/// `after_high` carries the place where a low surrogate would complete a pair.
-#[inline(never)]
-pub(super) fn rare_escapes(
-    data: &[u8],
-    base: usize,
-    mut bits: u64,
-    after_high: &mut usize,
-    counted: &mut Counted,
-) -> Option<()> {
-    while bits != 0 {
-        let at = base + bits.trailing_zeros() as usize - 1;
-        bits &= bits - 1;
-        if let Escape::Unicode(unit) = escape(data, at).ok()? {
-            counted.minus += 4;
-            counted.dispatch_hints = 1;
-            match unit {
-                0x0A => counted.newlines += 1,
-                0xD800..=0xDBFF => *after_high = at + 6,
-                0xDC00..=0xDFFF if *after_high == at => counted.minus += 1,
-                _ => {}
+/// What escapes other than the common ones say, beside the 1 that each takes from the count of characters.
+pub(super) struct Rare {
+    pub minus: usize,
+    pub may_hold_dispatch: bool,
+    /// Where the low half of a surrogate pair would stand.
+    after_high: usize,
+}
+
+impl Rare {
+    #[inline]
+    pub fn new() -> Self {
+        Rare { minus: 0, may_hold_dispatch: false, after_high: usize::MAX }
+    }
+
+    /// Reads the escapes whose letters stand at `bits`; None if one is wrong.
+    #[inline(never)]
+    pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64) -> Option<()> {
+        while bits != 0 {
+            let at = base + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            match data.get(at)? {
+                b'u' => {
+                    let digits = data.get(at + 1..)?.first_chunk::<4>()?;
+                    let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
+                    // What is no digit is large, also where it is the last.
+                    if (a | b | c | d) > 0xF {
+                        return None;
+                    }
+                    self.minus += 4;
+                    self.unit(a << 12 | b << 8 | c << 4 | d, at - 1);
+                }
+                b'/' | b'b' | b'f' | b'r' => {}
+                _ => return None,
             }
         }
+        Some(())
     }
-    Some(())
+
+    #[inline]
+    fn unit(&mut self, unit: u32, at: usize) {
+        match unit {
+            // The letters of what begins a dispatch block, and a few more.
+            0x40..=0x5F => self.may_hold_dispatch = true,
+            0xD800..=0xDBFF => self.after_high = at + 6,
+            0xDC00..=0xDFFF if self.after_high == at => self.minus += 1,
+            _ => {}
+        }
+    }
 }
 
-/// Those of the underscores at `bits` that end a `_DISPATCH_`.
+/// The values of hexadecimal digits; 0xFF for all else.
+const HEX: [u8; 256] = {
+    let mut values = [0xFF; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
+/// Whether a string in which a hint was found really holds what begins a dispatch block.
 #[cold]
 #[inline(never)]
-pub(super) fn dispatch_hints(data: &[u8], base: usize, mut bits: u64) -> u64 {
-    let mut hints = 0;
-    while bits != 0 {
-        let at = base + bits.trailing_zeros() as usize;
-        hints |= u64::from(data[..at].ends_with(b"_DISPATCH"));
-        bits &= bits - 1;
-    }
-    hints
+pub(super) fn holds_dispatch(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT").is_some()
 }
 
-/// For strings with a byte below 0x20 or above 0x7F: how many continuation bytes they hold; None if one is wrong.
+/// Whether text is UTF-8.
 #[inline(never)]
-pub(super) fn second_look(text: &[u8]) -> Option<usize> {
-    let (mut continuations, mut controls) = (0, false);
-    for chunk in text.chunks(192) {
-        let (count, control) = chunk.iter().fold((0u8, 0u8), |(count, control), byte| {
-            (count + u8::from(byte.cast_signed() < -64), control | u8::from(*byte < 0x20))
-        });
-        continuations += usize::from(count);
-        controls |= control != 0;
-    }
-    (!controls && simdutf8::basic::from_utf8(text).is_ok()).then_some(continuations)
+pub(super) fn is_utf8(text: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(text).is_ok()
 }
 
-/// The body of every scanner, over blocks of 64 bytes; `$classify` gives their [`super::block::Masks`].
+/// The body of every scanner, over blocks of 64 bytes. `masks`, `special` and `Gathered` are those of the instruction
+/// set at hand.
 macro_rules! scan_body {
-    ($data:ident, $start:ident, $classify:ident) => {{
-        let (mut at, mut carry, mut minus, mut newlines) = ($start, 0u64, 0usize, 0usize);
-        let mut counted = Counted { start: $start, end: $start, minus: 0, newlines: 0, dispatch_hints: 0 };
-        let (mut special, mut after_high) = (0u64, usize::MAX);
-        let mut underscores_before = 0;
+    ($data:ident, $start:ident) => {{
+        let (mut carry, mut minus) = (0u64, 0usize);
+        let (mut gathered, mut rare) = (Gathered::new(), Rare::new());
         let mut pad = [0u8; 64];
-        while at < $data.len() {
-            let block = match $data[at..].first_chunk::<64>() {
-                Some(block) => block,
-                None => {
-                    pad[..$data.len() - at].copy_from_slice(&$data[at..]);
-                    &pad
+        let mut rest = &$data[$start..];
+        loop {
+            let (block, escaped, stop, uncommon) = 'event: {
+                // Blocks in which nothing happens. Nothing is called here, so all that it needs stays in registers.
+                while let Some((block, behind)) = rest.split_first_chunk::<64>() {
+                    let masks = masks(block);
+                    let escaped = find_escaped(masks.slash, &mut carry);
+                    let (stop, uncommon) = (masks.quote & !escaped, escaped & !masks.common);
+                    gathered.add_hints(block);
+                    if stop | uncommon != 0 {
+                        break 'event (block, escaped, stop, uncommon);
+                    }
+                    minus += escaped.count_ones() as usize;
+                    gathered.add_special(block);
+                    rest = behind;
                 }
+                // The last block of the input.
+                pad[..rest.len()].copy_from_slice(rest);
+                let masks = masks(&pad);
+                let escaped = find_escaped(masks.slash, &mut carry);
+                gathered.add_hints(&pad);
+                (&pad, escaped, masks.quote & !escaped, escaped & !masks.common)
             };
-            let masks = $classify(block);
-            let escaped = find_escaped(masks.slash, &mut carry);
-            let stop = masks.quote & !escaped;
+            let at = $data.len() - rest.len();
             let inside = stop.wrapping_sub(1) & !stop; // the bits below the closing quote, or all
-            let escapes = escaped & inside;
-            minus += escapes.count_ones() as usize;
-            newlines += (escapes & masks.letter_n).count_ones() as usize;
-            special |= masks.special & inside;
-            let apart = underscores_before >> (64 - DISPATCH_STRIDE) | masks.underscore << DISPATCH_STRIDE;
-            if masks.underscore & apart != 0 {
-                counted.dispatch_hints |= dispatch_hints($data, at, masks.underscore & apart);
-            }
-            underscores_before = masks.underscore;
-            let rare = escapes & !(masks.quote | masks.slash | masks.letter_n | masks.letter_t);
-            if rare != 0 {
-                rare_escapes($data, at, rare, &mut after_high, &mut counted)?;
+            minus += (escaped & inside).count_ones() as usize;
+            if uncommon & inside != 0 && rare.read($data, at, uncommon & inside).is_none() {
+                return Found::FAULT;
             }
             if stop != 0 {
                 let end = at + stop.trailing_zeros() as usize;
-                if special != 0 {
-                    minus += second_look(&$data[$start..end])?;
+                if gathered.has_special() || special(block) & inside != 0 {
+                    // A second look, while the string is in the cache.
+                    let text = &$data[$start..end];
+                    let mut controls = 0;
+                    for bytes in text.chunks(64) {
+                        let mut pad = [b' '; 64];
+                        let block = bytes.first_chunk::<64>().unwrap_or_else(|| {
+                            pad[..bytes.len()].copy_from_slice(bytes);
+                            &pad
+                        });
+                        minus += continuation(block).count_ones() as usize;
+                        controls |= control(block);
+                    }
+                    if controls != 0 || !is_utf8(text) {
+                        return Found::FAULT;
+                    }
                 }
-                counted.end = end;
-                counted.minus += minus;
-                counted.newlines += newlines;
-                return Some(counted);
+                let may_hold_dispatch =
+                    rare.may_hold_dispatch || (gathered.has_hints() && holds_dispatch(&$data[$start..end]));
+                return Found { behind: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_dispatch) };
             }
-            at += 64;
+            gathered.add_special(block);
+            let Some(behind) = rest.get(64..) else { return Found::FAULT };
+            rest = behind;
         }
-        None
     }};
 }
 pub(super) use scan_body;
+
+/// How many newlines raw text that was read before stands for; the body for every instruction set.
+macro_rules! newlines_body {
+    ($raw:ident) => {{
+        let (mut carry, mut newlines) = (0u64, 0usize);
+        for (place, bytes) in $raw.chunks(64).enumerate() {
+            let mut pad = [0u8; 64];
+            let block = bytes.first_chunk::<64>().unwrap_or_else(|| {
+                pad[..bytes.len()].copy_from_slice(bytes);
+                &pad
+            });
+            let escaped = find_escaped(equal(block, b'\\'), &mut carry);
+            newlines += (escaped & equal(block, b'n')).count_ones() as usize;
+            let unicode = escaped & equal(block, b'u');
+            if unicode != 0 {
+                newlines += unicode_newlines($raw, 64 * place, unicode);
+            }
+        }
+        newlines
+    }};
+}
+pub(super) use newlines_body;
+
+/// How many of the escapes whose `u` stands at `bits` are newlines.
+pub(super) fn unicode_newlines(raw: &[u8], base: usize, mut bits: u64) -> usize {
+    let mut newlines = 0;
+    while bits != 0 {
+        let digits = &raw[base + bits.trailing_zeros() as usize + 1..];
+        if digits.starts_with(b"000a") || digits.starts_with(b"000A") {
+            newlines += 1;
+        }
+        bits &= bits - 1;
+    }
+    newlines
+}

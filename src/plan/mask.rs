@@ -35,8 +35,9 @@ impl Planner<'_> {
         let masker = Masker::of(self);
         let older = (0..self.window.older_end)
             .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
-        let all: Vec<Masked> = older.filter_map(|result| masker.mask(result)).collect();
-        let removed = all.iter().map(|masked| masked.removed).sum();
+        let mut all = Vec::with_capacity(self.window.older_end);
+        all.extend(older.filter_map(|result| masker.mask(result)));
+        let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
         Masking { masked: all, removed, boundary: self.window.older_end, moves: vec![] }
     }
 }

@@ -144,6 +144,8 @@ struct Planner<'a> {
     turns: Turns,
     window: Window,
     orphans: Vec<usize>,
+    /// Characters of the whole history.
+    chars: usize,
 }
 
 /// Plans a history.
@@ -170,7 +172,8 @@ impl<'a> Planner<'a> {
         let turns = Turns::of(outline);
         let orphans = pairs.orphans(outline);
         let window = Window::of(outline, policy, &pairs, &turns, end);
-        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans }
+        let chars = outline.total_chars(policy.image_chars);
+        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, chars }
     }
 
     fn plan(&self, summary: &SummaryInput) -> Outcome {
@@ -257,7 +260,10 @@ impl<'a> Planner<'a> {
 
     /// What the whole history costs with these observations masked.
     fn cost(&self, masking: &Masking) -> usize {
-        self.view_cost(|_| true, masking).0
+        match self.costs {
+            None => self.chars - masking.removed,
+            Some(_) => self.view_cost(|_| true, masking).0,
+        }
     }
 
     /// What the kept messages cost, and their characters, with these observations masked.
@@ -294,8 +300,10 @@ impl<'a> Planner<'a> {
         kept: Option<Vec<bool>>,
         summary: Option<(Summary, usize)>,
     ) -> Plan {
-        let before = self.outline.total_chars(self.policy.image_chars);
-        let (cost, chars) = self.view_cost(|message| kept.as_ref().is_none_or(|kept| kept[message]), &masking);
+        let (cost, chars) = match &kept {
+            None => (self.cost(&masking), self.chars - masking.removed),
+            Some(kept) => self.view_cost(|message| kept[message], &masking),
+        };
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| crate::text::count_chars(&summary.text));
         Plan {
@@ -306,7 +314,7 @@ impl<'a> Planner<'a> {
             kept,
             summary,
             within_budget: self.fits(cost + summary_cost),
-            chars: (before, chars + summary_chars),
+            chars: (self.chars, chars + summary_chars),
             ..Plan::default()
         }
     }

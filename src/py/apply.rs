@@ -1,32 +1,53 @@
 //! (dicts, Plan) -> dicts. The input is never changed; messages that are not are the caller's own objects.
 
+use super::ahead::Ahead;
 use super::convert::to_str;
 use super::dicts::Dicts;
+use super::raw;
 use super::values::get;
 use crate::outline::{Outline, Shape};
-use crate::placeholder::Placeholder;
+use crate::placeholder::{Facts, Form, Placeholder};
 use crate::plan::{Masked, Plan, facts};
 use crate::policy::Policy;
 use crate::source::Source;
+use crate::text::count_chars;
+use crate::turns::Turns;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 /// The view; the caller's own list where nothing changed.
-pub fn apply<'py>(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Bound<'py, PyList>> {
+pub fn apply<'py>(
+    dicts: &Dicts<'py>,
+    outline: &Outline,
+    policy: &Policy,
+    plan: &Plan,
+    ahead: Option<Ahead<'_, 'py>>,
+) -> PyResult<Bound<'py, PyList>> {
     if !plan.changes() {
         return Ok(dicts.list.clone());
     }
     let py = dicts.list.py();
-    let placeholder = Placeholder::of(policy);
-    let view = dicts.list.get_slice(0, dicts.list.len());
-    let result_message = |masked: &Masked| outline.results[masked.result as usize].message;
-    for masked in plan.masked.chunk_by(|one, next| result_message(one) == result_message(next)) {
-        let index = result_message(&masked[0]) as usize;
-        if plan.keeps(index) {
-            view.set_item(index, mask_message(dicts, outline, plan, &placeholder, index, masked)?)?;
+    let texts = Texts::of(py, policy);
+    let turns = texts.placeholder.names_turn().then_some(&plan.turns);
+    let mut masker = Masker { dicts, outline, plan, turns, texts };
+    let (view, made) = ahead.map_or((None, vec![]), |ahead| (ahead.view, ahead.masked));
+    let view = view.unwrap_or_else(|| dicts.list.get_slice(0, dicts.list.len()));
+    let mut made = made.into_iter().peekable();
+    let message_of = |result: u32| outline.results[result as usize].message as usize;
+    let restore = |result: u32| view.set_item(message_of(result), dicts.list.get_item(message_of(result))?);
+    for masked in plan.masked.chunk_by(|one, next| message_of(one.result) == message_of(next.result)) {
+        let first = &masked[0];
+        while let Some(result) = made.next_if(|result| *result < first.result) {
+            restore(result)?;
+        }
+        let is_made = made.next_if_eq(&first.result).is_some() && first.form == Form::Placeholder;
+        let index = message_of(first.result);
+        if !is_made && plan.keeps(index) {
+            view.set_item(index, masker.message(index, masked)?)?;
         }
     }
+    made.try_for_each(restore)?;
     let Some(kept) = &plan.kept else { return Ok(view) };
     let summary = match &plan.summary {
         None => None,
@@ -51,39 +72,79 @@ pub fn apply<'py>(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: 
     Ok(shorter)
 }
 
-/// A copy of a message with some of its observations masked.
-fn mask_message<'py>(
-    dicts: &Dicts<'py>,
-    outline: &Outline,
-    plan: &Plan,
-    placeholder: &Placeholder,
-    index: usize,
-    masked: &[Masked],
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = dicts.list.py();
-    let turns = placeholder.names_turn().then_some(&plan.turns);
-    let text = |masked: &Masked| {
-        let result = masked.result as usize;
-        let facts = facts(outline, &plan.pairs, turns, result);
-        let text = placeholder.render(&masked.form, &facts, || dicts.observation(outline, result));
-        to_str(py, &text.unwrap_or_default())
-    };
-    let message = dicts.message(index)?.copy()?;
-    match outline.messages[index].shape {
-        Shape::Responses => message.set_item(intern!(py, "output"), text(&masked[0])?)?,
-        Shape::Anthropic => {
-            let content = get!(message, "content")?;
-            let Some(Ok(content)) = content.map(Bound::cast_into::<PyList>) else { return Ok(message) };
-            let content = content.get_slice(0, content.len());
-            for masked in masked {
-                let block = outline.results[masked.result as usize].block as usize;
-                let copy = content.get_item(block)?.cast::<PyDict>()?.copy()?;
-                copy.set_item(intern!(py, "content"), text(masked)?)?;
-                content.set_item(block, copy)?;
-            }
-            message.set_item(intern!(py, "content"), content)?;
-        }
-        _ => message.set_item(intern!(py, "content"), text(&masked[0])?)?,
+/// Makes placeholders.
+pub struct Texts<'a, 'py> {
+    py: Python<'py>,
+    pub placeholder: Placeholder<'a>,
+    /// By its digits: a placeholder that names one number, with one character more, and where the number ends.
+    models: [Option<(Bound<'py, PyString>, usize)>; MAX_DIGITS + 1],
+}
+
+const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
+
+impl<'a, 'py> Texts<'a, 'py> {
+    pub fn of(py: Python<'py>, policy: &'a Policy) -> Self {
+        Texts { py, placeholder: Placeholder::of(policy), models: [const { None }; MAX_DIGITS + 1] }
     }
-    Ok(message)
+
+    /// A placeholder that names one number and no text; None if it is another.
+    pub fn around_number(&mut self, facts: &Facts) -> PyResult<Option<Bound<'py, PyString>>> {
+        let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
+        let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+        let (model, end) = match &mut self.models[digits] {
+            Some(model) => model,
+            none => {
+                let model = [before, &[b'0'; MAX_DIGITS][..digits], after, b"."].concat();
+                none.insert((to_str(self.py, &model)?, count_chars(before) + digits))
+            }
+        };
+        raw::with_number(model, *end, number).map(Some)
+    }
+}
+
+/// Makes the messages that are masked.
+struct Masker<'a, 'py> {
+    dicts: &'a Dicts<'py>,
+    outline: &'a Outline,
+    plan: &'a Plan,
+    turns: Option<&'a Turns>,
+    texts: Texts<'a, 'py>,
+}
+
+impl<'py> Masker<'_, 'py> {
+    fn text(&mut self, masked: &Masked) -> PyResult<Bound<'py, PyString>> {
+        let result = masked.result as usize;
+        let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
+        if masked.form == Form::Placeholder
+            && let Some(text) = self.texts.around_number(&facts)?
+        {
+            return Ok(text);
+        }
+        let placeholder = &self.texts.placeholder;
+        let text = placeholder.render(&masked.form, &facts, || self.dicts.observation(self.outline, result));
+        to_str(self.dicts.list.py(), &text.unwrap_or_default())
+    }
+
+    /// A copy of a message with some of its observations masked.
+    fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
+        let py = self.dicts.list.py();
+        let message = self.dicts.message(index)?.copy()?;
+        match self.outline.messages[index].shape {
+            Shape::Responses => message.set_item(intern!(py, "output"), self.text(&masked[0])?)?,
+            Shape::Anthropic => {
+                let content = get!(message, "content")?;
+                let Some(Ok(content)) = content.map(Bound::cast_into::<PyList>) else { return Ok(message) };
+                let content = content.get_slice(0, content.len());
+                for masked in masked {
+                    let block = self.outline.results[masked.result as usize].block as usize;
+                    let copy = content.get_item(block)?.cast::<PyDict>()?.copy()?;
+                    copy.set_item(intern!(py, "content"), self.text(masked)?)?;
+                    content.set_item(block, copy)?;
+                }
+                message.set_item(intern!(py, "content"), content)?;
+            }
+            _ => message.set_item(intern!(py, "content"), self.text(&masked[0])?)?,
+        }
+        Ok(message)
+    }
 }

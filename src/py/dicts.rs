@@ -1,7 +1,8 @@
 //! A history as a list of dicts, and the text behind its Outline.
 
 use super::convert::{bytes_of, with_text};
-use super::values::{Any, Dict, compact_chars, for_each_call, get, part_type, string, texts};
+use super::raw;
+use super::values::{Any, Dict, cast, compact_chars, for_each_call, get, part_type, string, texts};
 use super::walk::Walked;
 use crate::error::{Error, Kind};
 use crate::outline::{Outline, Shape};
@@ -12,10 +13,13 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+/// Bytes of the next observation to ask for while one is searched.
+const LINES_AHEAD: usize = 1024;
+
 /// A history as a list of dicts.
 pub struct Dicts<'py> {
     pub list: Bound<'py, PyList>,
-    /// The value of each observation, as the walk found it.
+    /// The value of each observation, as the walk found it; none of those that were masked ahead.
     pub values: Vec<Option<Any<'py>>>,
 }
 impl<'py> Dicts<'py> {
@@ -29,6 +33,17 @@ impl<'py> Dicts<'py> {
 
     pub fn message(&self, index: usize) -> PyResult<Dict<'py>> {
         Ok(self.list.get_item(index)?.cast_into()?)
+    }
+
+    /// The value of an observation that was masked ahead.
+    fn value_again(&self, outline: &Outline, result: usize) -> Option<Any<'py>> {
+        let message = outline.results[result].message as usize;
+        let dict = self.message(message).ok()?;
+        match outline.messages[message].shape {
+            Shape::Responses => get!(dict, "output").ok()?,
+            Shape::OpenAi | Shape::ChatMessage => get!(dict, "content").ok()?,
+            Shape::Anthropic | Shape::Plain => None,
+        }
     }
 
     /// `type` of a message.
@@ -64,19 +79,33 @@ impl<'py> Dicts<'py> {
         Ok((text, constant_chars))
     }
 }
-/// Most texts differ from a placeholder in the first character, which is asked for without a call of a method.
+
+/// Most texts differ from a placeholder in the first character.
 fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
-    let py = text.py();
-    if prefix.starts_with('[') && (text.is_empty()? || !text.get_item(0)?.eq(intern!(py, "["))?) {
+    if prefix.chars().next().is_some_and(|first| raw::first_char(text) != Some(first.into())) {
         return Ok(false);
     }
-    text.call_method1(intern!(py, "startswith"), (prefix,))?.is_truthy()
+    text.call_method1(intern!(text.py(), "startswith"), (prefix,))?.is_truthy()
+}
+
+/// False only if a text holds no dispatch block.
+pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
+    // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself. There
+    // a capital G is rare, and one letter is found much faster than a word.
+    if raw::is_ascii(text)
+        && let Ok(ascii) = text.to_str()
+    {
+        return begin_dispatch().find(ascii.as_bytes()).is_some();
+    }
+    let holds = |part: &Bound<PyString>| text.contains(part).unwrap_or(true);
+    holds(intern!(text.py(), "G")) && holds(intern!(text.py(), BEGIN_DISPATCH))
 }
 
 impl Source for Dicts<'_> {
-    fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
+    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let mut text = Vec::new();
-        if let Some(value) = &self.values[result] {
+        let value = self.values[result].clone().or_else(|| self.value_again(outline, result));
+        if let Some(value) = &value {
             // What was walked before is read again: it cannot fail.
             let _ = texts(value, &mut |piece| with_text(piece, |piece| text.extend_from_slice(piece)));
         }
@@ -85,22 +114,19 @@ impl Source for Dicts<'_> {
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
         let Some(value) = &self.values[result] else { return prefix.is_empty() };
-        match (value.cast::<PyString>(), core::str::from_utf8(prefix)) {
-            (Ok(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),
+        match (cast::<PyString>(value), core::str::from_utf8(prefix)) {
+            (Some(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),
             _ => self.observation(outline, result).starts_with(prefix),
         }
     }
 
     fn observation_may_hold_dispatch(&self, _: &Outline, result: usize) -> bool {
         let Some(value) = &self.values[result] else { return false };
-        let Ok(text) = value.cast::<PyString>() else { return true };
-        let py = text.py();
-        // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself.
-        let is_ascii = text.call_method0(intern!(py, "isascii")).is_ok_and(|flag| flag.is_truthy().unwrap_or(false));
-        match if is_ascii { text.to_str().ok() } else { None } {
-            Some(ascii) => begin_dispatch().find(ascii.as_bytes()).is_some(),
-            None => text.contains(intern!(py, BEGIN_DISPATCH)).unwrap_or(true),
+        let Some(text) = cast::<PyString>(value) else { return true };
+        if let Some(Some(next)) = self.values.get(result + 1) {
+            raw::prefetch(next, LINES_AHEAD);
         }
+        may_hold_dispatch(text)
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

@@ -1,8 +1,11 @@
 //! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
 
+mod ahead;
 mod apply;
 mod convert;
 mod dicts;
+mod fresh;
+mod raw;
 mod values;
 mod walk;
 
@@ -15,7 +18,8 @@ use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report;
 use crate::scan::scan;
-use crate::source::{Bytes, Source};
+use crate::source::{Bytes, Source, count_newlines};
+use ahead::Ahead;
 use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use pyo3::prelude::*;
@@ -34,13 +38,15 @@ fn reduce<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
-    match plan::plan(&outline, &dicts, &policy.policy, costs_of(costs).as_ref(), &summary_of(summary)?) {
+    let costs = costs_of(costs);
+    let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
+    let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
+    match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
         }
         Outcome::Plan(plan) => {
-            let view = apply::apply(&dicts, &outline, &policy.policy, &plan)?;
+            let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
             answer(py, view.into_any(), &outline, &plan, &policy.policy)
         }
     }
@@ -71,12 +77,11 @@ fn reduce_json<'py>(
         Reduced::View(view, outline, plan) => {
             let view = match view {
                 None => data.clone(),
-                Some(view) => PyBytes::new_with(py, view.length(), |out| {
-                    view.write(bytes, out);
-                    Ok(())
-                })?,
+                Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
             };
-            answer(py, view.into_any(), &outline, &plan, rules)
+            let answer = answer(py, view.into_any(), &outline, &plan, rules);
+            outline.recycle();
+            answer
         }
     }
 }
@@ -88,7 +93,7 @@ type Replay = (Vec<(usize, usize)>, Vec<Vec<(usize, usize, usize)>>);
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, policies.iter().any(|policy| needs_lines(&policy.policy)))?;
+    let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
     Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
 }
 
@@ -104,7 +109,10 @@ fn replay_json(
     let (py, bytes) = (data.py(), data.as_bytes());
     let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
     let replayed = py.detach(|| {
-        let outline = scan(bytes, surrogates)?;
+        let mut outline = scan(bytes, surrogates)?;
+        if policies.iter().any(|policy| policy.names_lines()) {
+            count_newlines(bytes, &mut outline);
+        }
         Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
     });
     replayed.map_err(|error| transcript_error(py, &error))
@@ -172,17 +180,9 @@ fn answer<'py>(
     )
 }
 
-/// Newlines are counted in Python objects only where a placeholder names them.
-fn needs_lines(policy: &Policy) -> bool {
-    match &policy.placeholder {
-        None => policy.lines_form,
-        Some(template) => template.iter().any(|(_, field)| *field == Some(crate::policy::Field::Lines)),
-    }
-}
-
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, false)?;
+    let outline = walk::walk(&mut dicts, false, None)?;
     Ok((dicts, outline))
 }
 
@@ -191,7 +191,7 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
 fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, needs_lines(&policy.policy))?;
+    let outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
     let placeholder = Placeholder::of(&policy.policy);
     // Masked texts are wanted of every observation, so that the planner may choose any boundary.
     let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));

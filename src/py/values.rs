@@ -8,6 +8,7 @@ use crate::shape::{self, PairRole, PartType, Type};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyTypeCheck, PyTypeInfo};
 
 pub type Dict<'py> = Bound<'py, PyDict>;
 pub type Any<'py> = Bound<'py, PyAny>;
@@ -24,8 +25,18 @@ pub fn present<'a, 'py>(value: Option<&'a Any<'py>>) -> Option<&'a Any<'py>> {
     value.filter(|value| !value.is_none())
 }
 
+/// A cast that first asks whether it is the very type, which takes no call.
+pub fn cast<'a, 'py, T: PyTypeCheck + PyTypeInfo>(value: &'a Any<'py>) -> Option<&'a Bound<'py, T>> {
+    value.cast_exact().ok().or_else(|| value.cast().ok())
+}
+
+/// `cast` of a value that is not needed as what it was.
+pub fn cast_into<T: PyTypeCheck + PyTypeInfo>(value: Any<'_>) -> Option<Bound<'_, T>> {
+    value.cast_into_exact().or_else(|error| error.into_inner().cast_into()).ok()
+}
+
 pub fn string(value: Option<Any<'_>>) -> Option<Bound<'_, PyString>> {
-    value?.cast_into::<PyString>().ok()
+    value.and_then(cast_into)
 }
 
 pub fn part_type(part: &Dict) -> PyResult<PartType> {
@@ -74,18 +85,18 @@ pub fn for_each_call<'py>(
             }
         }
         Shape::OpenAi => {
-            let Some(Ok(calls)) = tool_calls.map(Bound::cast_into::<PyList>) else { return Ok(()) };
+            let Some(calls) = tool_calls.and_then(cast_into::<PyList>) else { return Ok(()) };
             for (block, item) in calls.iter().enumerate() {
-                let Ok(item) = item.cast::<PyDict>() else { continue };
+                let Some(item) = cast::<PyDict>(&item) else { continue };
                 let id = get!(item, "id")?;
-                let raw = if let Some(Ok(function)) = get!(item, "function")?.map(Bound::cast_into::<PyDict>) {
+                let raw = if let Some(function) = get!(item, "function")?.and_then(cast_into::<PyDict>) {
                     RawCall {
                         id,
                         name: string(get!(function, "name")?),
                         arguments: not_none(get!(function, "arguments")?),
                         block,
                     }
-                } else if let Some(Ok(custom)) = get!(item, "custom")?.map(Bound::cast_into::<PyDict>) {
+                } else if let Some(custom) = get!(item, "custom")?.and_then(cast_into::<PyDict>) {
                     RawCall {
                         id,
                         name: string(get!(custom, "name")?),
@@ -101,7 +112,7 @@ pub fn for_each_call<'py>(
         Shape::Anthropic => {
             let Some(blocks) = content.and_then(|content| content.cast::<PyList>().ok()) else { return Ok(()) };
             for (block, item) in blocks.iter().enumerate() {
-                let Ok(item) = item.cast::<PyDict>() else { continue };
+                let Some(item) = cast::<PyDict>(&item) else { continue };
                 if part_type(item)? == PartType::ToolUse {
                     call(tool_use(item, block)?)?;
                 }

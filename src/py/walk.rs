@@ -1,8 +1,12 @@
 //! dicts -> Outline. The same rows as in `scan`, read lazily: most messages need three look-ups.
 
+use super::ahead::Ahead;
 use super::convert::with_text;
 use super::dicts::Dicts;
-use super::values::{Any, Dict, RawCall, compact_chars, for_each_call, get, part_type, present, string, tool_use};
+use super::raw;
+use super::values::{
+    Any, Dict, RawCall, cast, compact_chars, for_each_call, get, part_type, present, string, tool_use,
+};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, ToolResult};
 use crate::scan::CALL_CHARS;
@@ -10,6 +14,9 @@ use crate::shape::{self, PairRole, PartType, RoleName, Row, Type};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
+
+/// Bytes of an observation to ask for before it is searched: most have no more.
+const BYTES_AHEAD: usize = 2048;
 
 /// What stops a walk.
 pub enum Stopped {
@@ -49,16 +56,25 @@ macro_rules! field {
     };
 }
 
-/// Reads a history. `needs_lines` counts the newlines of observations.
-pub fn walk(dicts: &mut Dicts, needs_lines: bool) -> Walked<Outline> {
+/// Reads a history. `needs_lines` counts the newlines of observations; `ahead` sees each message that was read.
+pub fn walk<'py>(dicts: &mut Dicts<'py>, needs_lines: bool, mut ahead: Option<&mut Ahead<'_, 'py>>) -> Walked<Outline> {
     let mut outline = Outline::default();
-    outline.messages.reserve(dicts.list.len());
+    // About as many calls and results as messages: a guess too high costs nothing, and growing costs copies.
+    let length = dicts.list.len();
+    outline.messages.reserve(length);
+    outline.calls.reserve(length);
+    outline.results.reserve(length);
+    dicts.values.reserve(length);
     for (index, message) in dicts.list.iter().enumerate() {
-        let Ok(message) = message.cast::<PyDict>() else {
+        let Some(message) = cast::<PyDict>(&message) else {
             return Err(Error::in_message(Kind::Message, None, index, None).into());
         };
         let values = &mut dicts.values;
-        Walk { outline: &mut outline, values, index, chars: 0, images: 0, needs_lines }.message(message)?;
+        Walk { outline: &mut outline, values, index, chars: 0, images: 0, needs_lines, is_ahead: ahead.is_some() }
+            .message(message)?;
+        if let Some(ahead) = &mut ahead {
+            ahead.see(index, message, &outline, values)?;
+        }
     }
     Ok(outline)
 }
@@ -70,6 +86,7 @@ struct Walk<'a, 'py> {
     chars: usize,
     images: u32,
     needs_lines: bool,
+    is_ahead: bool,
 }
 
 impl<'py> Walk<'_, 'py> {
@@ -77,6 +94,13 @@ impl<'py> Walk<'_, 'py> {
         let mut fields = Fields { dict, unseen: dict.len() };
         let role = string(field!(fields, "role")).map_or(RoleName::Other, |role| with_text(&role, shape::role));
         let content = field!(fields, "content");
+        if self.is_ahead
+            && role == RoleName::Tool
+            && let Some(content) = &content
+        {
+            // It will soon be searched.
+            raw::prefetch(content, BYTES_AHEAD);
+        }
         let tool_call_id = if role == RoleName::Tool { field!(fields, "tool_call_id") } else { None };
         let tool_calls = if role == RoleName::Assistant { field!(fields, "tool_calls") } else { None };
         let pair_role =
@@ -86,15 +110,15 @@ impl<'py> Walk<'_, 'py> {
             pair_role,
             role,
             || {
-                let calls = tool_calls.as_ref().and_then(|calls| calls.cast::<PyList>().ok());
-                calls.is_some_and(|calls| calls.iter().any(|call| call.is_instance_of::<PyDict>()))
+                let calls = tool_calls.as_ref().and_then(|calls| cast::<PyList>(calls));
+                calls.is_some_and(|calls| calls.iter().any(|call| cast::<PyDict>(&call).is_some()))
             },
             || content.as_ref().is_some_and(has_tool_blocks),
             item,
             || get!(dict, "call_id").is_ok_and(|id| present(id.as_ref()).is_some()),
         );
         let role = role.role();
-        let blocks = content.as_ref().and_then(|content| content.cast::<PyList>().ok()).map_or(0, PyListMethods::len);
+        let blocks = content.as_ref().and_then(|content| cast::<PyList>(content)).map_or(0, PyListMethods::len);
         self.outline.messages.push(Message {
             first_call: self.outline.calls.len() as u32,
             first_result: self.outline.results.len() as u32,
@@ -139,13 +163,13 @@ impl<'py> Walk<'_, 'py> {
     /// A content that is no observation.
     fn content(&mut self, content: Option<&Any<'py>>, row: Row) -> Walked<()> {
         let Some(content) = present(content) else { return Ok(()) };
-        if let Ok(text) = content.cast::<PyString>() {
+        if let Some(text) = cast::<PyString>(content) {
             self.chars += text.len()?;
             return Ok(());
         }
-        let Ok(parts) = content.cast::<PyList>() else { return self.fault(Kind::Content, "content".to_owned()) };
+        let Some(parts) = cast::<PyList>(content) else { return self.fault(Kind::Content, "content".to_owned()) };
         for (place, part) in parts.iter().enumerate() {
-            let Ok(part) = part.cast::<PyDict>() else { return self.fault(Kind::Part, format!("content[{place}]")) };
+            let Some(part) = cast::<PyDict>(&part) else { return self.fault(Kind::Part, format!("content[{place}]")) };
             match part_type(part)? {
                 PartType::Text => {
                     if let Some(text) = string(get!(part, "text")?) {
@@ -193,11 +217,11 @@ impl<'py> Walk<'_, 'py> {
             may_hold_dispatch: false,
         };
         if let Some(value) = present(value) {
-            if let Ok(text) = value.cast::<PyString>() {
+            if let Some(text) = cast::<PyString>(value) {
                 self.piece(text, &mut result)?;
-            } else if let Ok(parts) = value.cast::<PyList>() {
+            } else if let Some(parts) = cast::<PyList>(value) {
                 for (place, part) in parts.iter().enumerate() {
-                    let Ok(part) = part.cast::<PyDict>() else {
+                    let Some(part) = cast::<PyDict>(&part) else {
                         return self.fault(Kind::Part, format!("{field}[{place}]"));
                     };
                     match part_type(part)? {
@@ -240,9 +264,9 @@ impl<'py> Walk<'_, 'py> {
             None => None,
         };
         if let Some(arguments) = call.arguments {
-            self.chars += match arguments.cast::<PyString>() {
-                Ok(text) => text.len()?,
-                Err(_) => compact_chars(&arguments, self.depth_of(call.block))
+            self.chars += match cast::<PyString>(&arguments) {
+                Some(text) => text.len()?,
+                None => compact_chars(&arguments, self.depth_of(call.block))
                     .map_err(|()| Error::in_message(Kind::Depth, None, self.index, None))?,
             };
         }
@@ -265,7 +289,7 @@ impl<'py> Walk<'_, 'py> {
 
 fn has_tool_blocks(content: &Any) -> bool {
     let is_tool_block = |part: Any| {
-        let Ok(part) = part.cast::<PyDict>() else { return false };
+        let Some(part) = cast::<PyDict>(&part) else { return false };
         part_type(part).is_ok_and(|kind| matches!(kind, PartType::ToolUse | PartType::ToolResult))
     };
     content.cast::<PyList>().is_ok_and(|parts| parts.iter().any(is_tool_block))

@@ -4,6 +4,7 @@
 //! Malformed JSON stops the pass. A wrong shape is parked, and reported only if the rest is well-formed.
 
 mod draft;
+mod quick;
 mod write;
 
 use crate::error::{Error, Kind};
@@ -27,7 +28,7 @@ pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
 pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
     let mut scan = Scan {
         cursor: Cursor::new(data, scanner, surrogates),
-        outline: Outline::default(),
+        outline: Outline::spare(),
         index: None,
         fault: None,
         parts: Vec::new(),
@@ -247,6 +248,9 @@ impl Scan<'_> {
         if byte != b'{' {
             self.cursor.value()?;
             self.fault.get_or_insert_with(|| Error::in_message(Kind::Message, Some(start), index, None));
+            return Ok(());
+        }
+        if self.quick_message() {
             return Ok(());
         }
         self.parts.clear();

@@ -44,8 +44,7 @@ impl Scan<'_> {
             is_reasoning: draft.kind == Type::Reasoning,
             is_responses_item: draft.kind != Type::Other,
         });
-        let mut writer =
-            Writer { data, outline, message: index, chars: 0, images: 0, newlines: 0, may_hold_dispatch: false };
+        let mut writer = Writer { data, outline, message: index, chars: 0, images: 0, may_hold_dispatch: false };
         writer.content(draft, row, &self.parts, &self.pieces);
         match row {
             Row::ChatCall => writer.call(draft.pair_id, None, 0, 0),
@@ -120,7 +119,6 @@ struct Writer<'a> {
     chars: usize,
     images: u32,
     /// Of the pieces of the observation at hand.
-    newlines: usize,
     may_hold_dispatch: bool,
 }
 
@@ -159,13 +157,12 @@ impl Writer<'_> {
     fn piece(&mut self, text: Counted) {
         self.outline.pieces.push(Span { start: text.start, end: text.end });
         self.chars += text.chars();
-        self.newlines += text.newlines;
-        self.may_hold_dispatch |= text.dispatch_hints != 0;
+        self.may_hold_dispatch |= text.may_hold_dispatch;
     }
 
     fn observation(&mut self, id: Option<Token>, seen: &Observation, pieces: &[Counted], block: u32, is_error: bool) {
         let before = (self.chars, self.images, self.outline.pieces.len());
-        (self.newlines, self.may_hold_dispatch) = (0, false);
+        self.may_hold_dispatch = false;
         match seen.body {
             Body::Text(text) => self.piece(text),
             Body::List => pieces[seen.first_piece..seen.end_piece].iter().for_each(|text| self.piece(*text)),
@@ -182,7 +179,7 @@ impl Writer<'_> {
             id: self.id(id),
             value,
             chars: self.chars - chars,
-            newlines: self.newlines,
+            newlines: 0,
             message: self.message,
             block,
             images: self.images - images,

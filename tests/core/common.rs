@@ -3,6 +3,7 @@
 use recede::error::Error;
 use recede::outline::Outline;
 use recede::scan::scan;
+use recede::source::count_newlines;
 
 /// Xorshift: enough for tests, and no dependency.
 pub struct Random(u64);
@@ -36,7 +37,9 @@ impl Random {
 
 pub fn outline_of(json: impl AsRef<[u8]>) -> Outline {
     let json = json.as_ref();
-    scan(json, false).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(json)))
+    let mut outline = scan(json, false).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(json)));
+    count_newlines(json, &mut outline);
+    outline
 }
 
 pub fn error_of(json: impl AsRef<[u8]>) -> Error {

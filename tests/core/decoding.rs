@@ -57,7 +57,7 @@ fn decodes_each_piece_and_all_together() {
         // Counts: of the scan, and of the decoded text.
         let counted = Scanner::detect().string(&[&raw[..], b"\""].concat(), 0, true).unwrap();
         assert_eq!(counted.chars(), count_chars(&wanted), "{:?}", raw.escape_ascii());
-        assert_eq!(counted.newlines, wanted.split(|byte| *byte == b'\n').count() - 1);
+        assert_eq!(Scanner::detect().newlines(&raw), wanted.split(|byte| *byte == b'\n').count() - 1);
         // As many raw bytes as decoded characters.
         for chars in 0..=counted.chars() + 2 {
             let mut beginning = vec![];

@@ -13,6 +13,7 @@ mod outline;
 mod pairs;
 mod patterns;
 mod plan;
+mod quick;
 mod reading;
 mod replay;
 mod sketch;

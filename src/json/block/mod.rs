@@ -1,0 +1,146 @@
+//! 64 bytes at once, by the instruction set that this machine has. The only unsafe code of the core: loads of
+//! bytes that a reference to 64 of them guards, and one call through a pointer chosen after asking the CPU.
+//! docs/decisions/0004 says what it gains.
+
+use super::strings::{
+    Counted, Fault, Found, HINT, HINT_MASK, Rare, find_escaped, holds_dispatch, is_utf8, newlines_body, plain,
+    scan_body, unicode_newlines,
+};
+use std::sync::OnceLock;
+
+#[cfg(target_arch = "aarch64")]
+mod arm;
+mod word;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// Continuation bytes of UTF-8 are those below this, signed.
+const CONTINUATION_END: i8 = -64;
+
+/// One bit for each byte of a block.
+struct Masks {
+    quote: u64,
+    slash: u64,
+    /// Letters of the commonest escapes: these two, `n` and `t` at least.
+    common: u64,
+}
+
+/// A string scanner for this machine's CPU.
+#[derive(Clone, Copy)]
+pub struct Scanner {
+    // unsafe only since they may need instructions that not every CPU has; `available` lists what this one has.
+    scan: unsafe fn(&[u8], usize) -> Found,
+    newlines: unsafe fn(&[u8]) -> usize,
+}
+
+const WORD: Scanner = Scanner { scan: word::scan, newlines: word::newlines };
+
+impl Scanner {
+    /// The fastest one.
+    #[must_use]
+    pub fn detect() -> Scanner {
+        static BEST: OnceLock<Scanner> = OnceLock::new();
+        *BEST.get_or_init(|| match std::env::var("RECEDE_SCANNER") {
+            Ok(wanted) => {
+                Self::available().into_iter().find(|(name, _)| *name == wanted).map_or(WORD, |(_, scanner)| scanner)
+            }
+            Err(_) => Self::available().into_iter().next_back().map_or(WORD, |(_, scanner)| scanner),
+        })
+    }
+
+    /// All that this CPU can run, the fastest last. `RECEDE_SCANNER` names the one to use, for tests.
+    #[must_use]
+    pub fn available() -> Vec<(&'static str, Scanner)> {
+        let mut found = vec![("word", WORD)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            found.push(("sse2", Scanner { scan: x86::sse2::scan, newlines: x86::sse2::newlines }));
+            let has_bits = is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            if has_bits && is_x86_feature_detected!("avx2") {
+                found.push(("avx2", Scanner { scan: x86::avx2::scan, newlines: x86::avx2::newlines }));
+                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+                    found.push(("avx512", Scanner { scan: x86::avx512::scan, newlines: x86::avx512::newlines }));
+                }
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            found.push(("neon", Scanner { scan: arm::scan, newlines: arm::newlines }));
+        }
+        found
+    }
+
+    /// The string whose opening quote stands before `start`.
+    ///
+    /// # Errors
+    /// The first fault by position, as [`plain`] finds it.
+    #[inline]
+    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
+        self.find(data, start).map_or_else(|| plain(data, start, surrogates), Ok)
+    }
+
+    /// The string whose opening quote stands before `start`, if nothing is wrong with it.
+    #[inline]
+    pub(super) fn find(self, data: &[u8], start: usize) -> Option<Counted> {
+        // SAFETY: `available` offers a scanner only where the CPU has what it needs.
+        let Found { behind, facts } = unsafe { (self.scan)(data, start) };
+        let end = behind.checked_sub(1)?;
+        Some(Counted { start, end, minus: facts >> 1, may_hold_dispatch: facts & 1 != 0 })
+    }
+
+    /// Newlines of the text whose raw form, which was read before, this is.
+    #[must_use]
+    pub fn newlines(self, raw: &[u8]) -> usize {
+        // SAFETY: as above.
+        unsafe { (self.newlines)(raw) }
+    }
+}
+
+/// Keys, roles and ids: the length of a string of up to 31 plain ASCII bytes, without a call.
+#[inline]
+pub(super) fn short(data: &[u8], start: usize) -> Option<usize> {
+    let (quotes, stops) = plain_prefix(data.get(start..)?.first_chunk::<32>()?);
+    // One question, whether a stop is there or not: of text it is anyone's guess whether an escape comes early.
+    (quotes & stops & stops.wrapping_neg() != 0).then_some(stops.trailing_zeros() as usize)
+}
+
+/// Which bytes are a quote; and which are that, a backslash, a control or not ASCII.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
+    // Every x86-64 has SSE2, so this needs no asking.
+    use core::arch::x86_64::{
+        __m128i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+    let stops = |half: usize| {
+        // SAFETY: half is 0 or 1, and 16 * half + 16 <= 32, the size of the array; SSE2 is in the baseline.
+        unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().add(16 * half).cast::<__m128i>());
+            let equal = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()));
+            let special = _mm_cmpgt_epi8(_mm_set1_epi8(0x20), bytes);
+            let quotes = equal(b'"');
+            let stops = _mm_or_si128(special, _mm_or_si128(quotes, equal(b'\\')));
+            (_mm_movemask_epi8(quotes).cast_unsigned(), _mm_movemask_epi8(stops).cast_unsigned())
+        }
+    };
+    let (low, high) = (stops(0), stops(1));
+    (low.0 | high.0 << 16, low.1 | high.1 << 16)
+}
+
+/// Which bytes are a quote; and which are that, a backslash, a control or not ASCII.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
+    let bit_each = |flags: u64| ((flags >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
+    let (mut quotes, mut stops) = (0, 0);
+    for (place, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let (quote, slash) = (!word::other(word, b'"'), !word::other(word, b'\\'));
+        quotes |= bit_each(quote) << (8 * place);
+        stops |= bit_each(quote | slash | word::special_of(word)) << (8 * place);
+    }
+    (quotes, stops)
+}

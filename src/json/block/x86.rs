@@ -1,0 +1,268 @@
+//! 64 bytes at once on x86-64: SSE2, AVX2, AVX-512.
+
+#![allow(clippy::wildcard_imports, reason = "intrinsics come by the dozen")]
+
+use super::*;
+use core::arch::x86_64::*;
+
+/// What all instruction sets whose comparisons give vectors have in common.
+macro_rules! block {
+    (
+        $feature:literal, $vector:ty, $width:literal, $common:ident,
+        $load:path, $set:path, $set_pairs:path, $zero:path, $equal:path, $equal_pairs:path, $greater:path, $and:path, $or:path, $mask:path
+    ) => {
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn parts(block: &[u8; 64]) -> [$vector; 64 / $width] {
+            core::array::from_fn(|part| {
+                // SAFETY: part * width + width <= 64, the size of the block.
+                unsafe { $load(block.as_ptr().add(part * $width).cast::<$vector>()) }
+            })
+        }
+
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn bits(flags: [$vector; 64 / $width]) -> u64 {
+            let mut all = 0;
+            for (part, flags) in flags.into_iter().enumerate() {
+                all |= u64::from($mask(flags).cast_unsigned()) << (part * $width);
+            }
+            all
+        }
+
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn equal(block: &[u8; 64], byte: u8) -> u64 {
+            bits(parts(block).map(|part| $equal(part, $set(byte.cast_signed()))))
+        }
+
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn masks(block: &[u8; 64]) -> Masks {
+            let common = bits(parts(block).map(|part| $common(part)));
+            Masks { quote: equal(block, b'"'), slash: equal(block, b'\\'), common }
+        }
+
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn special(block: &[u8; 64]) -> u64 {
+            bits(parts(block).map(|part| $greater($set(0x20), part)))
+        }
+
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn control(block: &[u8; 64]) -> u64 {
+            special(block) & !bits(parts(block))
+        }
+
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn continuation(block: &[u8; 64]) -> u64 {
+            bits(parts(block).map(|part| $greater($set(CONTINUATION_END), part)))
+        }
+
+        /// What is asked of all blocks of a string together.
+        struct Gathered {
+            special: $vector,
+            hints: $vector,
+        }
+
+        impl Gathered {
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn new() -> Self {
+                Gathered { special: $zero(), hints: $zero() }
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn add_special(&mut self, block: &[u8; 64]) {
+                for part in parts(block) {
+                    self.special = $or(self.special, $greater($set(0x20), part));
+                }
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn add_hints(&mut self, block: &[u8; 64]) {
+                let (mask, hint) = ($set_pairs(HINT_MASK.cast_signed()), $set_pairs(HINT.cast_signed()));
+                for part in parts(block) {
+                    self.hints = $or(self.hints, $equal_pairs($and(part, mask), hint));
+                }
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn has_special(&self) -> bool {
+                $mask(self.special) != 0
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn has_hints(&self) -> bool {
+                $mask(self.hints) != 0
+            }
+        }
+    };
+}
+
+pub mod sse2 {
+    use super::*;
+    block!(
+        "sse2",
+        __m128i,
+        16,
+        common,
+        _mm_loadu_si128,
+        _mm_set1_epi8,
+        _mm_set1_epi16,
+        _mm_setzero_si128,
+        _mm_cmpeq_epi8,
+        _mm_cmpeq_epi16,
+        _mm_cmpgt_epi8,
+        _mm_and_si128,
+        _mm_or_si128,
+        _mm_movemask_epi8
+    );
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn common(part: __m128i) -> __m128i {
+        let equal = |byte: u8| _mm_cmpeq_epi8(part, _mm_set1_epi8(byte.cast_signed()));
+        _mm_or_si128(_mm_or_si128(equal(b'"'), equal(b'\\')), _mm_or_si128(equal(b'n'), equal(b't')))
+    }
+
+    #[target_feature(enable = "sse2")]
+    pub fn scan(data: &[u8], start: usize) -> Found {
+        scan_body!(data, start)
+    }
+    #[target_feature(enable = "sse2")]
+    pub fn newlines(raw: &[u8]) -> usize {
+        newlines_body!(raw)
+    }
+}
+
+pub mod avx2 {
+    use super::*;
+    block!(
+        "avx2",
+        __m256i,
+        32,
+        common,
+        _mm256_loadu_si256,
+        _mm256_set1_epi8,
+        _mm256_set1_epi16,
+        _mm256_setzero_si256,
+        _mm256_cmpeq_epi8,
+        _mm256_cmpeq_epi16,
+        _mm256_cmpgt_epi8,
+        _mm256_and_si256,
+        _mm256_or_si256,
+        _mm256_movemask_epi8
+    );
+
+    /// Each letter stands in the table at its low four bits, and so finds itself; a byte above 0x7F finds 0.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn common(part: __m256i) -> __m256i {
+        let low = i64::from_le_bytes(*b"\xFF\xFF\"\xFFt\xFFf\xFF");
+        let high = i64::from_le_bytes(*b"\xFF\xFF\xFF\xFF\\\xFFn/");
+        let table = _mm256_broadcastsi128_si256(_mm_set_epi64x(high, low));
+        _mm256_cmpeq_epi8(part, _mm256_shuffle_epi8(table, part))
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub fn scan(data: &[u8], start: usize) -> Found {
+        scan_body!(data, start)
+    }
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub fn newlines(raw: &[u8]) -> usize {
+        newlines_body!(raw)
+    }
+}
+
+pub mod avx512 {
+    use super::*;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn load(block: &[u8; 64]) -> __m512i {
+        // SAFETY: the block has 64 bytes.
+        unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn equal(block: &[u8; 64], byte: u8) -> u64 {
+        _mm512_cmpeq_epi8_mask(load(block), _mm512_set1_epi8(byte.cast_signed()))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn masks(block: &[u8; 64]) -> Masks {
+        let (quote, slash) = (equal(block, b'"'), equal(block, b'\\'));
+        Masks { quote, slash, common: quote | slash | equal(block, b'n') | equal(block, b't') }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn special(block: &[u8; 64]) -> u64 {
+        _mm512_cmplt_epi8_mask(load(block), _mm512_set1_epi8(0x20))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn control(block: &[u8; 64]) -> u64 {
+        _mm512_cmplt_epu8_mask(load(block), _mm512_set1_epi8(0x20))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn continuation(block: &[u8; 64]) -> u64 {
+        _mm512_cmplt_epi8_mask(load(block), _mm512_set1_epi8(CONTINUATION_END))
+    }
+
+    struct Gathered {
+        special: u64,
+        hints: u32,
+    }
+
+    impl Gathered {
+        #[inline]
+        fn new() -> Self {
+            Gathered { special: 0, hints: 0 }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw")]
+        fn add_special(&mut self, block: &[u8; 64]) {
+            self.special |= special(block);
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw")]
+        fn add_hints(&mut self, block: &[u8; 64]) {
+            let (mask, hint) = (_mm512_set1_epi16(HINT_MASK.cast_signed()), _mm512_set1_epi16(HINT.cast_signed()));
+            self.hints |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(load(block), mask), hint);
+        }
+
+        #[inline]
+        fn has_special(&self) -> bool {
+            self.special != 0
+        }
+
+        #[inline]
+        fn has_hints(&self) -> bool {
+            self.hints != 0
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub fn scan(data: &[u8], start: usize) -> Found {
+        scan_body!(data, start)
+    }
+    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub fn newlines(raw: &[u8]) -> usize {
+        newlines_body!(raw)
+    }
+}

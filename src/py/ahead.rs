@@ -1,0 +1,124 @@
+//! The view made ahead. A long history has left the cache when the plan is made, so what will most likely be masked is
+//! masked as soon as it was read; `apply` corrects the view wherever the plan says otherwise.
+
+use super::apply::Texts;
+use super::dicts::{Dicts, may_hold_dispatch};
+use super::raw;
+use super::values::{Any, Dict, cast};
+use crate::outline::{Outline, Shape};
+use crate::placeholder::Facts;
+use crate::policy::{Goal, Policy};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+/// Histories of fewer messages stay in the cache.
+const LEAST_MESSAGES: usize = 3_000;
+
+/// See the module.
+pub struct Ahead<'a, 'py> {
+    policy: &'a Policy,
+    messages: Bound<'py, PyList>,
+    texts: Texts<'a, 'py>,
+    /// Messages from here on are in the window.
+    window: usize,
+    /// Characters that were read.
+    chars: usize,
+    /// The view as far as it was read, once something in it is masked.
+    pub view: Option<Bound<'py, PyList>>,
+    /// The results that are masked in it.
+    pub masked: Vec<u32>,
+}
+
+impl<'a, 'py> Ahead<'a, 'py> {
+    /// None where the plan cannot be foreseen, or need not.
+    pub fn of(dicts: &Dicts<'py>, policy: &'a Policy, has_costs: bool) -> Option<Self> {
+        let masks = match policy.goal {
+            Goal::Mask => true,
+            Goal::Reduce => policy.enabled && policy.observation_masking && !has_costs,
+            Goal::Summarize | Goal::Truncate => false,
+        };
+        let has_own_rules = !policy.keep_by_tool.is_empty()
+            || !policy.exclude_tools.is_empty()
+            || policy.placeholder.is_some()
+            || policy.max_observation_chars.is_some();
+        let messages = dicts.list.clone();
+        if messages.len() < LEAST_MESSAGES || !masks || has_own_rules {
+            return None;
+        }
+        // A turn or a result is a message at least.
+        let recent = [policy.recent_messages, policy.recent_turns, policy.recent_results].into_iter().flatten().max();
+        let window = messages.len().saturating_sub(recent.unwrap_or(0));
+        let texts = Texts::of(messages.py(), policy);
+        Some(Ahead { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })
+    }
+
+    /// Sees a message that was just read, and the values of its observations at the end of `values`.
+    pub fn see(
+        &mut self,
+        index: usize,
+        message: &Dict<'py>,
+        outline: &Outline,
+        values: &mut [Option<Any<'py>>],
+    ) -> PyResult<()> {
+        self.chars = self.chars.saturating_add(outline.chars_of(index, self.policy.image_chars));
+        let masked = if index < self.window && self.will_mask(index) {
+            self.mask(index, message, outline, values)?
+        } else {
+            None
+        };
+        match (&self.view, masked) {
+            (Some(view), Some(masked)) => view.append(masked),
+            (Some(view), None) => view.append(message),
+            (None, Some(masked)) => {
+                let view = self.messages.get_slice(0, index);
+                view.append(masked)?;
+                self.view = Some(view);
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Whether the rest, if it is like what was read, comes near to the budget.
+    fn will_mask(&self, index: usize) -> bool {
+        let Some(max) = self.policy.max_cost else { return true };
+        let foreseen = self.chars as u128 * self.messages.len() as u128 / (index as u128 + 1);
+        foreseen >= (max - max / 8) as u128
+    }
+
+    fn mask(
+        &mut self,
+        index: usize,
+        message: &Dict<'py>,
+        outline: &Outline,
+        values: &mut [Option<Any<'py>>],
+    ) -> PyResult<Option<Dict<'py>>> {
+        let py = message.py();
+        let field = match outline.messages[index].shape {
+            Shape::OpenAi | Shape::ChatMessage => intern!(py, "content"),
+            Shape::Responses => intern!(py, "output"),
+            Shape::Anthropic | Shape::Plain => return Ok(None),
+        };
+        let (Some(result), Some(value)) = (outline.results.last(), values.last_mut()) else { return Ok(None) };
+        let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
+        // What begins as a placeholder may be one.
+        if result.message as usize != index
+            || raw::first_char(text).is_none_or(|first| first == u32::from(b'['))
+            || may_hold_dispatch(text)
+        {
+            return Ok(None);
+        }
+        let facts = Facts { chars: result.chars, newlines: result.newlines, ..Facts::default() };
+        if self.texts.placeholder.chars(&facts) >= facts.chars {
+            return Ok(None);
+        }
+        let Some(text) = self.texts.around_number(&facts)? else { return Ok(None) };
+        let masked = message.copy()?;
+        masked.set_item(field, text)?;
+        self.masked.push(outline.results.len() as u32 - 1);
+        // Nobody will ask for the text again, and to let it go later would mean to fetch it again.
+        *value = None;
+        Ok(Some(masked))
+    }
+}

@@ -1,0 +1,35 @@
+//! A `bytes` object that is written in place, with the GIL let go. `PyBytes::new_with` fills it with zeros first, and
+//! holds the GIL until the last byte is written. docs/decisions/0004 says what this gains.
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::mem::MaybeUninit;
+
+/// A new `bytes` of this length, over which `write` writes, and says how many bytes it wrote.
+///
+/// # Panics
+/// If those are not all of them.
+pub fn bytes(
+    py: Python<'_>,
+    length: usize,
+    write: impl FnOnce(&mut [MaybeUninit<u8>]) -> usize + Send,
+) -> PyResult<Bound<'_, PyBytes>> {
+    let size = ffi::Py_ssize_t::try_from(length).map_err(|_| PyOverflowError::new_err("the view is too long"))?;
+    // SAFETY: without a source, PyBytes_FromStringAndSize gives a new object with room for `size` bytes, or NULL with an
+    // exception set, as `from_owned_ptr_or_err` wants it.
+    let object = unsafe {
+        let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
+        Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked::<PyBytes>()
+    };
+    // SAFETY: the room is `length` bytes long. Nobody else knows the object, so nobody reads or writes it meanwhile,
+    // with the GIL or without. The bytes need not be initialized to be taken for MaybeUninit.
+    let room = unsafe {
+        let start = ffi::PyBytes_AsString(object.as_ptr()).cast::<MaybeUninit<u8>>();
+        std::slice::from_raw_parts_mut(start, length)
+    };
+    let written = py.detach(|| write(room));
+    assert_eq!(written, length, "bytes of the view that were never written would be shown");
+    Ok(object)
+}
