@@ -300,7 +300,7 @@ impl Scan<'_> {
     #[inline]
     fn quick_call(&mut self, id: Span, name: Option<Span>, block: u32) {
         let data = self.cursor.data;
-        let id = Some(self.outline.keep(id.of(data)));
+        let id = Some(self.outline.keep_from(data, id));
         let name = name.map(|name| self.outline.intern(name.of(data)));
         let message = self.outline.messages.len() as u32;
         self.outline.calls.push(Call { id, name, message, block });
@@ -313,7 +313,7 @@ impl Scan<'_> {
         let first_piece = self.outline.pieces.len() as u32;
         let chars = self.quick_piece(text);
         let result = ToolResult {
-            id: Some(self.outline.keep(id.of(data))),
+            id: Some(self.outline.keep_from(data, id)),
             value: Span { start: text.start - 1, end: text.end + 1 },
             chars,
             newlines: 0,
