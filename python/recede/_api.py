@@ -46,6 +46,8 @@ __all__ = [
 
 # Beyond any model, and what the core can add up.
 _MOST_TOKENS = 1 << 40
+_TOOLS = Reduction._fields.index("tools")
+_SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
 
 Json = Union[bytes, bytearray, memoryview, str]
 
@@ -492,9 +494,9 @@ def _reduce_json(goal: str, data: Json, options: dict[str, Any]) -> JsonReductio
 
 def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
     fields = list(answer)
-    tools = Reduction._fields.index("tools")
-    fields[tools] = {name: ToolReport._make(figures) for name, figures in fields[tools].items()}
-    fields[Reduction._fields.index("summarizer_error")] = error
+    # What _make does, but for its check of the length: a small history takes no longer than a few of these.
+    fields[_TOOLS] = {name: tuple.__new__(ToolReport, figures) for name, figures in fields[_TOOLS].items()}
+    fields[_SUMMARIZER_ERROR] = error
     return fields
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import string
 from collections.abc import Callable, Mapping
@@ -146,9 +145,11 @@ _ALLOWED: dict[str, frozenset[str]] = {
 def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
     """The engine's Policy for these options; checked and made once for options that were seen before."""
     key = tuple(options.items())
-    with contextlib.suppress(TypeError):  # an option that cannot be hashed, or one of a wrong type, found again below
-        return _cached(engine, goal, key, tuple(map(type, options.values())))
-    return _policy(engine, goal, options)
+    try:
+        policy = _cached(engine, goal, key, tuple(map(type, options.values())))
+    except TypeError:  # an option that cannot be hashed, or one of a wrong type, found again below
+        policy = None
+    return _policy(engine, goal, options) if policy is None else policy
 
 
 @lru_cache(maxsize=256)
