@@ -175,7 +175,8 @@ impl Scan<'_> {
                     // A `messages` behind an `input` takes its place.
                     has_messages = matches!(key, Some(BodyKey::Messages));
                     has_history = true;
-                    scan.outline = Outline::default();
+                    core::mem::take(&mut scan.outline).recycle();
+                    scan.outline = Outline::spare();
                     scan.fault = None;
                     return scan.history();
                 }

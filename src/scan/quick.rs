@@ -23,6 +23,7 @@ trait Style {
     const TOOL_CALLS: &'static [u8];
     const CALL_ID: &'static [u8];
     const CALL_NAME: &'static [u8];
+    const CALL_FUNCTION: &'static [u8];
     const CALL_ARGUMENTS: &'static [u8];
     const PAIR_CALL: &'static [u8];
     const PAIR_RESULT: &'static [u8];
@@ -64,6 +65,8 @@ macro_rules! style {
                 r#"""#
             )
             .as_bytes();
+            const CALL_FUNCTION: &'static [u8] =
+                concat!(r#"","#, $space, r#""function":"#, $space, r#"{"name":"#, $space, r#"""#).as_bytes();
             const CALL_ARGUMENTS: &'static [u8] =
                 concat!(r#"","#, $space, r#""arguments":"#, $space, r#"""#).as_bytes();
             const PAIR_CALL: &'static [u8] = concat!(
@@ -222,7 +225,9 @@ impl Scan<'_> {
         let data = self.cursor.data;
         for block in 0.. {
             let id = self.quick_id(behind(data, at, S::CALL_ID)?)?;
-            let name = self.quick_id(behind(data, id.end, S::CALL_NAME)?)?;
+            // Some makers leave out the type, which is always the same.
+            let name = behind(data, id.end, S::CALL_NAME).or_else(|| behind(data, id.end, S::CALL_FUNCTION))?;
+            let name = self.quick_id(name)?;
             let arguments = self.quick_text(behind(data, name.end, S::CALL_ARGUMENTS)?)?;
             at = behind(data, arguments.end, b"\"}}")?;
             chars += name.end - name.start + arguments.chars() + CALL_CHARS;
