@@ -220,6 +220,21 @@ impl Outline {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
+    /// Keeps what stands at `span` in `data`, and is decoded already. Ids are short: to copy more of what stands there,
+    /// and forget it, takes less than to copy so many bytes.
+    #[inline]
+    pub fn keep_from(&mut self, data: &[u8], span: Span) -> Span {
+        let (start, length) = (self.text.len(), span.end - span.start);
+        match data[span.start..].first_chunk::<32>() {
+            Some(bytes) if length <= bytes.len() => {
+                self.text.extend_from_slice(bytes);
+                self.text.truncate(start + length);
+            }
+            _ => self.text.extend_from_slice(span.of(data)),
+        }
+        Span { start, end: start + length }
+    }
+
     /// The decoded name of a tool.
     #[must_use]
     pub fn name(&self, name: u32) -> &[u8] {

@@ -48,6 +48,8 @@ __all__ = [
 
 # Beyond any model, and what the core can add up.
 _MOST_TOKENS = 1 << 40
+_TOOLS = Reduction._fields.index("tools")
+_SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
 
 Json = Union[bytes, bytearray, memoryview, str]
 

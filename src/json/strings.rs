@@ -229,12 +229,6 @@ pub(super) fn holds_dispatch(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT").is_some()
 }
 
-/// Whether text is UTF-8.
-#[inline(never)]
-pub(super) fn is_utf8(text: &[u8]) -> bool {
-    simdutf8::basic::from_utf8(text).is_ok()
-}
-
 /// The body of every scanner, over blocks of 64 bytes. `masks`, `special` and `Gathered` are those of the instruction
 /// set at hand.
 macro_rules! scan_body {
@@ -274,21 +268,8 @@ macro_rules! scan_body {
             if stop != 0 {
                 let end = at + stop.trailing_zeros() as usize;
                 if gathered.has_special() || special(block) & inside != 0 {
-                    // A second look, while the string is in the cache.
-                    let text = &$data[$start..end];
-                    let mut controls = 0;
-                    for bytes in text.chunks(64) {
-                        let mut pad = [b' '; 64];
-                        let block = bytes.first_chunk::<64>().unwrap_or_else(|| {
-                            pad[..bytes.len()].copy_from_slice(bytes);
-                            &pad
-                        });
-                        minus += continuation(block).count_ones() as usize;
-                        controls |= control(block);
-                    }
-                    if controls != 0 || !is_utf8(text) {
-                        return Found::FAULT;
-                    }
+                    let Some(continuations) = second_look(&$data[$start..end]) else { return Found::FAULT };
+                    minus += continuations;
                 }
                 let may_hold_dispatch =
                     rare.may_hold_dispatch || (gathered.has_hints() && holds_dispatch(&$data[$start..end]));
@@ -301,6 +282,25 @@ macro_rules! scan_body {
     }};
 }
 pub(super) use scan_body;
+
+/// For strings with a byte below 0x20 or above 0x7F, while they are in the cache: how many continuation bytes they hold;
+/// None if one is wrong. The body where an instruction set has nothing of its own.
+macro_rules! second_look_body {
+    ($text:ident) => {{
+        let (mut continuations, mut controls) = (0, 0);
+        for bytes in $text.chunks(64) {
+            let mut pad = [b' '; 64];
+            let block = bytes.first_chunk::<64>().unwrap_or_else(|| {
+                pad[..bytes.len()].copy_from_slice(bytes);
+                &pad
+            });
+            continuations += continuation(block).count_ones() as usize;
+            controls |= control(block);
+        }
+        (controls == 0 && simdutf8::basic::from_utf8($text).is_ok()).then_some(continuations)
+    }};
+}
+pub(super) use second_look_body;
 
 /// How many newlines raw text that was read before stands for; the body for every instruction set.
 macro_rules! newlines_body {

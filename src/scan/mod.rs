@@ -90,7 +90,9 @@ impl<'a> Text<'a> {
     #[inline]
     fn of(data: &'a [u8], token: Token) -> Self {
         let raw = token.raw(data);
-        if memchr::memchr(b'\\', raw).is_none() {
+        // Ids and names: a look at each byte is less than a call.
+        let has_escapes = if raw.len() <= 32 { raw.contains(&b'\\') } else { memchr::memchr(b'\\', raw).is_some() };
+        if !has_escapes {
             return Text::Raw(raw);
         }
         let mut decoded = Vec::with_capacity(raw.len());
@@ -173,7 +175,8 @@ impl Scan<'_> {
                     // A `messages` behind an `input` takes its place.
                     has_messages = matches!(key, Some(BodyKey::Messages));
                     has_history = true;
-                    scan.outline = Outline::default();
+                    core::mem::take(&mut scan.outline).recycle();
+                    scan.outline = Outline::spare();
                     scan.fault = None;
                     return scan.history();
                 }

@@ -23,6 +23,7 @@ trait Style {
     const TOOL_CALLS: &'static [u8];
     const CALL_ID: &'static [u8];
     const CALL_NAME: &'static [u8];
+    const CALL_FUNCTION: &'static [u8];
     const CALL_ARGUMENTS: &'static [u8];
     const PAIR_CALL: &'static [u8];
     const PAIR_RESULT: &'static [u8];
@@ -64,6 +65,8 @@ macro_rules! style {
                 r#"""#
             )
             .as_bytes();
+            const CALL_FUNCTION: &'static [u8] =
+                concat!(r#"","#, $space, r#""function":"#, $space, r#"{"name":"#, $space, r#"""#).as_bytes();
             const CALL_ARGUMENTS: &'static [u8] =
                 concat!(r#"","#, $space, r#""arguments":"#, $space, r#"""#).as_bytes();
             const PAIR_CALL: &'static [u8] = concat!(
@@ -222,7 +225,9 @@ impl Scan<'_> {
         let data = self.cursor.data;
         for block in 0.. {
             let id = self.quick_id(behind(data, at, S::CALL_ID)?)?;
-            let name = self.quick_id(behind(data, id.end, S::CALL_NAME)?)?;
+            // Some makers leave out the type, which is always the same.
+            let name = behind(data, id.end, S::CALL_NAME).or_else(|| behind(data, id.end, S::CALL_FUNCTION))?;
+            let name = self.quick_id(name)?;
             let arguments = self.quick_text(behind(data, name.end, S::CALL_ARGUMENTS)?)?;
             at = behind(data, arguments.end, b"\"}}")?;
             chars += name.end - name.start + arguments.chars() + CALL_CHARS;
@@ -300,7 +305,7 @@ impl Scan<'_> {
     #[inline]
     fn quick_call(&mut self, id: Span, name: Option<Span>, block: u32) {
         let data = self.cursor.data;
-        let id = Some(self.outline.keep(id.of(data)));
+        let id = Some(self.outline.keep_from(data, id));
         let name = name.map(|name| self.outline.intern(name.of(data)));
         let message = self.outline.messages.len() as u32;
         self.outline.calls.push(Call { id, name, message, block });
@@ -313,7 +318,7 @@ impl Scan<'_> {
         let first_piece = self.outline.pieces.len() as u32;
         let chars = self.quick_piece(text);
         let result = ToolResult {
-            id: Some(self.outline.keep(id.of(data))),
+            id: Some(self.outline.keep_from(data, id)),
             value: Span { start: text.start - 1, end: text.end + 1 },
             chars,
             newlines: 0,

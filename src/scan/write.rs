@@ -200,11 +200,11 @@ impl Writer<'_> {
 
     fn id(&mut self, id: Option<Token>) -> Option<Span> {
         let text = Text::of(self.data, id?);
-        Some(self.outline.keep_text(|out| out.extend_from_slice(text.bytes())))
+        Some(self.outline.keep(text.bytes()))
     }
 
     fn name(&mut self, name: Option<Token>) -> Name {
         let text = Text::of(self.data, name?);
-        Some(self.outline.intern_name(|out| out.extend_from_slice(text.bytes())))
+        Some(self.outline.intern(text.bytes()))
     }
 }

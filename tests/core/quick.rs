@@ -26,6 +26,7 @@ const MESSAGES: &[&str] = &[
     r#"{"role":"assistant","content":"thinks"}"#,
     r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"a\": 1}"}}]}"#,
     r#"{"role":"assistant","content":"","tool_calls":[{"id":"call_1","type":"function","function":{"name":"b","arguments":""}},{"id":"call_2","type":"function","function":{"name":"é","arguments":"\u00e9"}}]}"#,
+    r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"bash","arguments":"{}"}}]}"#,
     r#"{"role":"assistant","content":"x","tool_calls":[]}"#,
     r#"{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"b","arguments":"c"}},7]}"#,
     r#"{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"b","name":"d","arguments":"c"}}]}"#,

@@ -242,6 +242,25 @@ fn the_cursor_reads_short_strings_as_plain_does() {
     }
 }
 
+/// Each lead with each kind of byte behind it, around the ends of vectors and blocks.
+#[test]
+fn utf8_of_every_kind() {
+    let mut judge = Judge::new();
+    for lead in 0x80..=0xFF {
+        for second in [b'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC2, 0xFF] {
+            for (third, fourth) in [(0x80, 0x80), (0xBF, 0xBF), (0x80, b'a'), (b'a', b'a'), (0xC3, 0xA9), (0x80, 0xC2)]
+            {
+                for place in [0, 29, 30, 31, 61, 62, 63] {
+                    let text = [&b"x".repeat(place)[..], &[lead, second, third, fourth]].concat();
+                    judge.string(0, &text);
+                    judge.string(0, &[&text[..], &b"y".repeat(40)].concat());
+                }
+            }
+        }
+    }
+    assert!(judge.faults > 200_000 && judge.cases - judge.faults > 2_000, "{} {}", judge.cases, judge.faults);
+}
+
 #[test]
 fn runs_of_backslashes_across_blocks() {
     let mut judge = Judge::new();

@@ -101,6 +101,10 @@ impl Gathered {
 }
 
 #[target_feature(enable = "neon")]
+fn second_look(text: &[u8]) -> Option<usize> {
+    second_look_body!(text)
+}
+#[target_feature(enable = "neon")]
 pub fn scan(data: &[u8], start: usize) -> Found {
     scan_body!(data, start)
 }

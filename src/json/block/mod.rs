@@ -3,8 +3,8 @@
 //! docs/decisions/0004 says what it gains.
 
 use super::strings::{
-    Counted, Fault, Found, HINT, HINT_MASK, Rare, find_escaped, holds_dispatch, is_utf8, newlines_body, plain,
-    scan_body, unicode_newlines,
+    Counted, Fault, Found, HINT, HINT_MASK, Rare, find_escaped, holds_dispatch, newlines_body, plain, scan_body,
+    second_look_body, unicode_newlines,
 };
 use std::sync::OnceLock;
 

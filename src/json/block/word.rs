@@ -1,7 +1,9 @@
 //! Eight bytes at once in a plain register: for machines without anything else.
 
-use super::{Found, HINT, HINT_MASK, Masks, Rare, find_escaped, holds_dispatch, newlines_body, scan_body};
-use super::{is_utf8, unicode_newlines};
+use super::unicode_newlines;
+use super::{
+    Found, HINT, HINT_MASK, Masks, Rare, find_escaped, holds_dispatch, newlines_body, scan_body, second_look_body,
+};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
@@ -103,6 +105,10 @@ impl Gathered {
     fn has_hints(&self) -> bool {
         self.has_hints
     }
+}
+
+fn second_look(text: &[u8]) -> Option<usize> {
+    second_look_body!(text)
 }
 
 pub fn scan(data: &[u8], start: usize) -> Found {
