@@ -1,7 +1,5 @@
 """Keeps the history of a long-running LLM agent small: old tool outputs recede behind a one-line placeholder."""
 
-import typing
-
 from recede._api import (
     HistoryReducer,
     approx_tokens,
@@ -22,8 +20,10 @@ from recede._engine import ENGINE
 from recede._errors import TranscriptError
 from recede._report import Finding, JsonReduction, PairReport, Reduction, ToolReport
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
+del TYPE_CHECKING
 
 __version__ = "0.1.0"
 
