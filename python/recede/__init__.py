@@ -1,7 +1,5 @@
 """Keeps the history of a long-running LLM agent small: old tool outputs recede behind a one-line placeholder."""
 
-import typing
-
 from recede._api import (
     HistoryReducer,
     approx_tokens,
@@ -32,8 +30,10 @@ from recede._replay import (
 )
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
+del TYPE_CHECKING
 
 __version__ = "0.1.0"
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Union, cast
-
 from recede import _engine
 from recede._policy import block_policy, compiled, image_chars_of, template_policy
 from recede._repair import apply_repairs
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
+    import sys
+    from collections.abc import Iterable
+    from typing import Any, TypeAlias, Union
+
     if sys.version_info >= (3, 11):
         from typing import Unpack
     else:
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
         TruncateOptions,
     )
 
+    Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
+
 __all__ = [
     "HistoryReducer",
-    "Json",
     "approx_tokens",
     "as_bytes",
     "check_pairs",
@@ -50,8 +52,6 @@ __all__ = [
 _MOST_TOKENS = 1 << 40
 _TOOLS = Reduction._fields.index("tools")
 _SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
-
-Json = Union[bytes, bytearray, memoryview, str]
 
 
 def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
@@ -270,7 +270,7 @@ class HistoryReducer:
     __slots__ = ("_options",)
 
     def __init__(self, **options: Unpack[ReduceOptions]) -> None:
-        self._options = cast("dict[str, Any]", options)
+        self._options: Any = options
         compiled(_engine.engine, "reduce", self._options)
 
     def reduce(self, messages: list[Any]) -> Reduction:
@@ -315,7 +315,8 @@ def mask_old_observations(
     """
     engine = _engine.engine
     policy = block_policy(engine, keep, mask_chunk, options)
-    return cast("list[Any]", engine.reduce(messages, policy)[0])
+    view: list[Any] = engine.reduce(messages, policy)[0]
+    return view
 
 
 def mask_old_observations_json(
@@ -331,7 +332,8 @@ def mask_old_observations_json(
     """
     engine = _engine.engine
     policy = block_policy(engine, keep, mask_chunk, options)
-    return cast("bytes", engine.reduce_json(*as_bytes(data), policy)[0])
+    view: bytes = engine.reduce_json(*as_bytes(data), policy)[0]
+    return view
 
 
 def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
@@ -361,7 +363,8 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, not {type(text).__name__}")
     engine = _engine.engine
-    return cast("str", engine.mask_observation(text, template_policy(engine, max_observation_chars, placeholder)))
+    masked: str = engine.mask_observation(text, template_policy(engine, max_observation_chars, placeholder))
+    return masked
 
 
 def check_pairs(messages: list[Any]) -> PairReport:
@@ -436,7 +439,8 @@ def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])
         5
     """
-    return cast("int", _engine.engine.count_chars(messages, image_chars_of({"image_chars": image_chars})))
+    chars: int = _engine.engine.count_chars(messages, image_chars_of({"image_chars": image_chars}))
+    return chars
 
 
 def approx_tokens(what: list[Any] | str | int) -> int:
@@ -582,4 +586,5 @@ def _history_of(raw: bytes) -> list[Any]:
     if isinstance(value, list):
         return value
     messages = value.get("messages")
-    return messages if isinstance(messages, list) else cast("list[Any]", value["input"])
+    history: list[Any] = messages if isinstance(messages, list) else value["input"]
+    return history

@@ -7,7 +7,10 @@ gets the core or an ImportError that says how to build it.
 from __future__ import annotations
 
 import os
-from typing import Any
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["ENGINE", "engine"]
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    _Check = Callable[[str, Any], Any]
 
 __all__ = ["block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy"]
 
@@ -20,8 +25,6 @@ _SUMMARY_ROLES = ("system", "developer", "user", "assistant")
 # Below this the first line of a summary would be cut, and a later reduction would not know it.
 _LEAST_SUMMARY_CHARS = 30
 _LEAST_KEEP = 3
-
-_Check = Callable[[str, Any], Any]
 
 
 def _whole(least: int = 0, *, optional: bool = False, ceiling: int = _CEILING) -> _Check:

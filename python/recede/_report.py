@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections import namedtuple
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from typing import Any, Literal, NamedTuple
+
+    Stage = Literal["masking", "summarization", "fallback"]
+    Invariant = Literal["ok", "fallback"]
+    FindingKind = Literal[
+        "call_without_result",
+        "result_without_call",
+        "open_call",
+        "missing_id",
+        "id_open_twice",
+        "second_result",
+        "not_adjacent",
+        "not_leading",
+    ]
+else:
+
+    class _NamedTupleMeta(type):
+        """Makes of a class body what `typing.NamedTuple` makes of it."""
+
+        def __new__(cls, name, _, body):
+            made = namedtuple(name, body["__annotations__"], module=body["__module__"])
+            for key in body.keys() - {"__module__", "__qualname__"}:
+                setattr(made, key, body[key])
+            return made
+
+    NamedTuple = type.__new__(_NamedTupleMeta, "NamedTuple", (), {})
 
 __all__ = ["BoundaryMove", "Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"]
-
-Stage = Literal["masking", "summarization", "fallback"]
-Invariant = Literal["ok", "fallback"]
-FindingKind = Literal[
-    "call_without_result",
-    "result_without_call",
-    "open_call",
-    "missing_id",
-    "id_open_twice",
-    "second_result",
-    "not_adjacent",
-    "not_leading",
-]
 
 
 class ToolReport(NamedTuple):

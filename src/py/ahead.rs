@@ -84,7 +84,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
     fn will_mask(&self, index: usize) -> bool {
         let Some(max) = self.policy.max_cost else { return true };
         let foreseen = self.chars as u128 * self.messages.len() as u128 / (index as u128 + 1);
-        foreseen >= (max - max / 8) as u128
+        foreseen >= (max - max / 16) as u128
     }
 
     fn mask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -222,3 +223,22 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
 def test_names_of_test_files_are_used_once() -> None:
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert len(names) == len(set(names))
+
+
+# What an import costs
+
+
+def test_import_loads_no_large_module() -> None:
+    """Each of these takes as long as recede itself; what needs one imports it then."""
+    code = "import sys; before = set(sys.modules); import recede; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "recede._api" in loaded
+    assert not {"typing", "re", "enum", "difflib", "string", "json", "recede._types", "recede._pure"} & set(loaded)
+
+
+def test_types_of_messages_come_when_they_are_asked_for() -> None:
+    code = "import recede; assert 'Message' in dir(recede); from recede import ChatMessage, Message; print(ChatMessage)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "ChatMessage" in shown
+    with pytest.raises(AttributeError, match="no attribute 'Summarizer'"):
+        _ = recede.Summarizer
