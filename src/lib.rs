@@ -10,6 +10,7 @@
 //! [`source::Source`] behind the Outline. Nothing here knows Python but the module `py`, which only converts.
 
 pub mod error;
+pub mod history;
 pub mod json;
 pub mod outline;
 pub mod pairs;

@@ -146,6 +146,17 @@ pub struct Outline {
     names_by_bytes: [u32; 64],
 }
 
+/// A place in an Outline that grows.
+#[derive(Debug)]
+pub struct Mark {
+    messages: usize,
+    calls: usize,
+    results: usize,
+    pieces: usize,
+    text: usize,
+    names: usize,
+}
+
 // Few tools have many names; below this a walk over them beats a hash.
 const NAMES_TO_WALK: usize = 16;
 
@@ -199,6 +210,33 @@ impl Outline {
             self.names_by_bytes = [0; 64];
             SPARE.set(Some(self));
         }
+    }
+
+    /// Where it ends now.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark {
+            messages: self.messages.len(),
+            calls: self.calls.len(),
+            results: self.results.len(),
+            pieces: self.pieces.len(),
+            text: self.text.len(),
+            names: self.names.len(),
+        }
+    }
+
+    /// Forgets what came behind a mark.
+    pub fn truncate(&mut self, mark: &Mark) {
+        self.messages.truncate(mark.messages);
+        self.calls.truncate(mark.calls);
+        self.results.truncate(mark.results);
+        self.pieces.truncate(mark.pieces);
+        for name in mark.names..self.names.len() {
+            self.names_by_text.remove(self.names[name].of(&self.text));
+        }
+        self.names.truncate(mark.names);
+        self.names_by_bytes = [0; 64];
+        self.text.truncate(mark.text);
     }
 
     /// The decoded bytes of an id.

@@ -31,17 +31,23 @@ impl Pairs {
         for result in 0..outline.results.len() {
             calls.advance_to(result);
             let Some(call) = calls.nearest(result) else { continue };
-            pairs.call_of[result] = call;
-            let first = &mut pairs.first_result[call as usize];
-            if *first == NONE {
-                *first = result as u32;
-            } else {
-                let after = &mut pairs.next_result[*first as usize];
-                let second = core::mem::replace(after, result as u32);
-                pairs.next_result[result] = second;
-            }
+            pairs.join(result as u32, call);
         }
         pairs
+    }
+
+    /// A result belongs to a call. Says whether it is its first one.
+    fn join(&mut self, result: u32, call: u32) -> bool {
+        self.call_of[result as usize] = call;
+        let first = &mut self.first_result[call as usize];
+        if *first == NONE {
+            *first = result;
+            return true;
+        }
+        let after = &mut self.next_result[*first as usize];
+        let second = core::mem::replace(after, result);
+        self.next_result[result as usize] = second;
+        false
     }
 
     /// The call that a result belongs to.
@@ -102,6 +108,58 @@ fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> usize {
     };
     let run = outline.messages[..=last].iter().rev().take_while(|message| message.is_agent_made).count();
     last + 1 - run.max(1)
+}
+
+/// Pairs that grow with their history, and what tells of orphans without a walk over them.
+#[derive(Debug, Default)]
+pub struct GrowingPairs {
+    /// The pairs so far.
+    pub pairs: Pairs,
+    /// The newest call of each id.
+    newest: HashMap<Vec<u8>, u32>,
+    unanswered_calls: usize,
+    results_without_call: usize,
+}
+
+impl GrowingPairs {
+    /// The last message of the outline has come.
+    pub fn push(&mut self, outline: &Outline) {
+        let message = outline.messages.len() - 1;
+        let mut calls = outline.calls_of(message).peekable();
+        for result in outline.results_of(message) {
+            while let Some(call) = calls.next_if(|call| outline.calls[*call].block < outline.results[result].block) {
+                self.push_call(outline, call);
+            }
+            let id = outline.results[result].id;
+            let call = id.and_then(|id| self.newest.get(outline.text(id)).copied());
+            self.pairs.call_of.push(NONE);
+            self.pairs.next_result.push(NONE);
+            match call {
+                Some(call) => self.unanswered_calls -= usize::from(self.pairs.join(result as u32, call)),
+                None => self.results_without_call += 1,
+            }
+        }
+        for call in calls {
+            self.push_call(outline, call);
+        }
+    }
+
+    fn push_call(&mut self, outline: &Outline, call: usize) {
+        self.pairs.first_result.push(NONE);
+        self.unanswered_calls += 1;
+        if let Some(id) = outline.calls[call].id {
+            self.newest.insert(outline.text(id).to_vec(), call as u32);
+        }
+    }
+
+    /// How many calls without result and results without call there are; open calls are none.
+    #[must_use]
+    pub fn orphan_count(&self, outline: &Outline) -> usize {
+        let open_from = open_from(outline, |message| outline.holds_results(message));
+        let open = outline.messages.get(open_from).map_or(outline.calls.len(), |message| message.first_call as usize);
+        let open = (open..outline.calls.len()).filter(|call| !self.pairs.is_answered(*call)).count();
+        self.unanswered_calls - open + self.results_without_call
+    }
 }
 
 /// Finds the nearest earlier call of an id. The last few are walked, since results follow their calls closely; the

@@ -39,7 +39,7 @@ pub fn reduce_json(
 ) -> Result<Reduced, Error> {
     let mut outline = scan(data, surrogates)?;
     if policy.names_lines() {
-        count_newlines(data, &mut outline);
+        count_newlines(data, &mut outline, 0);
     }
     Ok(match plan(&outline, &Bytes(data), policy, costs, summary) {
         Outcome::AskSummary { dropped, previous, built_in } => {

@@ -48,10 +48,10 @@ impl Bytes<'_> {
     }
 }
 
-/// Counts the newlines of observations in serialized input. A pass over their text, for placeholders that name them.
-pub fn count_newlines(data: &[u8], outline: &mut Outline) {
+/// Counts the newlines of observations in serialized input, from one of them on. A pass over their text, for placeholders that name them.
+pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
     let scanner = Scanner::detect();
-    for result in &mut outline.results {
+    for result in &mut outline.results[first..] {
         let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
         result.newlines = pieces.iter().map(|piece| scanner.newlines(piece.of(data))).sum();
     }

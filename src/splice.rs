@@ -2,12 +2,14 @@
 
 use crate::json::{decode, skip_chars};
 use crate::outline::{Outline, Span};
+use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
-use crate::plan::{Masked, Plan, Summary, facts};
+use crate::plan::{Ground, Masked, Plan, Summary, facts};
 use crate::policy::Policy;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// The view of serialized input, as stretches of the input and of new text: its length is known before it is written,
 /// and so it is written once, in its place.
@@ -87,9 +89,21 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> S
         text: Vec::with_capacity(48 * plan.masked.len()),
         length: 0,
     };
-    let mut writer = Writer { data, outline, placeholder, encoded, plan, turns, out };
-    writer.view();
+    let mut writer = Writer { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, out };
+    writer.view(plan);
     writer.out
+}
+
+/// A stretch of the input with some of its observations masked, at the end of `out`.
+pub fn splice_stretch(data: &[u8], ground: Ground, stretch: Span, masked: &[Masked], out: &mut Vec<u8>) {
+    let Ground { outline, policy, pairs, turns, .. } = ground;
+    let placeholder = Placeholder::of(policy);
+    let turns = placeholder.names_turn().then_some(turns);
+    let encoded = placeholder.encoded();
+    let mut writer = Writer { data, outline, placeholder, encoded, pairs, turns, out: Spliced::default() };
+    writer.stretch(stretch, masked);
+    out.reserve(writer.out.length());
+    writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
 }
 
 struct Writer<'a> {
@@ -97,14 +111,14 @@ struct Writer<'a> {
     outline: &'a Outline,
     placeholder: Placeholder<'a>,
     encoded: Placeholder<'static>,
-    plan: &'a Plan,
+    pairs: &'a Pairs,
     turns: Option<&'a Turns>,
     out: Spliced,
 }
 
 impl Writer<'_> {
-    fn view(&mut self) {
-        let (plan, messages) = (self.plan, &self.outline.messages);
+    fn view(&mut self, plan: &Plan) {
+        let messages = &self.outline.messages;
         if plan.kept.is_none() {
             self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
             return;
@@ -150,13 +164,7 @@ impl Writer<'_> {
     }
 
     fn summary(&mut self, summary: &Summary) {
-        self.out.text(|out| {
-            out.extend_from_slice(b"{\"role\":\"");
-            encode_text(summary.role.as_bytes(), out);
-            out.extend_from_slice(b"\",\"content\":\"");
-            encode_text(&summary.text, out);
-            out.extend_from_slice(b"\"}");
-        });
+        self.out.text(|out| summary_message(summary, out));
     }
 
     /// A stretch of the input with some of its observations masked.
@@ -174,7 +182,7 @@ impl Writer<'_> {
     /// The string that stands for a masked observation. Text that is kept is copied raw, escapes and all.
     fn replacement(&mut self, masked: &Masked) {
         let result = masked.result as usize;
-        let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
+        let facts = facts(self.outline, self.pairs, self.turns, result);
         self.out.text(|out| {
             out.push(b'"');
             match masked.form {
@@ -193,6 +201,15 @@ impl Writer<'_> {
             out.push(b'"');
         });
     }
+}
+
+/// The message of a summary.
+pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"role\":\"");
+    encode_text(summary.role.as_bytes(), out);
+    out.extend_from_slice(b"\",\"content\":\"");
+    encode_text(&summary.text, out);
+    out.extend_from_slice(b"\"}");
 }
 
 /// The dispatch blocks of raw text, one under the other.
@@ -217,7 +234,12 @@ fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
 
 /// The masked observations of one message.
 fn masked_of<'a>(outline: &Outline, masked: &'a [Masked], message: usize) -> &'a [Masked] {
-    let results = outline.results_of(message);
+    masked_in(masked, outline.results_of(message))
+}
+
+/// The masked ones of these observations.
+#[must_use]
+pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
     let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
     let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
     &masked[start..end]

@@ -16,19 +16,24 @@ impl Turns {
     #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut turns = Turns::default();
-        let mut is_open = false;
         for (index, message) in outline.messages.iter().enumerate() {
-            match (message.is_agent_made, is_open) {
-                (true, false) => turns.starts.push(index as u32),
-                (false, true) => turns.ends.push(index as u32),
-                _ => {}
-            }
-            is_open = message.is_agent_made;
-        }
-        if is_open {
-            turns.ends.push(outline.messages.len() as u32);
+            turns.push(index, message.is_agent_made);
         }
         turns
+    }
+
+    /// The next message comes.
+    pub fn push(&mut self, index: usize, is_agent_made: bool) {
+        if !is_agent_made {
+            return;
+        }
+        match self.ends.last_mut() {
+            Some(end) if *end as usize == index => *end += 1,
+            _ => {
+                self.starts.push(index as u32);
+                self.ends.push(index as u32 + 1);
+            }
+        }
     }
 
     /// How many turns there are.

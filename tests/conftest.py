@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 _HERE = Path(__file__).parent
 sys.path[:0] = [str(_HERE), str(_HERE / "data"), str(_HERE / "integration")]
@@ -20,6 +20,9 @@ from support import SHARED, engine_module
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", max_examples=60, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile(
+    "unshrunk", settings.get_profile("default"), max_examples=800, phases=[Phase.explicit, Phase.generate]
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _SHARED_TESTS = ("test_corpus.py", "test_json_suite.py", "test_transcripts_corpus.py")

@@ -19,6 +19,7 @@ from recede._api import (
 from recede._cost import PRESETS, Prices, Usage
 from recede._engine import ENGINE
 from recede._errors import TranscriptError
+from recede._history import History, HistoryStats
 from recede._replay import (
     PolicyCost,
     PolicyReplay,
@@ -44,7 +45,9 @@ __all__ = [
     "BoundaryMove",
     "ChatMessage",
     "Finding",
+    "History",
     "HistoryReducer",
+    "HistoryStats",
     "JsonReduction",
     "Message",
     "OpenAIMessage",

@@ -117,6 +117,11 @@ impl<'a> Cursor<'a> {
         if self.take(byte) { Ok(()) } else { self.unexpected() }
     }
 
+    /// Reads on as if inside of a container that was opened before.
+    pub fn enter(&mut self) {
+        self.depth += 1;
+    }
+
     /// Takes the bracket that opens a container.
     #[inline]
     pub fn open(&mut self) -> Read<()> {

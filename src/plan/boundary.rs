@@ -8,7 +8,8 @@
 
 use super::mask::{Masker, Masking};
 use super::window::Aging;
-use super::{Masked, Planner};
+use super::{Costs, Ground, Masked};
+use crate::outline::Outline;
 use crate::policy::{Boundary, NOW};
 
 /// A move of the boundary.
@@ -24,6 +25,17 @@ pub struct Move {
     pub written_again: usize,
 }
 
+/// What a move would do.
+#[derive(Debug)]
+pub struct Peek {
+    /// What it would mask, in order.
+    pub masked: Vec<Masked>,
+    /// What the view would cost then.
+    pub cost: usize,
+    /// The move itself.
+    pub step: Move,
+}
+
 /// What so many characters cost, at a price of one.
 #[expect(clippy::cast_precision_loss, reason = "no history has 2^53 characters")]
 pub(super) fn cost(chars: usize, price: f64) -> f64 {
@@ -31,11 +43,10 @@ pub(super) fn cost(chars: usize, price: f64) -> f64 {
 }
 
 /// The state between two requests.
-pub(super) struct Fold<'a> {
-    planner: &'a Planner<'a>,
-    masker: Masker<'a>,
-    aging: Aging<'a>,
-    /// Characters of the view before each message so far, and at its end.
+#[derive(Debug, Default)]
+pub struct Fold {
+    aging: Aging,
+    /// Characters of the view before each message but the first, and at its end.
     chars_before: Vec<usize>,
     /// What the view costs.
     cost: usize,
@@ -50,40 +61,22 @@ pub(super) struct Fold<'a> {
     requests: usize,
     /// How many messages there were at the request before: what came since is new, and is written in any case.
     before: usize,
-    /// What is masked; in order only where no tool has a window of its own.
+    /// What is masked, in order.
     pub masked: Vec<Masked>,
+    /// Characters that this removed.
     pub removed: usize,
+    /// The place of the boundary in the sequence of observations.
     pub boundary: usize,
+    /// How it came there.
     pub moves: Vec<Move>,
 }
 
-impl<'a> Fold<'a> {
-    pub fn of(planner: &'a Planner<'a>) -> Self {
-        Fold {
-            planner,
-            masker: Masker::of(planner),
-            aging: Aging::of(planner.outline, planner.policy, &planner.pairs, &planner.turns),
-            chars_before: vec![0],
-            cost: 0,
-            waiting: vec![],
-            gain: 0,
-            new_gain: 0,
-            first: None,
-            waste: 0,
-            requests: 0,
-            before: 0,
-            masked: vec![],
-            removed: 0,
-            boundary: 0,
-            moves: vec![],
-        }
-    }
-
+impl Fold {
     /// The observations that could be masked at these requests, in order, and how many of them at each.
-    pub fn aged(planner: &'a Planner<'a>, requests: &[usize]) -> (Vec<Masked>, Vec<usize>) {
-        let mut fold = Fold::of(planner);
+    pub(super) fn aged(ground: Ground, requests: &[usize]) -> (Vec<Masked>, Vec<usize>) {
+        let mut fold = Fold::default();
         let older = requests.iter().map(|end| {
-            fold.grow(*end);
+            fold.grow(ground, *end);
             fold.waiting.len()
         });
         let older = older.collect();
@@ -91,48 +84,55 @@ impl<'a> Fold<'a> {
     }
 
     /// Characters of the view before a message; before the one that does not exist yet, of the whole.
+    #[must_use]
     pub fn chars_before(&self, message: usize) -> usize {
-        self.chars_before[message]
+        message.checked_sub(1).map_or(0, |before| self.chars_before[before])
     }
 
     /// A request is made after this many messages. Gives the first message that its view shows otherwise than the
     /// view before did.
-    pub fn request(&mut self, end: usize, is_now: bool) -> usize {
-        self.grow(end);
-        let policy = self.planner.policy;
-        let view = self.chars_before[end];
-        let pays = match policy.boundary {
-            Boundary::Sliding | Boundary::Stepped(_) => true,
-            Boundary::BreakEven { read, write } => {
-                self.waste = self.waste.saturating_add(self.gain);
-                let again = self.written_again();
-                // A request that finds the cache cold is not served anything anyway.
-                let is_cold = |request: usize| policy.cold_requests.binary_search(&request).is_ok();
-                let is_cold = is_cold(end) || (is_now && is_cold(NOW));
-                is_cold || cost(self.waste, read) >= cost(again, write - read)
-            }
-            Boundary::HighWater(chars) => view > chars,
-            Boundary::Optimum { .. } => false,
-        };
-        let is_over = policy.boundary.remembers() && !self.planner.fits(self.cost);
-        let changed = if pays || is_over { self.advance() } else { end };
+    pub fn request(&mut self, ground: Ground, end: usize, is_now: bool) -> usize {
+        self.grow(ground, end);
+        let moves = self.moves_at(ground, end, is_now);
+        self.waste = self.waste.saturating_add(self.gain);
+        let changed = if moves { self.advance(ground) } else { end };
         self.requests += 1;
         (self.before, self.new_gain) = (end, 0);
         changed
     }
 
-    /// What masking all that waits would have a cache written again: of what the request before sent, the view behind
-    /// the first change.
-    fn written_again(&self) -> usize {
-        let first = self.first.map_or(self.before, |first| self.message_of(first)).min(self.before);
-        self.chars_before[self.before] - self.chars_before[first] - (self.gain - self.new_gain)
+    /// Whether the boundary moves at a request after this many messages, to which the fold has grown.
+    #[must_use]
+    pub fn moves_at(&self, ground: Ground, end: usize, is_now: bool) -> bool {
+        let Ground { outline, policy, .. } = ground;
+        let pays = match policy.boundary {
+            Boundary::Sliding | Boundary::Stepped(_) => true,
+            Boundary::BreakEven { read, write } => {
+                let waste = self.waste.saturating_add(self.gain);
+                // A request that finds the cache cold is not served anything anyway.
+                let is_cold = |request: usize| policy.cold_requests.binary_search(&request).is_ok();
+                let is_cold = is_cold(end) || (is_now && is_cold(NOW));
+                is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
+            }
+            Boundary::HighWater(chars) => self.chars_before(end) > chars,
+            Boundary::Optimum { .. } => false,
+        };
+        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.cost > max))
     }
 
-    fn grow(&mut self, end: usize) {
-        let Planner { outline, policy, costs, .. } = self.planner;
-        for message in self.chars_before.len() - 1..end {
+    /// What masking all that waits would have a cache written again: of what the request before sent, the view behind
+    /// the first change.
+    fn written_again(&self, outline: &Outline) -> usize {
+        let first = self.first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
+        self.chars_before(self.before) - self.chars_before(first) - (self.gain - self.new_gain)
+    }
+
+    /// The history has grown to this many messages.
+    pub fn grow(&mut self, ground: Ground, end: usize) {
+        let Ground { outline, policy, costs, .. } = ground;
+        for message in self.chars_before.len()..end {
             let chars = outline.chars_of(message, policy.image_chars);
-            self.chars_before.push(self.chars_before[message].saturating_add(chars));
+            self.chars_before.push(self.chars_before(message).saturating_add(chars));
             self.cost = self.cost.saturating_add(match costs {
                 None => chars,
                 Some(costs) => outline
@@ -141,9 +141,10 @@ impl<'a> Fold<'a> {
                     .fold(costs.messages[message], usize::saturating_add),
             });
         }
-        let (masker, waiting) = (&self.masker, &mut self.waiting);
+        let masker = Masker::of(ground);
+        let waiting = &mut self.waiting;
         let (gain, new_gain, first, before) = (&mut self.gain, &mut self.new_gain, &mut self.first, self.before);
-        self.aging.grow(end, |result| {
+        self.aging.grow(ground, end, |result| {
             if let Some(masked) = masker.mask(result) {
                 *gain += masked.removed;
                 if outline.results[result].message as usize >= before {
@@ -155,15 +156,40 @@ impl<'a> Fold<'a> {
         });
     }
 
-    pub fn into_masking(mut self) -> Masking {
-        self.masked.sort_unstable_by_key(|one| one.result);
+    pub(super) fn into_masking(self) -> Masking {
         Masking { masked: self.masked, removed: self.removed, boundary: self.boundary, moves: self.moves }
     }
 
+    /// What moving the boundary would mask, in order: up to the boundary of the policy, or to all that is older. And
+    /// what the view would cost then. None where nothing would change.
+    #[must_use]
+    pub fn peek(&self, ground: Ground, is_rounded: bool) -> Option<Peek> {
+        let Ground { outline, policy, costs, .. } = ground;
+        let older_end = self.aging.older_end;
+        let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
+        let is_passed = |one: &&Masked| (one.result as usize) < boundary;
+        let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
+        let moved: usize = now.iter().map(|one| one.removed).sum();
+        if now.is_empty() || self.removed + moved < policy.min_masked_chars {
+            return None;
+        }
+        now.sort_unstable_by_key(|one| one.result);
+        let cost = cost_after(self.cost, &now, moved, costs);
+        let written_again = self.written_again(outline);
+        let step = Move { request: self.requests, masked: now.len(), removed: moved, written_again };
+        Some(Peek { masked: now, cost, step })
+    }
+
+    /// What the view costs.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.cost
+    }
+
     /// Moves the boundary as far as the policy lets it, if that removes enough. Gives the first message changed.
-    fn advance(&mut self) -> usize {
-        let Planner { policy, costs, .. } = self.planner;
-        let end = self.chars_before.len() - 1;
+    pub fn advance(&mut self, ground: Ground) -> usize {
+        let Ground { outline, policy, costs, .. } = ground;
+        let end = self.chars_before.len();
         let boundary = policy.rounded(self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
         if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.min_masked_chars {
@@ -176,24 +202,22 @@ impl<'a> Fold<'a> {
             return end;
         }
         now.sort_unstable_by_key(|one| one.result);
-        let first = self.message_of(now[0].result);
+        let first = message_of(outline, now[0].result);
         let (mut removed, mut next) = (0, now.iter().peekable());
         for message in first..end {
-            while let Some(one) = next.next_if(|one| self.message_of(one.result) == message) {
+            while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
                 removed += one.removed;
             }
-            self.chars_before[message + 1] -= removed;
+            self.chars_before[message] -= removed;
         }
-        self.cost = match costs {
-            None => self.cost - moved,
-            Some(costs) => now.iter().fold(self.cost, |cost, one| {
-                let (raw, after) = costs.observations[one.result as usize];
-                (cost - raw).saturating_add(after)
-            }),
-        };
-        let written_again = self.chars_before[self.before] - self.chars_before[first.min(self.before)];
+        self.cost = cost_after(self.cost, &now, moved, costs);
+        let written_again = self.chars_before(self.before) - self.chars_before(first.min(self.before));
         self.moves.push(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
+        let is_in_order = self.masked.last().is_none_or(|last| last.result < now[0].result);
         self.masked.extend(now);
+        if !is_in_order {
+            self.masked.sort_unstable_by_key(|one| one.result);
+        }
         self.removed += moved;
         self.gain -= moved;
         self.first = self.waiting.iter().map(|one| one.result).min();
@@ -201,8 +225,17 @@ impl<'a> Fold<'a> {
         self.waste = 0;
         first
     }
+}
 
-    fn message_of(&self, result: u32) -> usize {
-        self.planner.outline.results[result as usize].message as usize
-    }
+/// What a view costs with more observations masked, which removes so many characters.
+fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Costs>) -> usize {
+    let Some(costs) = costs else { return cost - removed };
+    masked.iter().fold(cost, |cost, one| {
+        let (raw, after) = costs.observations[one.result as usize];
+        (cost - raw).saturating_add(after)
+    })
+}
+
+fn message_of(outline: &Outline, result: u32) -> usize {
+    outline.results[result as usize].message as usize
 }

@@ -1,6 +1,6 @@
 //! Stage 1: every observation older than the window is masked.
 
-use super::{Masked, Move, Planner, facts};
+use super::{Ground, Masked, Move, Planner, facts};
 use crate::outline::Outline;
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::{Policy, matches};
@@ -32,7 +32,7 @@ impl Masking {
 impl Planner<'_> {
     /// All that can be masked: older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
-        let masker = Masker::of(self);
+        let masker = Masker::of(self.ground());
         let older = (0..self.window.older_end)
             .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
         let mut all = Vec::with_capacity(self.window.older_end);
@@ -44,7 +44,7 @@ impl Planner<'_> {
 
 /// Says what masking would make of single observations.
 pub(super) struct Masker<'a> {
-    planner: &'a Planner<'a>,
+    ground: Ground<'a>,
     placeholder: Placeholder<'a>,
     /// Where the placeholder names the turn.
     turns: Option<&'a Turns>,
@@ -52,22 +52,22 @@ pub(super) struct Masker<'a> {
 }
 
 impl<'a> Masker<'a> {
-    pub fn of(planner: &'a Planner<'a>) -> Self {
-        let placeholder = Placeholder::of(planner.policy);
-        let turns = placeholder.names_turn().then_some(&planner.turns);
-        Masker { planner, placeholder, turns, is_excluded: excluded_names(planner.policy, planner.outline) }
+    pub fn of(ground: Ground<'a>) -> Self {
+        let placeholder = Placeholder::of(ground.policy);
+        let turns = placeholder.names_turn().then_some(ground.turns);
+        Masker { ground, placeholder, turns, is_excluded: excluded_names(ground.policy, ground.outline) }
     }
 
     /// None where the observation is exempt, or would not get shorter.
     pub fn mask(&self, result: usize) -> Option<Masked> {
-        let Planner { outline, policy, pairs, source, .. } = self.planner;
+        let Ground { outline, policy, pairs, source, .. } = self.ground;
         let name = pairs.name_of(outline, result);
         if (policy.keep_errors && outline.results[result].is_error)
             || name.is_some_and(|name| self.is_excluded.get(name as usize) == Some(&true))
         {
             return None;
         }
-        let (form, after) = self.placeholder.form(outline, *source, result, &facts(outline, pairs, self.turns, result));
+        let (form, after) = self.placeholder.form(outline, source, result, &facts(outline, pairs, self.turns, result));
         let removed = outline.observation_chars(result, policy.image_chars) - after;
         (form != Form::Stay).then_some(Masked { result: result as u32, form, removed })
     }

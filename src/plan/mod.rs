@@ -14,8 +14,7 @@ use crate::placeholder::{Facts, Form};
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
-use boundary::Fold;
-pub use boundary::Move;
+pub use boundary::{Fold, Move, Peek};
 use mask::Masking;
 pub use replay::{Request, Sent, replay, requests};
 use window::Window;
@@ -132,6 +131,23 @@ pub struct Costs {
     pub observations: Vec<(usize, usize)>,
 }
 
+/// What every rule may look at.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    /// The history.
+    pub outline: &'a Outline,
+    /// Its text.
+    pub source: &'a dyn Source,
+    /// The parameters.
+    pub policy: &'a Policy,
+    /// What messages cost, where that is not their characters.
+    pub costs: Option<&'a Costs>,
+    /// The pairs of the history.
+    pub pairs: &'a Pairs,
+    /// Its turns.
+    pub turns: &'a Turns,
+}
+
 /// All that the stages share.
 struct Planner<'a> {
     /// How many messages there are: all, or in a replay those that came before a request.
@@ -174,6 +190,11 @@ impl<'a> Planner<'a> {
         let window = Window::of(outline, policy, &pairs, &turns, end);
         let chars = outline.total_chars(policy.image_chars);
         Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, chars }
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let Planner { outline, source, policy, costs, pairs, turns, .. } = self;
+        Ground { outline, source: *source, policy, costs: *costs, pairs, turns }
     }
 
     fn plan(&self, summary: &SummaryInput) -> Outcome {
@@ -234,12 +255,13 @@ impl<'a> Planner<'a> {
     /// Masking up to a boundary that depends on the requests that were made: before each run, and now, if the
     /// history does not end with one.
     fn fold(&self) -> Masking {
-        let mut fold = Fold::of(self);
+        let mut fold = Fold::default();
+        let ground = self.ground();
         for start in &self.turns.starts {
-            fold.request(*start as usize, false);
+            fold.request(ground, *start as usize, false);
         }
         if self.outline.messages.last().is_some_and(|message| !message.is_agent_made) {
-            fold.request(self.end, true);
+            fold.request(ground, self.end, true);
         }
         fold.into_masking()
     }

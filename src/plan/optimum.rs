@@ -49,7 +49,7 @@ impl Views {
 impl Planner<'_> {
     /// A replay under the boundary that costs least. No tool has a window of its own.
     pub(super) fn replay_optimum(&self, requests: &[usize], read: f64, write: f64) -> Vec<Sent> {
-        let (maskable, older) = Fold::aged(self, requests);
+        let (maskable, older) = Fold::aged(self.ground(), requests);
         let views = Views::of(self, &maskable);
         let masked = cheapest(&views, requests, &older, read, write);
         let mut sent = vec![];

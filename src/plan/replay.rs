@@ -57,11 +57,11 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Vec<Se
 
 impl Planner<'_> {
     fn replay_masked(&self, requests: &[usize]) -> Vec<Sent> {
-        let mut fold = Fold::of(self);
+        let mut fold = Fold::default();
         let mut before = 0;
         let mut sent = vec![];
         for end in requests {
-            let changed = fold.request(*end, false);
+            let changed = fold.request(self.ground(), *end, false);
             let cached_chars = fold.chars_before(changed.min(before));
             sent.push(Sent { chars: fold.chars_before(*end), cached_chars, masked: fold.masked.len() });
             before = *end;

@@ -1,10 +1,11 @@
 //! What stays raw: the window in messages, and the boundary in the sequence of all observations.
 
+use super::Ground;
 use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
 use crate::policy::{Policy, is_pattern, matches};
 use crate::turns::Turns;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The recent part of a history.
 pub struct Window {
@@ -87,23 +88,20 @@ fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: u
 
 /// By tool: how many of its newest results stay, where it has a window of its own.
 fn counts_by_tool(outline: &Outline, policy: &Policy) -> Vec<Option<usize>> {
-    let exact: HashMap<&[u8], Option<usize>> =
-        policy.keep_by_tool.iter().map(|(tool, count)| (tool.as_slice(), *count)).collect();
-    let patterns: Vec<_> = policy.keep_by_tool.iter().filter(|(tool, _)| is_pattern(tool)).collect();
-    let rule = |name: u32| {
-        let name = outline.name(name);
-        let matching = || patterns.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, count)| *count);
-        exact.get(name).copied().or_else(matching)
-    };
-    (0..outline.name_count() as u32).map(|name| rule(name).map(|count| count.unwrap_or(usize::MAX))).collect()
+    (0..outline.name_count() as u32).map(|name| own_count(policy, outline.name(name))).collect()
+}
+
+/// How many of a tool's newest results stay, where it has a window of its own: by its very name, or the first pattern.
+fn own_count(policy: &Policy, name: &[u8]) -> Option<usize> {
+    let rules = || policy.keep_by_tool.iter();
+    let exact = rules().rev().find(|(tool, _)| tool == name);
+    let rule = exact.or_else(|| rules().find(|(tool, _)| is_pattern(tool) && matches(tool, name)));
+    rule.map(|(_, count)| count.unwrap_or(usize::MAX))
 }
 
 /// The same window as a history grows: which observations it leaves behind. Each is looked at once.
-pub struct Aging<'a> {
-    outline: &'a Outline,
-    policy: &'a Policy,
-    pairs: &'a Pairs,
-    turns: &'a Turns,
+#[derive(Debug, Default)]
+pub struct Aging {
     /// Messages that have come, and of these the ones that are no system messages.
     messages: usize,
     others: Vec<u32>,
@@ -115,24 +113,25 @@ pub struct Aging<'a> {
     pub older_end: usize,
 }
 
-impl<'a> Aging<'a> {
-    /// Before the first message.
-    pub fn of(outline: &'a Outline, policy: &'a Policy, pairs: &'a Pairs, turns: &'a Turns) -> Self {
-        let by_tool = if policy.keep_by_tool.is_empty() { vec![] } else { counts_by_tool(outline, policy) };
-        let by_tool = by_tool.into_iter().map(|count| count.map(|count| (count, VecDeque::new()))).collect();
-        let (others, rest) = (vec![], VecDeque::new());
-        Aging { outline, policy, pairs, turns, messages: 0, others, results: 0, by_tool, rest, older_end: 0 }
-    }
-
+impl Aging {
     /// The history has grown to this many messages. Gives the observations that are older now and were not before.
-    pub fn grow(&mut self, messages: usize, mut older: impl FnMut(usize)) {
-        let come = self.messages..messages;
-        let others = come.filter(|message| self.outline.messages[*message].role != Role::System);
-        self.others.extend(others.map(|message| message as u32));
+    pub fn grow(&mut self, ground: Ground, messages: usize, mut older: impl FnMut(usize)) {
+        let Ground { outline, policy, pairs, .. } = ground;
+        if policy.recent_messages.is_some() {
+            let come = self.messages..messages;
+            let others = come.filter(|message| outline.messages[*message].role != Role::System);
+            self.others.extend(others.map(|message| message as u32));
+        }
         self.messages = messages;
-        let results = self.outline.results_before(messages);
+        if !policy.keep_by_tool.is_empty() {
+            for name in self.by_tool.len()..outline.name_count() {
+                let count = own_count(policy, outline.name(name as u32));
+                self.by_tool.push(count.map(|count| (count, VecDeque::new())));
+            }
+        }
+        let results = outline.results_before(messages);
         for result in self.results..results {
-            let name = self.pairs.name_of(self.outline, result);
+            let name = pairs.name_of(outline, result);
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
                 Some(Some((count, own))) => {
                     own.push_back(result as u32);
@@ -147,7 +146,7 @@ impl<'a> Aging<'a> {
             }
         }
         self.results = results;
-        let bound = self.bound();
+        let bound = self.bound(ground);
         while let Some(result) = self.rest.front().map(|result| *result as usize).filter(|result| *result < bound) {
             self.rest.pop_front();
             self.older_end = self.older_end.max(result + 1);
@@ -156,19 +155,20 @@ impl<'a> Aging<'a> {
     }
 
     /// [`Window::bound`].
-    fn bound(&self) -> usize {
+    fn bound(&self, ground: Ground) -> usize {
+        let Ground { outline, policy, turns, .. } = ground;
         let mut start = self.messages;
-        if let Some(count) = self.policy.recent_messages.filter(|count| *count > 0) {
+        if let Some(count) = policy.recent_messages.filter(|count| *count > 0) {
             start = start.min(self.others.len().checked_sub(count).map_or(0, |first| self.others[first] as usize));
         }
-        if let Some(count) = self.policy.recent_turns.filter(|count| *count > 0) {
-            let begun = self.turns.starts.partition_point(|start| (*start as usize) < self.messages);
+        if let Some(count) = policy.recent_turns.filter(|count| *count > 0) {
+            let begun = turns.starts.partition_point(|start| (*start as usize) < self.messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,
-                first => self.turns.starts[first] as usize,
+                first => turns.starts[first] as usize,
             });
         }
-        let bound = self.outline.results_before(start);
-        self.policy.recent_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+        let bound = outline.results_before(start);
+        policy.recent_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
     }
 }

@@ -5,6 +5,7 @@ mod apply;
 mod convert;
 mod dicts;
 mod fresh;
+mod history;
 mod raw;
 mod values;
 mod walk;
@@ -111,7 +112,7 @@ fn replay_json(
     let replayed = py.detach(|| {
         let mut outline = scan(bytes, surrogates)?;
         if policies.iter().any(|policy| policy.names_lines()) {
-            count_newlines(bytes, &mut outline);
+            count_newlines(bytes, &mut outline, 0);
         }
         Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
     });
@@ -292,6 +293,7 @@ impl From<Error> for walk::Stopped {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPolicy>()?;
+    module.add_class::<history::PyHistory>()?;
     module.add_function(wrap_pyfunction!(reduce, module)?)?;
     module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;

@@ -43,6 +43,38 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
     Err(Error { kind: fault.kind, offset: Some(fault.at), message_index: scan.index, field: None })
 }
 
+/// Reads one more message, which stands at the end of `data` from `start` on, into the outline of those before it.
+///
+/// # Errors
+/// Malformed JSON, or a shape that is no message; the outline is as before.
+pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
+    let (mark, index) = (outline.mark(), outline.messages.len());
+    let mut scan = Scan {
+        cursor: Cursor::new(data, Scanner::detect(), surrogates),
+        outline: core::mem::take(outline),
+        index: Some(index),
+        fault: None,
+        parts: Vec::new(),
+        tool_calls: Vec::new(),
+        pieces: Vec::new(),
+    };
+    scan.cursor.at = start;
+    scan.cursor.enter();
+    let read = scan.message(index).and_then(|()| scan.end());
+    let fault = match read {
+        Ok(()) => scan.fault,
+        Err(_) => {
+            let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
+            Some(Error { kind: fault.kind, offset: Some(fault.at), message_index: Some(index), field: None })
+        }
+    };
+    *outline = scan.outline;
+    fault.map_or(Ok(()), |fault| {
+        outline.truncate(&mark);
+        Err(fault)
+    })
+}
+
 /// Whether the message at `span`, which was scanned before, has this tag.
 #[must_use]
 pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
@@ -152,11 +184,17 @@ impl Scan<'_> {
                 Some(outside_messages(Kind::History, start, None))
             }
         };
+        self.end()?;
+        Ok(fault)
+    }
+
+    /// Nothing may follow.
+    fn end(&mut self) -> Read<()> {
         self.cursor.peek();
         if self.cursor.at < self.cursor.data.len() {
             return self.cursor.stop(Kind::Trailing, self.cursor.at);
         }
-        Ok(fault)
+        Ok(())
     }
 
     /// A request body: `messages` is the history if it is a list, else `input` if it is one.

@@ -28,6 +28,7 @@ PYTHON: dict[str, set[str]] = {
     "_engine": {"_core", "_pure"},
     "_api": LEAVES | {"_policy", "_report", "_repair", "_engine"},
     "_cost": LEAVES,
+    "_history": LEAVES | {"_api", "_engine", "_policy", "_report"},
     "_replay": LEAVES | {"_api", "_cost", "_engine", "_policy"},
     "transcripts": LEAVES | {"_api", "transcripts"},
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from recede._pure.apply import apply
+from recede._pure.history import History
 from recede._pure.pairs import Finding, Operation, findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
@@ -25,6 +26,7 @@ from recede._pure.splice import splice
 from recede._pure.walk import walk
 
 __all__ = [
+    "History",
     "Policy",
     "check_pairs",
     "count_chars",

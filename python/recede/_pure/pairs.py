@@ -45,6 +45,8 @@ class Pairs:
         ]
         self.orphans = [message.index for message in outline.messages if any(map(self.is_orphan, message.exchanges))]
 
+        self.orphan_count = sum(self.is_orphan(one) for message in outline.messages for one in message.exchanges)
+
     def is_orphan(self, exchange: Call | Result) -> bool:
         if isinstance(exchange, Call):
             return not self.is_answered[exchange.index] and not self.is_open[exchange.index]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from recede._pure.outline import Outline, Result, Span
 from recede._pure.placeholder import Masked
-from recede._pure.plan import Plan
+from recede._pure.plan import Plan, Summary
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
 _RAW_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
@@ -55,7 +55,7 @@ def _insertion(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
     """The summary goes before the kept message at its place, with a comma and the same white space as that one."""
     if plan.summary is None:
         return
-    message = f'{{"role":"{plan.summary.role}","content":"{_escape(plan.summary.text)}"}}'.encode()
+    message = summary_message(plan.summary)
     spans = _spans(outline)
     kept = [spans[index] for index in plan.kept]
     if not kept:
@@ -66,6 +66,11 @@ def _insertion(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
     else:
         start, end = kept[-1]
         yield (end, end), b"," + _space_before(data, start) + message
+
+
+def summary_message(summary: Summary) -> bytes:
+    """The message of a summary."""
+    return f'{{"role":"{summary.role}","content":"{_escape(summary.text)}"}}'.encode()
 
 
 def _space_before(data: bytes, end: int) -> bytes:

@@ -1,0 +1,457 @@
+"""The append-only session of a long-running agent: the work of a message is done once, when it comes."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from recede import _engine
+from recede._api import Json, as_bytes
+from recede._errors import TranscriptError
+from recede._policy import block_policy, compiled
+from recede._report import BoundaryMove
+
+if TYPE_CHECKING:
+    from recede._types import Summarizer
+
+__all__ = ["History", "HistoryStats"]
+
+_BUDGETS = ("max_input_chars", "max_input_tokens")
+_FORMAT = 1
+
+
+class HistoryStats(NamedTuple):
+    """The figures of a `History`, for a status line.
+
+    Attributes:
+        messages: messages that were appended.
+        turns: runs of agent messages among them.
+        raw_chars: their characters (Unicode code points; images at `image_chars`).
+        view_messages: messages of the view.
+        view_chars: their characters.
+        masked_count: masked observations in the view.
+        orphans: calls without result and results without call among what is planned.
+        boundary_moves: how the boundary came to where it is; see `BoundaryMove`.
+
+    Example:
+        >>> import recede
+        >>> history = recede.History()
+        >>> history.append({"role": "user", "content": "hello"})
+        >>> history.stats().raw_tokens, history.stats().view_tokens
+        (2, 2)
+    """
+
+    messages: int
+    turns: int
+    raw_chars: int
+    view_messages: int
+    view_chars: int
+    masked_count: int
+    orphans: int
+    boundary_moves: tuple[BoundaryMove, ...]
+
+    @property
+    def raw_tokens(self) -> int:
+        """About how many tokens were appended, at four characters each."""
+        return -(-self.raw_chars // 4)
+
+    @property
+    def view_tokens(self) -> int:
+        """About how many tokens the view has."""
+        return -(-self.view_chars // 4)
+
+
+class History:
+    """An append-only session, for an agent that asks for a view before every request.
+
+    Everything that is appended is stored whole. The views are what `reduce` gives for the whole history, or
+    without a budget `mask_old_observations`; but the work of a message is done once, so a turn costs microseconds
+    at any length. A summary, once made, stands until the view no longer fits; from then on the views are those of
+    `reduce` over that summary and the rest.
+
+    Args:
+        keep: without a budget: how many of the newest results stay raw, at least 3.
+        threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
+        **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`, but ``token_counter``; else
+            those of `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
+            caches; with ``mask_chunk`` it is ``"stepped"``.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    It may be used from several threads: each call is done whole before the next.
+
+    Example:
+        >>> import recede
+        >>> history = recede.History(keep=3)
+        >>> history.append({"role": "user", "content": "Find the bug."})
+        >>> for number in range(40):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 50})
+        >>> view = history.view()  # what is sent
+        >>> len(history), len(view), view[2]["content"]
+        (81, 81, '[observation masked — 51 lines omitted]')
+        >>> history.recall(1) == history[2]["content"]  # nothing is lost
+        True
+        >>> history.stats().raw_tokens, history.stats().view_tokens
+        (9254, 1518)
+    """
+
+    def __init__(self, *, keep: int = 4, threshold_tokens: int = 0, **options: Any) -> None:
+        options = dict(options)
+        self._options = {"keep": keep, "threshold_tokens": threshold_tokens, **options}
+        if options.get("token_counter") is not None:
+            raise TypeError("a History counts characters: it takes no token_counter")
+        if "boundary" not in options and options.get("mask_chunk") is None:
+            options["boundary"] = "break_even"
+        self._engine = _engine.engine
+        self._summarizer: Summarizer | None = options.get("summarizer")
+        if any(options.get(name) is not None for name in _BUDGETS):
+            self._policy = compiled(self._engine, "reduce", options)
+        else:
+            self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options)
+        if not isinstance(threshold_tokens, int) or isinstance(threshold_tokens, bool):
+            raise TypeError(f"threshold_tokens must be a whole number, not {type(threshold_tokens).__name__}")
+        if threshold_tokens < 0:
+            raise ValueError(f"threshold_tokens must be at least 0, not {threshold_tokens}")
+        self._session = self._engine.History(self._policy, 4 * min(threshold_tokens, 1 << 40))
+        self._lock = threading.RLock()
+        self._messages: list[Any] = []  # those that were appended, None where nobody asked for the object yet
+        self._objects: list[Any] = []  # the same of the session
+        self._list: list[Any] = []  # the view
+        self._past = 0  # messages before the last summary
+        self._anew = 0  # messages of the session that the last summary left
+        self._summarizer_error: Exception | None = None
+
+    # Appending
+
+    def append(self, message: dict[str, Any]) -> None:
+        """Append a message: a dict in any of the four shapes. It is kept, so do not change it afterwards.
+
+        Raises:
+            TranscriptError: it is no message; the history is as before.
+            TypeError, ValueError: it holds something that JSON has no form for.
+        """
+        data, surrogates = as_bytes(json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+        self._append(data, surrogates, message)
+
+    def append_json(self, data: Json) -> None:
+        """Append a serialized message; every byte of it that is not masked stays as it is.
+
+        Raises:
+            TranscriptError: malformed JSON, or no message; names the byte. The history is as before.
+        """
+        self._append(*as_bytes(data), None)
+
+    def extend(self, messages: Iterable[dict[str, Any]]) -> None:
+        """Append several messages, each by itself: those before a faulty one stay."""
+        for message in messages:
+            self.append(message)
+
+    def _append(self, data: bytes, surrogates: bool, message: dict[str, Any] | None) -> None:
+        with self._lock:
+            self._session.append(data, surrogates)
+            self._messages.append(message)
+            self._objects.append(message)
+
+    @classmethod
+    def from_messages(cls, messages: Iterable[dict[str, Any]], **options: Any) -> History:
+        """A history of these messages; the options are those of `History`.
+
+        Example:
+            >>> import recede
+            >>> recede.History.from_messages([{"role": "user", "content": "hello"}])
+            <History: 1 messages, 5 chars>
+        """
+        history = cls(**options)
+        history.extend(messages)
+        return history
+
+    @classmethod
+    def from_json(cls, data: Json, **options: Any) -> History:
+        """A history of a JSON array of messages, each with its own bytes; the options are those of `History`.
+
+        Raises:
+            TranscriptError: malformed JSON, or no array of messages; names the byte.
+
+        Example:
+            >>> import recede
+            >>> recede.History.from_json('[{"role": "user", "content": 1.50e0}]'.replace("1.50e0", '"hi"')).to_json()
+            b'[{"role": "user", "content": "hi"}]'
+        """
+        history = cls(**options)
+        raw, surrogates = as_bytes(data)
+        # Only after the strict reader has accepted it, json may read it.
+        history._engine.reduce_json(raw, surrogates, compiled(history._engine, "truncate", {}))
+        for message in _elements(raw.decode("utf-8", "surrogatepass")):
+            history._append(*as_bytes(message), None)
+        return history
+
+    # Views
+
+    def view(self) -> list[Any]:
+        """What is to be sent: a new list. Messages that are unchanged are those that were appended."""
+        with self._lock:
+            self._look()
+            changes = self._session.changes()
+            if changes is None:
+                self._list = json.loads(self._joined().decode("utf-8", "surrogatepass"))
+                return self._list.copy()
+            first, masked = changes
+            start = min(first, len(self._list))
+            del self._list[start:]
+            for index in range(start, len(self._objects)):
+                if self._objects[index] is None:
+                    self._objects[index] = _loads(self._session.session_message(index))
+                    # Of messages since the last summary, the same object is given for the history itself.
+                    if index >= self._anew:
+                        self._messages[self._past + index - self._anew] = self._objects[index]
+                self._list.append(self._objects[index])
+            for index, raw in masked:
+                self._list[index] = _loads(raw)
+            return self._list.copy()
+
+    def view_json(self) -> bytes:
+        """What is to be sent, serialized: a JSON array."""
+        with self._lock:
+            self._look()
+            return self._joined()
+
+    def view_chunks(self) -> list[bytes]:
+        """`view_json` in pieces, most of them the same objects as the last time.
+
+        An HTTP client can send them as they are, and nothing is copied.
+        """
+        with self._lock:
+            self._look()
+            chunks: list[bytes] = self._session.chunks()
+            return chunks
+
+    def _joined(self) -> bytes:
+        return b"".join(self._session.chunks())
+
+    def _look(self) -> None:
+        """Make the view that of the history, with a summary where one is wanted."""
+        answer = self._session.look()
+        if answer is not None and answer[0] == "ask":
+            _, dropped, previous, text = answer
+            summary: tuple[str, None] | bool = (text, None)
+            if self._summarizer is not None:
+                summary = self._summary([_loads(self._session.session_message(index)) for index in dropped], previous)
+            answer = self._session.look(summary)
+        if answer is not None:
+            _, kept, place, message = answer
+            objects = [self._objects[index] for index in kept]
+            self._objects = [*objects[:place], _loads(message), *objects[place:]]
+            self._past, self._anew = len(self._messages), len(self._objects)
+
+    def _summary(self, dropped: list[Any], previous: str | None) -> tuple[str, None] | bool:
+        """The summarizer's text; False where it fails, and the view is made without one."""
+        assert self._summarizer is not None
+        self._summarizer_error = None
+        try:
+            text = self._summarizer(dropped, previous)
+            if not isinstance(text, str):
+                raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
+            if not text.strip():
+                raise ValueError("the summarizer returned no text")
+        except Exception as error:
+            self._summarizer_error = error
+            return False
+        return text, None
+
+    @property
+    def summarizer_error(self) -> Exception | None:
+        """What the summarizer raised when it was called last, if it did."""
+        return self._summarizer_error
+
+    # What was stored
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        with self._lock:
+            places = range(len(self._messages))[index]
+            if isinstance(places, int):
+                return self._message(places)
+            return [self._message(place) for place in places]
+
+    def __iter__(self) -> Iterator[Any]:
+        place = 0
+        while place < len(self):
+            yield self[place]
+            place += 1
+
+    def _message(self, index: int) -> Any:
+        if self._messages[index] is None:
+            self._messages[index] = _loads(self._session.message(index))
+            if index >= self._past:
+                self._objects[self._anew + index - self._past] = self._messages[index]
+        return self._messages[index]
+
+    @property
+    def messages(self) -> list[Any]:
+        """The full history, unmasked: a new list."""
+        return self[:]
+
+    def to_json(self) -> bytes:
+        """The full history, serialized: the bytes that were appended."""
+        with self._lock:
+            return b"[" + b",".join(map(self._session.message, range(len(self)))) + b"]"
+
+    def recall(self, observation: int | str) -> str:
+        """The full text of an observation, masked or not.
+
+        Args:
+            observation: its number in the sequence of all observations, from 1; or the id of its call, of which the
+                newest is taken where it repeats.
+
+        Raises:
+            LookupError: there is none.
+        """
+        with self._lock:
+            number = self._session.number_of(observation) if isinstance(observation, str) else observation
+            text: str | None = None if number is None else self._session.recall(max(0, number))
+        if text is None:
+            raise LookupError(f"there is no observation {observation!r}")
+        return text
+
+    def stats(self) -> HistoryStats:
+        """The figures of the history and of its view, which is made if it is not there."""
+        with self._lock:
+            self._look()
+            raw_chars, turns, orphans = self._session.totals()
+            moves = tuple(map(BoundaryMove._make, self._session.moves()))
+            messages, chars, masked = self._session.counts()
+            return HistoryStats(len(self), turns, raw_chars, messages, chars, masked, orphans, moves)
+
+    def __repr__(self) -> str:
+        return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the history to a file, whole or not at all: its messages, its options, and where it stands.
+
+        Raises:
+            OSError: the file cannot be written; what was there is left.
+        """
+        with self._lock:
+            messages = [self._session.message(index) for index in range(len(self))]
+            session = [self._session.session_message(index) for index in range(self._anew)]
+            options = {name: value for name, value in self._options.items() if not callable(value)}
+        head = json.dumps({"recede_history": _FORMAT, "options": _plain(options)})
+        parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
+        body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
+        _write_whole(Path(path), head[:-1].encode() + body + b"}\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, summarizer: Summarizer | None = None) -> History:
+        """Read a history that `save` wrote: its views are those that it would have given.
+
+        Args:
+            path: the file.
+            summarizer: the function, if it had one; functions cannot be saved.
+
+        Raises:
+            TranscriptError: the file is damaged, or none of `save`.
+            OSError: it cannot be read.
+        """
+        data = Path(path).read_bytes()
+        name = str(path)
+        try:
+            value = json.loads(data)
+            version = value["recede_history"]
+            options, past, session, since = (value[key] for key in ("options", "past", "session", "since"))
+        except (ValueError, KeyError, TypeError):
+            raise TranscriptError("history", source=name) from None
+        if version != _FORMAT:
+            raise TranscriptError("format", source=name)
+        if summarizer is not None:
+            options["summarizer"] = summarizer
+        history = cls(**options)
+        text = data.decode("utf-8", "surrogatepass")
+        spans = _members(text)
+        past, session, since = (list(_elements(text, spans[key])) for key in ("past", "session", "since"))
+        history._session.restore(*([one.encode("utf-8", "surrogatepass") for one in part] for part in (past, session)))
+        history._past, history._anew = len(past), len(session)
+        history._messages = [None] * len(past)
+        history._objects = [None] * len(session)
+        for message in since:
+            history._append(message.encode("utf-8", "surrogatepass"), True, None)
+        return history
+
+
+_decoder = json.JSONDecoder()
+_WHITE_SPACE = " \t\n\r"
+
+
+def _elements(text: str, start: int = 0) -> Iterator[str]:
+    """The elements of the array that begins here, as they are written; the text was read before, so it is JSON."""
+    at = text.index("[", start) + 1
+    while True:
+        while text[at] in _WHITE_SPACE or text[at] == ",":
+            at += 1
+        if text[at] == "]":
+            return
+        end = _decoder.raw_decode(text, at)[1]
+        yield text[at:end]
+        at = end
+
+
+def _members(text: str) -> dict[str, int]:
+    """Where the value of each member of the object begins."""
+    places: dict[str, int] = {}
+    at = text.index("{") + 1
+    while True:
+        while text[at] in _WHITE_SPACE or text[at] == ",":
+            at += 1
+        if text[at] == "}":
+            return places
+        key, at = _decoder.raw_decode(text, at)
+        at = text.index(":", at) + 1
+        while text[at] in _WHITE_SPACE:
+            at += 1
+        places[key] = at
+        at = _decoder.raw_decode(text, at)[1]
+
+
+def _loads(raw: bytes) -> Any:
+    return json.loads(raw.decode("utf-8", "surrogatepass"))
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as JSON has them; each of them takes a list for a set or a tuple."""
+    return {
+        name: list(value)
+        if isinstance(value, (set, frozenset, tuple))
+        else dict(value)
+        if isinstance(value, Mapping)
+        else value
+        for name, value in options.items()
+    }
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".recede-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

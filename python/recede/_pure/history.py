@@ -1,0 +1,136 @@
+"""The append-only session, planned anew for each view."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from recede._errors import TranscriptError
+from recede._pure.plan import Facts, Given, Plan, Request, make_plan
+from recede._pure.policy import Policy
+from recede._pure.reading import read
+from recede._pure.scan import scan
+from recede._pure.splice import splice, summary_message
+
+
+class History:
+    """Everything that was appended, and the session: what is planned, which after a summary is that and the rest."""
+
+    def __init__(self, policy: Policy, raw_chars_at_most: int) -> None:
+        self.policy = policy
+        self.raw_chars_at_most = raw_chars_at_most
+        self.messages: list[bytes] = []
+        self.session: list[bytes] = []
+        self.facts = self._facts()
+        self.plan = self._raw()
+        self.view = b"[]"
+        self.is_current = False
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def append(self, message: bytes, surrogates: bool) -> None:
+        """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
+        message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
+        try:
+            read(message, surrogates=surrogates)
+            before, self.session = self.session, [*self.session, message]
+            try:
+                self.facts = self._facts()
+            except TranscriptError:
+                self.session = before
+                raise
+        except TranscriptError as error:
+            raise self._in_message(error, message, leading, surrogates) from None
+        self.messages.append(message)
+        self.is_current = False
+
+    def _in_message(self, error: TranscriptError, message: bytes, leading: int, surrogates: bool) -> TranscriptError:
+        """The error of the message alone, at its place in the history."""
+        try:
+            read(message, surrogates=surrogates)
+            scan(b"[" + message + b"]", surrogates=surrogates)
+        except TranscriptError as alone:
+            inside = alone.message_index is not None
+            offset = None if alone.offset is None else alone.offset + leading - inside
+            index = len(self.messages)
+            return TranscriptError(alone.kind, **{**alone.places, "offset": offset, "message_index": index})
+        return error
+
+    def look(self, summary: Given = None) -> tuple[Any, ...] | None:
+        """Makes the view that of the history: None, or what a summary is asked for, or how the session begins anew."""
+        if self.is_current:
+            return None
+        if self.policy.goal == "mask" and self.facts.outline.chars(self.policy.image_chars) <= self.raw_chars_at_most:
+            plan: Plan | Request = self._raw()
+        else:
+            plan = make_plan(self.facts, summary)
+        if isinstance(plan, Request):
+            return "ask", plan.dropped, plan.previous, plan.built_in
+        self.plan = plan
+        self.view = splice(self._data(), self.facts.outline, plan)
+        self.counted = self._counts()
+        self.is_current = True
+        if plan.stage != "summarization" or plan.summary is None:
+            return None
+        message = summary_message(plan.summary)
+        kept = [self.session[index] for index in plan.kept]
+        self.session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
+        self.facts = self._facts()
+        return "anew", plan.kept, plan.summary.place, message
+
+    def restore(self, past: list[bytes], session: list[bytes]) -> None:
+        """What was appended before the last summary, and the session that it left."""
+        self.messages = list(past)
+        self.session = list(session)
+        self.facts = self._facts()
+
+    def chunks(self) -> list[bytes]:
+        return [self.view]
+
+    def changes(self) -> None:
+        """The list of the view is made of its chunks."""
+
+    def counts(self) -> tuple[int, int, int]:
+        return self.counted
+
+    def totals(self) -> tuple[int, int, int]:
+        """Chars and turns of all that was appended, and orphans among what is planned."""
+        outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
+        whole = Facts(outline, self.policy, None)
+        return outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
+
+    def moves(self) -> list[tuple[int, int, int, int]]:
+        return list(self.plan.moves)
+
+    def message(self, index: int) -> bytes:
+        return self.messages[index]
+
+    def session_message(self, index: int) -> bytes:
+        return self.session[index]
+
+    def number_of(self, identity: str) -> int | None:
+        numbers = [number for number, (found, _) in enumerate(self._observations(), 1) if found == identity]
+        return numbers[-1] if numbers else None
+
+    def recall(self, number: int) -> str | None:
+        observations = self._observations()
+        return observations[number - 1][1] if 0 < number <= len(observations) else None
+
+    def _observations(self) -> list[tuple[str | None, str]]:
+        outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
+        return [(result.id, result.observation) for result in outline.results]
+
+    def _data(self) -> bytes:
+        return b"[" + b",".join(self.session) + b"]"
+
+    def _facts(self) -> Facts:
+        return Facts(scan(self._data(), surrogates=True), self.policy, None)
+
+    def _raw(self) -> Plan:
+        return Plan(kept=list(range(len(self.session))))
+
+    def _counts(self) -> tuple[int, int, int]:
+        kept = set(self.plan.kept)
+        shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
+        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown)
