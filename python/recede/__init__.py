@@ -16,23 +16,23 @@ from recede._api import (
     summarize_history,
     truncate_history,
 )
-from recede._cost import PRESETS, Prices, Usage
 from recede._engine import ENGINE
 from recede._errors import TranscriptError
-from recede._history import History, HistoryStats
-from recede._replay import (
-    PolicyCost,
-    PolicyReplay,
-    Replay,
-    ReplayedTurn,
-    compare_costs,
-    replay,
-    replay_json,
-)
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recede._cost import PRESETS, Prices, Usage
+    from recede._history import History, HistoryStats
+    from recede._replay import (
+        PolicyCost,
+        PolicyReplay,
+        Replay,
+        ReplayedTurn,
+        compare_costs,
+        replay,
+        replay_json,
+    )
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
 
@@ -82,14 +82,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """The types of messages are made when a program asks for them: most only write them down for a type checker."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from recede import _types
+# What is imported when a program asks for it, so that a reducer in an agent loop starts at once.
+_LATER = {
+    "_cost": ("PRESETS", "Prices", "Usage"),
+    "_history": ("History", "HistoryStats"),
+    "_replay": ("PolicyCost", "PolicyReplay", "Replay", "ReplayedTurn", "compare_costs", "replay", "replay_json"),
+    "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
+}
 
-    value = globals()[name] = getattr(_types, name)
-    return value
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    for module, names in _LATER.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"recede.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

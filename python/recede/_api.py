@@ -505,10 +505,6 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
     return JsonReduction._make(_report(answer, error))
 
 
-_TOOLS = Reduction._fields.index("tools")
-_SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
-
-
 def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
     fields = list(answer)
     new = tuple.__new__  # what the named tuple would call

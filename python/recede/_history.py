@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from recede import _engine
-from recede._api import Json, as_bytes
+from recede._api import as_bytes
 from recede._errors import TranscriptError
 from recede._policy import block_policy, compiled
 from recede._report import BoundaryMove
 
 if TYPE_CHECKING:
+    from recede._api import Json
     from recede._types import Summarizer
 
 __all__ = ["History", "HistoryStats"]

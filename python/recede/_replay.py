@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede._api import Json, as_bytes
+from recede._api import as_bytes
 from recede._cost import Prices, Usage
 from recede._policy import image_chars_of, replay_policy
+
+if TYPE_CHECKING:
+    from recede._api import Json
 
 __all__ = [
     "DEFAULT_POLICIES",
