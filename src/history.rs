@@ -81,8 +81,12 @@ struct Shown {
     list_from: usize,
     /// Where each chunk that is done ends.
     chunk_ends: Vec<usize>,
-    /// Whether the view is still that of the history.
+    /// Whether the view is still that of the history; and how many messages it was of.
     is_current: bool,
+    messages: usize,
+    /// The first message that the view shows otherwise than the one before; and the same of the last view that did.
+    changes_from: Option<usize>,
+    changed: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -104,6 +108,10 @@ pub struct Counts {
     /// Masked observations.
     pub masked: usize,
 }
+
+/// From which message on the list of a view changed, and what stands there instead of messages that hold masked
+/// observations.
+pub type Changes = (usize, Vec<(usize, Vec<u8>)>);
 
 /// What a view needs.
 #[derive(Debug)]
@@ -144,8 +152,8 @@ impl Session {
             self.data.push(b',');
         }
         let start = self.data.len();
-        let leading = message.iter().take_while(|byte| is_white(byte)).count();
-        let trailing = message[leading..].iter().rev().take_while(|byte| is_white(byte)).count();
+        let leading = message.iter().take_while(|byte| is_white(**byte)).count();
+        let trailing = message[leading..].iter().rev().take_while(|byte| is_white(**byte)).count();
         self.data.extend_from_slice(&message[leading..message.len() - trailing]);
         let results = self.outline.results.len();
         if let Err(mut error) = scan_message(&self.data, start, surrogates, &mut self.outline) {
@@ -174,7 +182,7 @@ impl Session {
     }
 }
 
-fn is_white(byte: &u8) -> bool {
+fn is_white(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
@@ -277,6 +285,8 @@ impl History {
         }
         let look = if self.policy.goal == Goal::Mask { self.look_masked() } else { self.look_reduced(summary) };
         self.shown.is_current = !matches!(look, Look::AskSummary(..));
+        self.shown.changed = self.shown.changes_from.take().or(self.shown.changed);
+        self.shown.messages = self.session.len();
         look
     }
 
@@ -347,7 +357,8 @@ impl History {
         match self.shown.form {
             Form::Raw => {}
             Form::Masked => {
-                self.change_from(&[&self.session.fold.masked, &self.shown.tentative].map(|m| m.first().cloned()))
+                let firsts = [&self.session.fold.masked, &self.shown.tentative].map(|masked| masked.first().cloned());
+                self.change_from(&firsts);
             }
             Form::Planned(..) => self.change(0),
         }
@@ -380,6 +391,24 @@ impl History {
     fn change(&mut self, message: usize) {
         self.shown.chunks_from = self.shown.chunks_from.min(message);
         self.shown.list_from = self.shown.list_from.min(message);
+        if message < self.shown.messages {
+            self.shown.changes_from = Some(self.shown.changes_from.map_or(message, |other| other.min(message)));
+        }
+    }
+
+    /// From which message of the view on it changed last, and how many bytes of the chunks that are done, and of those
+    /// behind, stand before it.
+    #[must_use]
+    pub fn changed(&self) -> Option<(usize, usize, usize)> {
+        let message = self.shown.changed?.min(self.session.len());
+        if matches!(self.shown.form, Form::Planned(..)) {
+            return Some((0, 0, 1));
+        }
+        let chunks = self.shown.chunk_ends.partition_point(|end| *end <= message);
+        let start = chunks.checked_sub(1).map_or(0, |last| self.shown.chunk_ends[last]);
+        let behind = if start < message { self.render(start, message).len() } else { 0 };
+        // What stands before a message is its own.
+        Some((message, chunks, behind + 1))
     }
 
     /// The later stages, over the whole session.
@@ -462,8 +491,8 @@ impl History {
         self.shown.chunks_from = usize::MAX;
         let mut start = self.shown.chunk_ends.last().copied().unwrap_or(0);
         let mut done = vec![];
-        let mut bytes = 0;
-        for message in start..self.session.len() {
+        let (mut bytes, messages) = (0, start..self.session.len());
+        for message in messages {
             bytes += self.bytes_of(message);
             if bytes >= CHUNK_BYTES {
                 done.push(self.render(start, message + 1));
@@ -521,7 +550,7 @@ impl History {
 
     /// What changed in the view since the list was read last: from which message on it is to be made anew, and what
     /// stands there instead of messages that hold masked observations. None where a later stage gave the view.
-    pub fn changes(&mut self) -> Option<(usize, Vec<(usize, Vec<u8>)>)> {
+    pub fn changes(&mut self) -> Option<Changes> {
         let from = core::mem::replace(&mut self.shown.list_from, usize::MAX).min(self.session.len());
         if matches!(self.shown.form, Form::Planned(..)) {
             self.shown.list_from = 0;

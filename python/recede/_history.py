@@ -37,6 +37,9 @@ class HistoryStats(NamedTuple):
         view_chars: their characters.
         masked_count: masked observations in the view.
         orphans: calls without result and results without call among what is planned.
+        changed_message, changed_byte: from which message, and byte of the serialized view, on the view showed
+            otherwise than the one before, the last time that it did: what stands before, a prompt cache still
+            serves. None where nothing ever changed.
         boundary_moves: how the boundary came to where it is; see `BoundaryMove`.
 
     Example:
@@ -54,6 +57,8 @@ class HistoryStats(NamedTuple):
     view_chars: int
     masked_count: int
     orphans: int
+    changed_message: int | None
+    changed_byte: int | None
     boundary_moves: tuple[BoundaryMove, ...]
 
     @property
@@ -114,6 +119,8 @@ class History:
         self._engine = _engine.engine
         self._summarizer: Summarizer | None = options.get("summarizer")
         if any(options.get(name) is not None for name in _BUDGETS):
+            if threshold_tokens:
+                raise TypeError("threshold_tokens is for a History without a budget")
             self._policy = compiled(self._engine, "reduce", options)
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options)
@@ -190,6 +197,8 @@ class History:
         raw, surrogates = as_bytes(data)
         # Only after the strict reader has accepted it, json may read it.
         history._engine.reduce_json(raw, surrogates, compiled(history._engine, "truncate", {}))
+        if raw.lstrip()[:1] != b"[":
+            raise TranscriptError("history", offset=0)
         for message in _elements(raw.decode("utf-8", "surrogatepass")):
             history._append(*as_bytes(message), None)
         return history
@@ -335,7 +344,19 @@ class History:
             raw_chars, turns, orphans = self._session.totals()
             moves = tuple(map(BoundaryMove._make, self._session.moves()))
             messages, chars, masked = self._session.counts()
-            return HistoryStats(len(self), turns, raw_chars, messages, chars, masked, orphans, moves)
+            message, byte = self._session.changed() or (None, None)
+            return HistoryStats(
+                messages=len(self),
+                turns=turns,
+                raw_chars=raw_chars,
+                view_messages=messages,
+                view_chars=chars,
+                masked_count=masked,
+                orphans=orphans,
+                changed_message=message,
+                changed_byte=byte,
+                boundary_moves=moves,
+            )
 
     def __repr__(self) -> str:
         return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"

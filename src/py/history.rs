@@ -55,18 +55,14 @@ impl PyHistory {
     }
 
     fn chunks<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let open = match &self.open {
-            Some(open) => open.clone_ref(py),
-            None => {
-                let (stand, done, open) = self.history.chunks();
-                self.chunks.truncate(stand);
-                self.chunks.extend(done.iter().map(|chunk| PyBytes::new(py, chunk).unbind()));
-                let open = PyBytes::new(py, &open).unbind();
-                self.open = Some(open.clone_ref(py));
-                open
-            }
-        };
-        PyList::new(py, self.chunks.iter().map(|chunk| chunk.clone_ref(py)).chain([open]))
+        if self.open.is_none() {
+            let (stand, done, open) = self.history.chunks();
+            self.chunks.truncate(stand);
+            self.chunks.extend(done.iter().map(|chunk| PyBytes::new(py, chunk).unbind()));
+            self.open = Some(PyBytes::new(py, &open).unbind());
+        }
+        let open = self.open.iter().map(|open| open.clone_ref(py));
+        PyList::new(py, self.chunks.iter().map(|chunk| chunk.clone_ref(py)).chain(open).collect::<Vec<_>>())
     }
 
     fn changes<'py>(&mut self, py: Python<'py>) -> Option<(usize, Vec<Change<'py>>)> {
@@ -87,6 +83,14 @@ impl PyHistory {
 
     fn totals(&self) -> (usize, usize, usize) {
         self.history.totals()
+    }
+
+    /// From which message and byte on the view changed last.
+    fn changed(&mut self, py: Python<'_>) -> PyResult<Option<(usize, usize)>> {
+        self.chunks(py)?;
+        let Some((message, chunks, behind)) = self.history.changed() else { return Ok(None) };
+        let before: usize = self.chunks[..chunks].iter().map(|chunk| chunk.bind(py).as_bytes().len()).sum();
+        Ok(Some((message, before + behind)))
     }
 
     fn moves(&self) -> Vec<(usize, usize, usize, usize)> {

@@ -61,12 +61,11 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
     scan.cursor.at = start;
     scan.cursor.enter();
     let read = scan.message(index).and_then(|()| scan.end());
-    let fault = match read {
-        Ok(()) => scan.fault,
-        Err(_) => {
-            let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
-            Some(Error { kind: fault.kind, offset: Some(fault.at), message_index: Some(index), field: None })
-        }
+    let fault = if read.is_ok() {
+        scan.fault
+    } else {
+        let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
+        Some(Error { kind: fault.kind, offset: Some(fault.at), message_index: Some(index), field: None })
     };
     *outline = scan.outline;
     fault.map_or(Ok(()), |fault| {

@@ -33,6 +33,34 @@ def dumps(message: Any) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
+def figures(history: History) -> recede.HistoryStats:
+    """But for where the view changed: the core may say so though its bytes came out the same."""
+    return history.stats()._replace(changed_message=None, changed_byte=None)
+
+
+@ENGINES
+@given(messages=histories(), options=(reduce_options() | block_options()).map(without_counter), data=st.data())
+def test_what_stands_before_a_change_is_the_same(
+    engine_name: str, messages: Messages, options: dict[str, Any], data: Any
+) -> None:
+    with using(engine_name):
+        history = History(**options)
+        before, stats_before = b"[]", history.stats()
+        for message in messages:
+            history.append(message)
+            if not data.draw(st.booleans(), label="look"):
+                continue
+            view, stats = history.view_json(), history.stats()
+            if stats.changed_byte is not None and stats[7:9] != stats_before[7:9]:
+                assert view[: stats.changed_byte] == before[: stats.changed_byte]
+            elif stats.changed_byte is None:
+                assert view.startswith(before[:-1])
+            before, stats_before = view, stats
+            again = history.view_chunks()
+            assert b"".join(again) == view
+            assert all(one is other for one, other in zip(history.view_chunks(), again, strict=True))
+
+
 @ENGINES
 @given(messages=histories(), options=reduce_options().map(without_counter), data=st.data())
 def test_until_the_first_summary_its_views_are_those_of_reduce(
@@ -98,14 +126,14 @@ def test_both_engines_give_the_same_views_also_after_summaries(
             case "chunks":
                 assert b"".join(core.view_chunks()) == mirror.view_json()
             case "stats":
-                assert core.stats() == mirror.stats()
+                assert figures(core) == figures(mirror)
             case "load":
                 with tempfile.TemporaryDirectory() as folder:
                     path = Path(folder) / "session.json"
                     core.save(path)
                     core = sessions["rust"] = History.load(path, summarizer=options.get("summarizer"))
     assert core.view() == mirror.view()
-    assert core.stats() == mirror.stats()
+    assert figures(core) == figures(mirror)
     assert core.to_json() == mirror.to_json()
     assert core.messages == mirror.messages == messages
     for number in range(1, 30):

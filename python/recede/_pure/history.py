@@ -25,6 +25,7 @@ class History:
         self.plan = self._raw()
         self.view = b"[]"
         self.is_current = False
+        self.changed_at: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -67,8 +68,14 @@ class History:
             plan = make_plan(self.facts, summary)
         if isinstance(plan, Request):
             return "ask", plan.dropped, plan.previous, plan.built_in
+        before = _elements(self.view)
         self.plan = plan
         self.view = splice(self._data(), self.facts.outline, plan)
+        after = _elements(self.view)
+        same = next((place for place, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
+        if same is not None or len(after) < len(before):
+            place = len(after) if same is None else same
+            self.changed_at = place, sum(len(one) + 1 for one in after[:place]) + 1
         self.counted = self._counts()
         self.is_current = True
         if plan.stage != "summarization" or plan.summary is None:
@@ -93,6 +100,10 @@ class History:
 
     def counts(self) -> tuple[int, int, int]:
         return self.counted
+
+    def changed(self) -> tuple[int, int] | None:
+        """From which message and byte on the view changed last."""
+        return self.changed_at
 
     def totals(self) -> tuple[int, int, int]:
         """Chars and turns of all that was appended, and orphans among what is planned."""
@@ -134,3 +145,8 @@ class History:
         kept = set(self.plan.kept)
         shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
         return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown)
+
+
+def _elements(view: bytes) -> list[bytes]:
+    """The messages of a view, as they are written."""
+    return [view[slice(*message.span)] for message in scan(view, surrogates=True).messages if message.span is not None]

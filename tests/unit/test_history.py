@@ -1,0 +1,330 @@
+"""The append-only session: what it stores, what it gives, and that it does no work twice."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import History
+from support import assistant, call, dumps, result, system, turns, user
+
+SESSION = [system("Be brief."), user("Go."), *turns(40, chars=900)]
+
+
+def grown(messages: list[dict[str, Any]], **options: Any) -> History:
+    return History.from_messages(messages, **options)
+
+
+def test_it_stores_what_was_appended_and_gives_it_back() -> None:
+    history = grown(SESSION)
+    assert len(history) == len(SESSION)
+    assert history.messages == list(history) == history[:] == SESSION
+    assert history[0] is SESSION[0]
+    assert history[-1] is SESSION[-1]
+    assert history[1:3] == SESSION[1:3]
+    with pytest.raises(IndexError):
+        history[len(SESSION)]
+    assert json.loads(history.to_json()) == SESSION
+    assert History().view() == []
+    assert History().view_json() == History().to_json() == b"[]"
+
+
+def test_bytes_are_kept_as_they_were_written() -> None:
+    written = [b'{"role" : "user", "content":"caf\\u00e9", "n": 1.50}', b' {"role":"assistant","content":"\xc3\xa9"}\n']
+    history = History()
+    for line in written:
+        history.append_json(line)
+    history.append_json('{"role": "user", "content": "\ud83d"}')
+    history.append_json(bytearray(b'{"role": "user", "content": "x"}'))
+    joined = b",".join(line.strip() for line in written)
+    rest = b'{"role": "user", "content": "\xed\xa0\xbd"},{"role": "user", "content": "x"}'
+    assert history.view_json() == history.to_json() == b"[" + joined + b"," + rest + b"]"
+    assert history[0] == history.view()[0] == {"role": "user", "content": "café", "n": 1.5}
+
+
+def test_unmasked_messages_of_a_view_are_those_that_were_appended(engine: str) -> None:
+    history = grown(SESSION, keep=4)
+    view = history.view()
+    if engine == "rust":
+        assert [one is two for one, two in zip(view, SESSION, strict=True)].count(False) == history.stats().masked_count
+    view.clear()
+    assert len(history.view()) == len(SESSION)
+
+
+def test_without_a_budget_it_is_the_block_masker() -> None:
+    for options in ({}, {"keep": 3, "boundary": "sliding"}, {"mask_chunk": 5}, {"exclude_tools": ["run"]}):
+        expected = dict(options)
+        if not {"boundary", "mask_chunk"} & set(options):
+            expected["boundary"] = "break_even"
+        assert grown(SESSION, **options).view() == recede.mask_old_observations(SESSION, **expected)
+
+
+def test_below_its_threshold_a_history_is_sent_raw() -> None:
+    history = History(threshold_tokens=recede.approx_tokens(SESSION) - 1)
+    history.extend(SESSION[:-1])
+    assert history.view() == SESSION[:-1]
+    history.append(SESSION[-1])
+    assert history.view() == recede.mask_old_observations(SESSION, boundary="break_even")
+
+
+def test_with_a_budget_it_is_the_reducer() -> None:
+    for options in (
+        {"max_input_chars": 9_000},
+        {"max_input_tokens": 3_000, "boundary": "sliding", "preserve_recent_raw_turns": 9},
+        {"max_input_chars": 8_000, "mask_chunk": 7},
+        {"max_input_chars": 10**6, "placeholder": "[{tool}: {lines} lines, turn {turn}]"},
+    ):
+        expected = dict(options)
+        if not {"boundary", "mask_chunk"} & set(options):
+            expected["boundary"] = "break_even"
+        history = History(**options)
+        for count, message in enumerate(SESSION, 1):
+            history.append(message)
+            assert history.view() == recede.reduce(SESSION[:count], **expected).messages
+
+
+def test_a_summary_stands_until_the_view_no_longer_fits() -> None:
+    asked: list[tuple[int, str | None]] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append((len(messages), previous))
+        return f"summary {len(asked)}"
+
+    history = History(max_input_chars=4_000, preserve_recent_raw_turns=2, summarizer=summarizer, boundary="sliding")
+    seen = []
+    for count in range(1, len(turns(200)), 2):
+        history.extend(turns(200, chars=900)[count - 1 : count + 1])
+        view = history.view()
+        seen.append(view[0]["content"])
+        assert recede.count_chars(view) <= 4_000
+        assert history.view() == view
+    assert len(asked) == len({text for text in seen if text and text.startswith("Conversation summary:")})
+    assert 2 < len(asked) < 20
+    assert [previous for _, previous in asked] == [None, *(f"summary {number}" for number in range(1, len(asked)))]
+    # Never the same messages twice: what was asked for adds up to what left the window.
+    assert sum(count for count, _ in asked) <= 400
+    assert len(history) == 400
+    assert history.messages == turns(200, chars=900)[: len(history)]
+
+
+def test_a_summarizer_that_fails_loses_nothing() -> None:
+    failures: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        if len(failures) < 3:
+            failures.append(1)
+            raise RuntimeError("no model")
+        return "at last"
+
+    history = History(max_input_chars=2_500, preserve_recent_raw_turns=2, summarizer=summarizer)
+    for message in [user("Go."), *turns(60, chars=900)]:
+        history.append(message)
+        history.view()
+        if len(failures) == 1:
+            assert isinstance(history.summarizer_error, RuntimeError)
+    assert history.view()[0]["content"] == "Conversation summary:\nat last"
+    assert history.summarizer_error is None
+    assert len(history) == 121
+
+
+def test_a_failed_append_names_the_byte_and_changes_nothing() -> None:
+    history = grown(SESSION)
+    before = history.view_json(), history.stats()
+    with pytest.raises(recede.TranscriptError) as caught:
+        history.append_json(b'  {"role": "user"; "content": ""}')
+    assert (caught.value.kind, caught.value.offset, caught.value.message_index) == ("syntax", 17, len(SESSION))
+    with pytest.raises(recede.TranscriptError) as caught:
+        history.append_json(b'{"role": "user", "content": 5}')
+    assert (caught.value.kind, caught.value.field, caught.value.offset) == ("content", "content", 28)
+    with pytest.raises(recede.TranscriptError, match="a message is no object"):
+        history.append(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        history.append({"role": "user", "content": {1, 2}})
+    with pytest.raises(ValueError, match=r"NaN|nan|Out of range"):
+        history.append({"role": "user", "content": "", "n": float("nan")})
+    with pytest.raises(recede.TranscriptError, match="follows the end"):
+        history.append_json(b'{"role": "user", "content": ""} {}')
+    assert (history.view_json(), history.stats()) == before
+    assert len(history) == len(SESSION)
+
+
+def test_recall_gives_the_full_text_by_number_or_id() -> None:
+    history = grown(SESSION, keep=3)
+    history.append(call("5"))
+    history.append(result("5", "the newest of this id"))
+    history.view()
+    assert history.recall(1) == "x" * 900
+    assert history.recall("5") == history.recall(41) == "the newest of this id"
+    assert history.recall(6) == "x" * 900
+    for wrong in (0, -1, 42, "nobody's"):
+        with pytest.raises(LookupError, match="there is no observation"):
+            history.recall(wrong)
+
+
+def test_recall_reads_parts_and_survives_summaries() -> None:
+    history = History(max_input_chars=2_000, preserve_recent_raw_turns=2, boundary="sliding")
+    parts = [{"type": "text", "text": "one "}, {"type": "image_url"}, {"type": "text", "text": "two"}]
+    history.extend([user("Go."), call("a"), result("a", parts), *turns(20, chars=900)])
+    assert history.view()[0]["content"].startswith("Conversation summary:")
+    assert history.recall("a") == history.recall(1) == "one two"
+    assert history.recall(21) == "x" * 900
+
+
+def test_stats_tell_sizes_and_where_the_view_changed() -> None:
+    history = grown(SESSION, keep=4)
+    stats = history.stats()
+    assert (stats.messages, stats.turns, stats.raw_chars) == (82, 40, recede.count_chars(SESSION))
+    assert stats.view_chars == recede.count_chars(history.view())
+    assert stats.masked_count == sum("masked" in str(message["content"]) for message in history.view())
+    assert (stats.view_messages, stats.orphans) == (82, 0)
+    assert History().stats().changed_byte is None
+    before, changes = history.view_json(), 0
+    for message in turns(30, chars=900):
+        history.append(message)
+        now, stats = history.view_json(), history.stats()
+        if not now.startswith(before[:-1]):
+            changes += 1
+            assert stats.changed_byte is not None
+            assert now[: stats.changed_byte] == before[: stats.changed_byte]
+            assert now[stats.changed_byte :].startswith(b'{"role":"tool"')
+            assert json.loads(now)[stats.changed_message] != json.loads(before)[stats.changed_message]
+        before = now
+    assert changes > 2
+    orphaned = grown([*SESSION, result("never called", "x"), call("unanswered"), user("And?")])
+    assert orphaned.stats().orphans == 2
+
+
+def test_chunks_are_the_same_objects_until_the_boundary_moves(engine: str) -> None:
+    if engine == "python":
+        pytest.skip("the mirror makes each view anew")
+    history = History(keep=3)
+    kept: list[bytes] = []
+    renewed = 0
+    for message in [user("Go."), *turns(600, chars=3_000)]:
+        history.append(message)
+        chunks = history.view_chunks()
+        assert b"".join(chunks) == history.view_json()
+        same = sum(one is two for one, two in zip(kept, chunks, strict=False))
+        renewed += max(0, len(kept) - 1 - same)
+        kept = chunks
+    assert len(kept) > 1
+    assert renewed < 600
+    assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
+
+
+def test_a_session_goes_on_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    for options in ({"keep": 3}, {"max_input_chars": 3_000, "preserve_recent_raw_turns": 2, "exclude_tools": {"read"}}):
+        history = grown(SESSION, **options)
+        history.view()
+        history.append(assistant("é \ud83d"))
+        history.save(path)
+        again = History.load(path)
+        assert again.view() == history.view()
+        assert again.to_json() == history.to_json()
+        for message in turns(9, chars=900):
+            history.append(message)
+            again.append(message)
+            assert again.view_json() == history.view_json()
+        assert again.stats()._replace(changed_message=None, changed_byte=None) == history.stats()._replace(
+            changed_message=None, changed_byte=None
+        )
+        assert again.recall(3) == "x" * 900
+        assert again.messages == history.messages
+    assert [file.name for file in tmp_path.iterdir()] == ["session.json"]
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    grown(SESSION[:4]).save(path)
+    whole = path.read_bytes()
+    for damaged in (b"", b"[]", b"{}", whole[:-20], whole.replace(b'"recede_history": 1', b'"recede_history": 99')):
+        path.write_bytes(damaged)
+        with pytest.raises(recede.TranscriptError) as caught:
+            History.load(path)
+        assert caught.value.source == str(path)
+    with pytest.raises(FileNotFoundError):
+        History.load(tmp_path / "missing")
+    with pytest.raises(OSError):  # noqa: PT011 - what the system says
+        grown(SESSION).save(tmp_path / "no" / "folder")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    path.mkdir()
+    (path / "keep").write_text("kept")
+    with pytest.raises(OSError):  # noqa: PT011 - what the system says
+        grown(SESSION).save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["session.json"]
+    assert (path / "keep").read_text() == "kept"
+
+
+def test_from_json_keeps_the_bytes_of_each_message() -> None:
+    array = b'[ {"role": "user", "content" : "a"} ,\n{"role":"assistant","content":"b, ]"}\n]'
+    history = History.from_json(array)
+    assert history.to_json() == b'[{"role": "user", "content" : "a"},{"role":"assistant","content":"b, ]"}]'
+    with pytest.raises(recede.TranscriptError):
+        History.from_json(array[:-3])
+    with pytest.raises(recede.TranscriptError, match="this is no history"):
+        History.from_json(b'{"messages": []}')
+
+
+def test_several_threads_do_not_corrupt_it() -> None:
+    history = History(keep=3)
+    errors: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for number in range(60):
+                history.append(call(f"{name}{number}"))
+                history.append(result(f"{name}{number}", "y" * 300))
+                assert isinstance(history.view(), list)
+                b"".join(history.view_chunks())
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(history) == 480
+    assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
+    assert sorted(message["content"] for message in history.messages if message["role"] == "tool") == ["y" * 300] * 240
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"token_counter": len}, TypeError, "takes no token_counter"),
+        ({"threshold_tokens": -1}, ValueError, "threshold_tokens must be at least 0"),
+        ({"threshold_tokens": 1.5}, TypeError, "threshold_tokens must be a whole number"),
+        ({"keep": 2}, ValueError, "keep must be at least 3"),
+        ({"kept": 4}, TypeError, "did you mean 'keep_by_tool'|no option 'kept'"),
+        ({"max_input_chars": 5, "max_input_tokens": 5}, ValueError, "not both"),
+        ({"placeholder": "x"}, TypeError, "no option 'placeholder'"),
+        (
+            {"max_input_chars": 5, "threshold_tokens": 5},
+            TypeError,
+            "threshold_tokens is for a History without a budget",
+        ),
+    ],
+)
+def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        History(**options)
+
+
+def test_json_of_a_message_is_that_of_its_dict() -> None:
+    by_dict, by_bytes = History(keep=3), History(keep=3)
+    for message in SESSION:
+        by_dict.append(message)
+        by_bytes.append_json(dumps(message))
+    assert by_dict.view() == by_bytes.view()
+    assert json.loads(by_dict.view_json()) == json.loads(by_bytes.view_json())
