@@ -146,7 +146,14 @@ impl Session {
         self.outline.messages[message].span.of(&self.data)
     }
 
-    fn push(&mut self, message: &[u8], surrogates: bool, policy: &Policy) -> Result<(), Error> {
+    /// A message comes; its results have these numbers.
+    fn push(
+        &mut self,
+        message: &[u8],
+        surrogates: bool,
+        policy: &Policy,
+        numbers: impl Iterator<Item = u32>,
+    ) -> Result<(), Error> {
         let before = self.data.len();
         if self.len() > 0 {
             self.data.push(b',');
@@ -164,6 +171,8 @@ impl Session {
         if policy.names_lines() {
             count_newlines(&self.data, &mut self.outline, results);
         }
+        let new = self.outline.results.len() - results;
+        self.outline.numbers.extend(numbers.take(new));
         self.pairs.push(&self.outline);
         let message = self.len() - 1;
         self.turns.push(message, self.outline.messages[message].is_agent_made);
@@ -248,8 +257,9 @@ impl History {
     /// Malformed JSON, or a shape that is no message; the history is as before.
     pub fn append(&mut self, message: &[u8], surrogates: bool) -> Result<(), Error> {
         let index = self.len();
+        let numbers = self.observations.len() as u32 + 1..;
         let was_run = self.session.ends_with_run();
-        self.session.push(message, surrogates, &self.policy).map_err(|mut error| {
+        self.session.push(message, surrogates, &self.policy, numbers).map_err(|mut error| {
             error.message_index = error.message_index.map(|_| index);
             error
         })?;
@@ -460,9 +470,12 @@ impl History {
         let before = core::mem::replace(&mut self.session, Session::new());
         let messages = kept.iter().map(|message| before.message(*message));
         let messages: Vec<&[u8]> = messages.collect();
+        let results = kept.iter().flat_map(|message| before.outline.results_of(*message));
+        let numbers: Vec<u32> = results.map(|result| before.outline.numbers[result]).collect();
+        let mut numbers = numbers.into_iter();
         for message in messages[..place].iter().chain([&summary]).chain(&messages[place..]) {
             // Each was read before, or was written as JSON, so this cannot fail.
-            let _ = self.resume(message);
+            let _ = self.resume(message, &mut numbers);
         }
         if self.past.messages.is_empty() {
             self.past.messages = before.outline.messages.iter().map(|message| message.span).collect();
@@ -589,6 +602,12 @@ impl History {
         (self.totals.chars, self.totals.turns, self.session.pairs.orphan_count(&self.session.outline))
     }
 
+    /// The numbers of the observations of the session.
+    #[must_use]
+    pub fn session_numbers(&self) -> &[u32] {
+        &self.session.outline.numbers
+    }
+
     /// How the boundary came to where it is.
     #[must_use]
     pub fn moves(&self) -> Vec<Move> {
@@ -608,7 +627,8 @@ impl History {
         self.newest_observation.get(id).map(|number| *number as usize + 1)
     }
 
-    /// What was appended before the last summary, and the session that it left, of a history that was kept elsewhere.
+    /// What was appended before the last summary, and the session that it left, with the numbers of its observations,
+    /// of a history that was kept elsewhere.
     ///
     /// # Errors
     /// Malformed JSON, or a shape that is no message.
@@ -616,6 +636,7 @@ impl History {
         &mut self,
         past: impl Iterator<Item = &'a [u8]>,
         session: impl Iterator<Item = &'a [u8]>,
+        kept_numbers: Vec<u32>,
     ) -> Result<(), Error> {
         for message in past {
             self.append(message, true)?;
@@ -623,17 +644,18 @@ impl History {
         let before = core::mem::replace(&mut self.session, Session::new());
         self.past.messages = before.outline.messages.iter().map(|message| message.span).collect();
         self.past.data = before.data;
+        let mut of_kept = kept_numbers.into_iter();
         for message in session {
-            self.resume(message)?;
+            self.resume(message, &mut of_kept)?;
         }
         self.new_from = self.session.len();
         Ok(())
     }
 
     /// A message that was there before comes to a session that begins anew.
-    fn resume(&mut self, message: &[u8]) -> Result<(), Error> {
+    fn resume(&mut self, message: &[u8], numbers: impl Iterator<Item = u32>) -> Result<(), Error> {
         let was_run = self.session.ends_with_run();
-        self.session.push(message, true, &self.policy)?;
+        self.session.push(message, true, &self.policy, numbers)?;
         let new = self.session.len() - 1;
         if self.session.ends_with_run() && !was_run && self.policy.boundary.remembers() {
             with_rules!(self, ground, fold, fold.request(ground, new, false));

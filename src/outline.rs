@@ -137,6 +137,9 @@ pub struct Outline {
     pub results: Vec<ToolResult>,
     /// The raw text between the quotes of each string of text, where the input was bytes.
     pub pieces: Vec<Span>,
+    /// The numbers of the results among all that there ever were, from 1, where a session began anew; else empty, and
+    /// they are counted from the first.
+    pub numbers: Vec<u32>,
     /// Behind the bracket that opens the array, where the input was bytes.
     pub array_start: usize,
     text: Vec<u8>,
@@ -176,6 +179,7 @@ impl Default for Outline {
             calls: vec![],
             results: vec![],
             pieces: vec![],
+            numbers: vec![],
             array_start: 0,
             text: vec![],
             names: vec![],
@@ -204,6 +208,7 @@ impl Outline {
             self.calls.clear();
             self.results.clear();
             self.pieces.clear();
+            self.numbers.clear();
             self.text.clear();
             self.names.clear();
             self.names_by_text = HashMap::new();

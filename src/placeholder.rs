@@ -43,6 +43,8 @@ pub struct Facts<'a> {
     pub images: usize,
     /// The turn.
     pub turn: usize,
+    /// Its number among all observations, from 1.
+    pub number: usize,
     /// The tool's name.
     pub tool: &'a [u8],
     /// The id.
@@ -269,6 +271,7 @@ impl<'a> Facts<'a> {
             Field::Lines => Value::Number(self.newlines + 1),
             Field::Images => Value::Number(self.images),
             Field::Turn => Value::Number(self.turn),
+            Field::Number => Value::Number(self.number),
             Field::Tool => Value::Text(self.tool),
             Field::Id => Value::Text(self.id),
         }

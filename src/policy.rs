@@ -25,6 +25,8 @@ pub enum Field {
     Images,
     /// The turn it belongs to.
     Turn,
+    /// Its number in the sequence of all observations, from 1.
+    Number,
     /// The tool's name.
     Tool,
     /// The id of the call.

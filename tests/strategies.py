@@ -12,7 +12,7 @@ TEMPLATES = (
     None,
     None,
     "gone",
-    "<{tool} {id}: {chars} chars, {lines} lines, {images} images, turn {turn}>",
+    "<{tool} {id}: {chars} chars, {lines} lines, {images} images, turn {turn}, number {number}>",
     "{chars} é\ud83d! {tool}",
     "…{{{lines}}}",
 )

@@ -88,7 +88,7 @@ def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
             - ``max_observation_chars`` (None): cut old observations to this length instead of
               replacing them whole.
             - ``placeholder`` (None): a template with the fields ``{chars}``, ``{lines}``, ``{images}``,
-              ``{turn}``, ``{tool}``, ``{id}``.
+              ``{turn}``, ``{tool}``, ``{id}``, ``{number}``.
             - ``min_masked_chars`` (0): mask nothing if it would remove fewer characters.
             - ``image_chars`` (6,400): what an image or document counts.
             - ``strict_pairs`` (False): any orphan among calls and results rules a stage out.
@@ -342,7 +342,7 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
     Args:
         text: the observation.
         max_observation_chars: cut it to this length instead of replacing it whole.
-        placeholder: a template, as in `reduce`; ``{turn}`` is 0, ``{tool}`` and ``{id}`` are empty.
+        placeholder: a template, as in `reduce`; ``{turn}`` and ``{number}`` are 0, ``{tool}`` and ``{id}`` are empty.
 
     Returns:
         The placeholder; the dispatch blocks whole where the text has some; the text itself where it is a

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "HistoryStats"]
 
+# What a placeholder is with recall handles, by whether there is a budget.
+_HANDLES = {
+    True: "[observation masked — {chars} chars, recall #{number}]",
+    False: "[observation masked — {lines} lines omitted, recall #{number}]",
+}
+
 _BUDGETS = ("max_input_chars", "max_input_tokens")
 _FORMAT = 1
 
@@ -83,6 +89,8 @@ class History:
     Args:
         keep: without a budget: how many of the newest results stay raw, at least 3.
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
+        recall_handles: placeholders name the number of the observation, so that the agent can ask for it with the
+            tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`, but ``token_counter``; else
             those of `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
             caches; with ``mask_chunk`` it is ``"stepped"``.
@@ -106,24 +114,35 @@ class History:
         >>> history.recall(1) == history[2]["content"]  # nothing is lost
         True
         >>> history.stats().raw_tokens, history.stats().view_tokens
-        (9254, 1518)
+        (9254, 2366)
     """
 
-    def __init__(self, *, keep: int = 4, threshold_tokens: int = 0, **options: Any) -> None:
+    def __init__(
+        self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False, **options: Any
+    ) -> None:
         options = dict(options)
-        self._options = {"keep": keep, "threshold_tokens": threshold_tokens, **options}
+        own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
+        self._options = {**own, **options}
+        if not isinstance(recall_handles, bool):
+            raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
+        if recall_handles and options.get("placeholder") is not None:
+            raise TypeError("give recall_handles, or a placeholder with {number} in it")
         if options.get("token_counter") is not None:
             raise TypeError("a History counts characters: it takes no token_counter")
         if "boundary" not in options and options.get("mask_chunk") is None:
             options["boundary"] = "break_even"
         self._engine = _engine.engine
         self._summarizer: Summarizer | None = options.get("summarizer")
-        if any(options.get(name) is not None for name in _BUDGETS):
+        has_budget = any(options.get(name) is not None for name in _BUDGETS)
+        handles = _HANDLES[has_budget] if recall_handles else None
+        if has_budget:
+            if handles is not None:
+                options["placeholder"] = handles
             if threshold_tokens:
                 raise TypeError("threshold_tokens is for a History without a budget")
             self._policy = compiled(self._engine, "reduce", options)
         else:
-            self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options)
+            self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
         if not isinstance(threshold_tokens, int) or isinstance(threshold_tokens, bool):
             raise TypeError(f"threshold_tokens must be a whole number, not {type(threshold_tokens).__name__}")
         if threshold_tokens < 0:
@@ -134,7 +153,8 @@ class History:
         self._objects: list[Any] = []  # the same of the session
         self._list: list[Any] = []  # the view
         self._past = 0  # messages before the last summary
-        self._anew = 0  # messages of the session that the last summary left
+        self._anew = 0  # messages of the session that the last summary left, and their observations' numbers
+        self._numbers: list[int] = []
         self._summarizer_error: Exception | None = None
 
     # Appending
@@ -260,6 +280,7 @@ class History:
             objects = [self._objects[index] for index in kept]
             self._objects = [*objects[:place], _loads(message), *objects[place:]]
             self._past, self._anew = len(self._messages), len(self._objects)
+            self._numbers = self._session.session_numbers()
 
     def _summary(self, dropped: list[Any], previous: str | None) -> tuple[str, None] | bool:
         """The summarizer's text; False where it fails, and the view is made without one."""
@@ -337,6 +358,29 @@ class History:
             raise LookupError(f"there is no observation {observation!r}")
         return text
 
+    def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
+        """The schema of a tool by which the agent itself fetches a masked observation again.
+
+        With ``recall_handles=True`` placeholders name the number that it takes. Answer a call of it with `recall`,
+        and append that as its result: what stands before stays as it was.
+
+        Args:
+            shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
+
+        Raises:
+            ValueError: there is no such shape.
+        """
+        number = {"type": "integer", "minimum": 1, "description": "The number behind `recall #` in the placeholder."}
+        parameters = {"type": "object", "properties": {"number": number}, "required": ["number"]}
+        described = {"name": "recall", "description": "Fetch the full text of a masked observation again."}
+        if shape == "anthropic":
+            return {**described, "input_schema": parameters}
+        if shape == "responses":
+            return {"type": "function", **described, "parameters": parameters}
+        if shape == "openai":
+            return {"type": "function", "function": {**described, "parameters": parameters}}
+        raise ValueError(f"shape must be 'openai', 'responses' or 'anthropic', not {shape!r}")
+
     def stats(self) -> HistoryStats:
         """The figures of the history and of its view, which is made if it is not there."""
         with self._lock:
@@ -373,7 +417,7 @@ class History:
             messages = [self._session.message(index) for index in range(len(self))]
             session = [self._session.session_message(index) for index in range(self._anew)]
             options = {name: value for name, value in self._options.items() if not callable(value)}
-        head = json.dumps({"recede_history": _FORMAT, "options": _plain(options)})
+        head = json.dumps({"recede_history": _FORMAT, "options": _plain(options), "numbers": self._numbers})
         parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
         body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
         _write_whole(Path(path), head[:-1].encode() + body + b"}\n")
@@ -395,7 +439,8 @@ class History:
         try:
             value = json.loads(data)
             version = value["recede_history"]
-            options, past, session, since = (value[key] for key in ("options", "past", "session", "since"))
+            options, numbers = value["options"], value["numbers"]
+            past, session, since = (value[key] for key in ("past", "session", "since"))
         except (ValueError, KeyError, TypeError):
             raise TranscriptError("history", source=name) from None
         if version != _FORMAT:
@@ -406,8 +451,9 @@ class History:
         text = data.decode("utf-8", "surrogatepass")
         spans = _members(text)
         past, session, since = (list(_elements(text, spans[key])) for key in ("past", "session", "since"))
-        history._session.restore(*([one.encode("utf-8", "surrogatepass") for one in part] for part in (past, session)))
-        history._past, history._anew = len(past), len(session)
+        encoded = [[one.encode("utf-8", "surrogatepass") for one in part] for part in (past, session)]
+        history._session.restore(*encoded, numbers)
+        history._past, history._anew, history._numbers = len(past), len(session), numbers
         history._messages = [None] * len(past)
         history._objects = [None] * len(session)
         for message in since:

@@ -19,7 +19,7 @@ _CEILING = 1 << 60
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
 
-_TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id")
+_TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
 _BOUNDARIES = ("sliding", "stepped", "break_even")
 _SUMMARY_ROLES = ("system", "developer", "user", "assistant")
 # Below this the first line of a summary would be cut, and a later reduction would not know it.
@@ -269,12 +269,16 @@ def image_chars_of(options: Mapping[str, Any]) -> int:
     return int(check("image_chars", options.get("image_chars", default)))
 
 
-def block_policy(engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any]) -> Any:
-    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder."""
+def block_policy(
+    engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any], placeholder: str | None = None
+) -> Any:
+    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one."""
     _whole(_LEAST_KEEP)("keep", keep)
     option = _checked("block", {**options, "mask_chunk": mask_chunk})
     fields = _fields("block", option)
     fields.update(goal="mask", recent_results=min(keep, _CEILING), lines_form=True)
+    if placeholder is not None:
+        fields["placeholder"] = _template("placeholder", placeholder)
     return engine.Policy(**fields)
 
 

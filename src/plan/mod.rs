@@ -356,6 +356,7 @@ pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, res
         newlines: seen.newlines,
         images: seen.images as usize,
         turn: turns.map_or(0, turn),
+        number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),
         tool: call.and_then(|call| call.name).map_or(b"", |name| outline.name(name)),
         id: seen.id.map_or(b"", |id| outline.text(id)),
     }

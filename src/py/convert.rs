@@ -101,6 +101,7 @@ fn template_of(parts: Vec<(Bound<'_, PyString>, String)>) -> PyResult<Template> 
         "lines" => Ok(Some(Field::Lines)),
         "images" => Ok(Some(Field::Images)),
         "turn" => Ok(Some(Field::Turn)),
+        "number" => Ok(Some(Field::Number)),
         "tool" => Ok(Some(Field::Tool)),
         "id" => Ok(Some(Field::Id)),
         other => Err(PyValueError::new_err(format!("unknown placeholder field {other:?}"))),

@@ -71,9 +71,15 @@ impl PyHistory {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-    fn restore(&mut self, py: Python<'_>, past: Vec<PyBackedBytes>, session: Vec<PyBackedBytes>) -> PyResult<()> {
+    fn restore(
+        &mut self,
+        py: Python<'_>,
+        past: Vec<PyBackedBytes>,
+        session: Vec<PyBackedBytes>,
+        numbers: Vec<u32>,
+    ) -> PyResult<()> {
         let (past, session) = (past.iter().map(|message| &**message), session.iter().map(|message| &**message));
-        self.history.restore(past, session).map_err(|error| transcript_error(py, &error))
+        self.history.restore(past, session, numbers).map_err(|error| transcript_error(py, &error))
     }
 
     fn counts(&self) -> (usize, usize, usize) {
@@ -104,6 +110,10 @@ impl PyHistory {
 
     fn session_message<'py>(&self, py: Python<'py>, message: usize) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.history.session_message(message))
+    }
+
+    fn session_numbers(&self) -> Vec<u32> {
+        self.history.session_numbers().to_vec()
     }
 
     fn number_of(&self, id: &Bound<'_, PyString>) -> Option<usize> {

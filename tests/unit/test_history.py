@@ -175,6 +175,45 @@ def test_recall_reads_parts_and_survives_summaries() -> None:
     assert history.recall(21) == "x" * 900
 
 
+def test_placeholders_name_the_number_that_recalls_them() -> None:
+    history = grown(SESSION, keep=3, recall_handles=True)
+    assert history.view()[3]["content"] == "[observation masked — 1 lines omitted, recall #1]"
+    assert history.view()[9]["content"].endswith("recall #4]")
+    budget = grown(SESSION, max_input_chars=9_000, recall_handles=True)
+    assert budget.view()[3]["content"] == "[observation masked — 900 chars, recall #1]"
+    # The answer is a new result; what stands before stays.
+    for shape, name in (("openai", "function"), ("anthropic", "input_schema"), ("responses", "parameters")):
+        assert name in history.tool_definition(shape)
+    with pytest.raises(ValueError, match="shape must be"):
+        history.tool_definition("gemini")
+    before = history.view_json()
+    history.append(call("r1", name="recall", arguments='{"number": 1}'))
+    history.append(result("r1", history.recall(1)))
+    assert history.view_json().startswith(before[:-1])
+    assert history.recall(41) == history.recall(1)
+
+
+def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"max_input_chars": 6_000, "preserve_recent_raw_turns": 2, "boundary": "sliding"}
+    history = History(**options, recall_handles=True)
+    seen = set()
+    for number in range(150):
+        # Each text is as long as its number says, so a wrong handle would be seen.
+        history.append(call(str(number)))
+        history.append(result(str(number), "x" * (800 + number)))
+        if number == 120:
+            history.save(tmp_path / "session.json")
+            history = History.load(tmp_path / "session.json")
+        for message in history.view():
+            text = str(message.get("content"))
+            if "recall #" in text:
+                chars, handle = int(text.split("— ")[1].split()[0]), int(text.split("#")[1][:-1])
+                assert chars == len(history.recall(handle)) == 799 + handle
+                seen.add(handle)
+    assert max(seen) > 140
+    assert history.view()[0]["content"].startswith("Conversation summary:")
+
+
 def test_stats_tell_sizes_and_where_the_view_changed() -> None:
     history = grown(SESSION, keep=4)
     stats = history.stats()

@@ -21,6 +21,8 @@ class History:
         self.raw_chars_at_most = raw_chars_at_most
         self.messages: list[bytes] = []
         self.session: list[bytes] = []
+        self.numbers: list[int] = []  # of the observations of the session
+        self.seen = 0  # observations ever
         self.facts = self._facts()
         self.plan = self._raw()
         self.view = b"[]"
@@ -44,6 +46,10 @@ class History:
         except TranscriptError as error:
             raise self._in_message(error, message, leading, surrogates) from None
         self.messages.append(message)
+        new = len(self.facts.outline.results) - len(self.numbers)
+        self.numbers += range(self.seen + 1, self.seen + 1 + new)
+        self.seen += new
+        self.facts.numbers = self.numbers
         self.is_current = False
 
     def _in_message(self, error: TranscriptError, message: bytes, leading: int, surrogates: bool) -> TranscriptError:
@@ -82,15 +88,24 @@ class History:
             return None
         message = summary_message(plan.summary)
         kept = [self.session[index] for index in plan.kept]
+        results = self.facts.outline.results
+        self.numbers = [self.numbers[result.index] for result in results if result.message in set(plan.kept)]
         self.session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
         self.facts = self._facts()
+        self.facts.numbers = self.numbers
         return "anew", plan.kept, plan.summary.place, message
 
-    def restore(self, past: list[bytes], session: list[bytes]) -> None:
-        """What was appended before the last summary, and the session that it left."""
+    def restore(self, past: list[bytes], session: list[bytes], numbers: list[int]) -> None:
+        """What was appended before the last summary, and the session that it left, with its observations' numbers."""
         self.messages = list(past)
         self.session = list(session)
+        self.seen = len(self._observations())
+        self.numbers = list(numbers)
         self.facts = self._facts()
+        self.facts.numbers = self.numbers
+
+    def session_numbers(self) -> list[int]:
+        return list(self.numbers)
 
     def chunks(self) -> list[bytes]:
         return [self.view]

@@ -43,6 +43,7 @@ class Observation(NamedTuple):
     turn: int = 0
     tool: str = ""
     id: str = ""
+    number: int = 0
 
 
 class Masked(NamedTuple):
@@ -82,6 +83,7 @@ def _fill(observation: Observation, policy: Policy) -> str:
         "lines": observation.text.count("\n") + 1,
         "images": observation.images,
         "turn": observation.turn,
+        "number": observation.number,
         "tool": observation.tool,
         "id": observation.id,
         "": "",

@@ -78,7 +78,7 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 @click.option(
     "--placeholder",
     metavar="TEXT",
-    help="Another placeholder; {chars}, {lines}, {images}, {turn}, {tool} and {id} are filled in.",
+    help="Another placeholder; {chars}, {lines}, {images}, {turn}, {tool}, {id} and {number} are filled in.",
 )
 @click.option("--no-mask", is_flag=True, help="Do not mask: go straight to the summary.")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -52,6 +53,9 @@ class Facts:
         self.outline = outline
         self.policy = policy
         self.costs = costs
+        self.numbers: Sequence[
+            int
+        ] = ()  # of the observations among all that there ever were, where a session began anew
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.chars(policy.image_chars) for result in outline.results]
         self.runs = Turns(outline)
@@ -66,7 +70,8 @@ class Facts:
     def mask(self, result: Result) -> Masked | None:
         """What masking puts in the place of an observation; None where it stays as it is."""
         tool, turn = self.tools[result.index], self.turns[result.index]
-        observation = Observation(result.observation, result.images, turn, tool or "", result.id or "")
+        number = self.numbers[result.index] if self.numbers else result.index + 1
+        observation = Observation(result.observation, result.images, turn, tool or "", result.id or "", number)
         return mask(observation, self.policy)
 
     def _window(self) -> tuple[int, int]:
