@@ -53,9 +53,8 @@ test-python: build ## The tests of the package, but for the slow ones
 test-slow: build ## The slow tests
 	$(python) -m pytest -m slow
 
-bench: build ## Measure: the table of the README, and the core alone
-	$(python) benches/table.py
-	cargo bench
+bench: build ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
+	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
 clean: ## Remove what was built, and .venv
 	rm -rf .venv target $(extension)

@@ -247,13 +247,13 @@ def _answer(
     gone = sum(tool[3] for tool in tools.values())
     if chars <= max_input_chars:
         report = {name: (tool[0], 0, tool[2], 0) for name, tool in tools.items()}
-        return (messages, False, 0, "ok", None, 0, 0, report, chars, chars, True, orphans, None, 0, None, turns)
+        return (messages, False, 0, "ok", None, 0, 0, report, chars, chars, True, orphans, None, 0, None, turns, ())
     if chars - gone > max_input_chars:
         raise NotImplementedError("only the masking stage has a rival")
     changed = next(index for index, message in enumerate(view) if message is not messages[index])
     report = {name: tuple(tool) for name, tool in tools.items()}
     return (view, True, 0, "ok", "masking", masked, gone, report, chars, chars - gone, True, orphans, changed, boundary,
-            None, turns)  # fmt: skip
+            None, turns, ())  # fmt: skip
 
 
 # The tuned loops: the same in one pass, and nothing called in the loop that can be left out. Whatever is unusual, such
@@ -502,10 +502,18 @@ def orjson_simplest_dispatch(data: bytes) -> bytes:
     return orjson.dumps(mask(orjson.loads(data)))
 
 
-def orjson_tuned(data: bytes, *, max_input_chars: int) -> Answer:
+def orjson_tuned(data: bytes, *, max_input_chars: int, shape: Shape = "openai") -> Answer:
     """orjson and the tuned loop; the first field of the answer is the view as bytes."""
-    answer = tuned(orjson.loads(data), max_input_chars=max_input_chars)
+    answer = TUNED[shape](orjson.loads(data), max_input_chars=max_input_chars)
     return (orjson.dumps(answer[0]), *answer[1:]) if answer[1] else (data, *answer[1:])
+
+
+def json_tuned(data: bytes, *, max_input_chars: int) -> Answer:
+    """The standard library and the tuned loop."""
+    answer = tuned(json.loads(data), max_input_chars=max_input_chars)
+    if not answer[1]:
+        return (data, *answer[1:])
+    return (json.dumps(answer[0], ensure_ascii=False, separators=(",", ":")).encode(), *answer[1:])
 
 
 def json_simplest(data: bytes) -> bytes:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import table
 
+import contenders
 import histories
 import recede
 import rivals
@@ -23,25 +23,25 @@ pytestmark = pytest.mark.benchmark(disable_gc=True, min_rounds=5, max_time=1.0, 
 SIZES = (100, 1_000, 10_000, 100_000)
 MIRROR = "recede's pure-Python mirror"
 # The contenders do not depend on the case but in their closures; a small one gives their names.
-BYTES_NAMES = tuple(table.bytes_contenders(table.Case(b"[]", [], 0)))
-DICT_NAMES = tuple(table.dict_contenders(table.Case(b"[]", [], 0)))
+BYTES_NAMES = tuple(contenders.bytes_contenders(contenders.Case(b"[]", [], 0)))
+DICT_NAMES = tuple(contenders.dict_contenders(contenders.Case(b"[]", [], 0)))
 
 
 @functools.lru_cache(maxsize=1)
-def _case(size: int) -> table.Case:
+def _case(size: int) -> contenders.Case:
     """One at a time: the largest takes a gigabyte."""
-    return table.make_case(size)
+    return contenders.make_case(size)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.timeout(600)
 def test_answers_agree(size: int) -> None:
-    table.compare_answers(_case(size))
+    contenders.compare_answers(_case(size))
 
 
 @pytest.mark.parametrize("shape", histories.SHAPES)
 def test_answers_agree_in_every_shape(shape: histories.Shape) -> None:
-    table.compare_answers(table.make_case(300, shape), shape)
+    contenders.compare_answers(contenders.make_case(300, shape))
 
 
 def _plant(messages: list[histories.Message], shape: histories.Shape) -> None:
@@ -91,26 +91,23 @@ def test_tuned_loops_answer_as_recede_on_odd_histories(shape: histories.Shape, d
 
 
 def _measure(
-    benchmark: Any, contenders: Callable[[table.Case], dict[str, table.Contender]], name: str, size: int
+    benchmark: Any, racing: Callable[[contenders.Case], dict[str, contenders.Contender]], name: str, size: int
 ) -> None:
-    if name == MIRROR and size > table.MIRROR_LIMIT:
+    if name == MIRROR and size > contenders.MIRROR_LIMIT:
         pytest.skip("the mirror is an oracle and takes minutes here")
-    contender = contenders(_case(size))[name]
-    if name == MIRROR and size == table.MIRROR_LIMIT:
-        benchmark.pedantic(contender, rounds=1)
-    else:
-        benchmark(contender)
+    contender = racing(_case(size))[name]
+    benchmark(contender)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", BYTES_NAMES)
 @pytest.mark.parametrize("size", SIZES)
 def test_bytes_to_bytes(benchmark: Any, size: int, name: str) -> None:
-    _measure(benchmark, table.bytes_contenders, name, size)
+    _measure(benchmark, contenders.bytes_contenders, name, size)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", DICT_NAMES)
 @pytest.mark.parametrize("size", SIZES)
 def test_dicts_to_dicts(benchmark: Any, size: int, name: str) -> None:
-    _measure(benchmark, table.dict_contenders, name, size)
+    _measure(benchmark, contenders.dict_contenders, name, size)
