@@ -8,11 +8,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
+import cost
 import formatting
-from sections import FULL, QUICK, SECTIONS, Claim, Plan
+import speed
+from claims import FULL, QUICK, Claim, Plan, Section
+
+SECTIONS: list[Callable[[Plan], Section]] = [
+    speed.bytes_to_bytes,
+    speed.untouched,
+    speed.dicts_to_dicts,
+    speed.two_threads,
+    speed.small,
+    speed.break_even,
+    cost.memory,
+    cost.instructions,
+    cost.against_copies,
+    cost.hostile,
+]
 
 NOTES = """\
 Synthetic histories of `benches/histories.py`. In the tables everything older than the last 4 messages is masked. Best

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import fuzz
 import pytest
 
+import fuzz
 from recede import _pure
 from support import built_engines
 
