@@ -11,6 +11,7 @@ import orjson
 import histories
 import recede
 import rivals
+import tuned
 from histories import Message, Shape, Style
 from recede import _pure
 from recede._policy import compiled
@@ -72,13 +73,12 @@ def compare_answers(case: Case) -> None:
     ours_json = recede.reduce_json(data, max_input_chars=budget)
     agree("reduce_json and reduce", (json.loads(ours_json.json), *ours_json[1:]), tuple(ours))
     agree("simplest", rivals.SIMPLEST[shape](messages), ours.messages)
-    if shape in rivals.TUNED:
-        answer = rivals.orjson_tuned(data, max_input_chars=budget, shape=shape)
-        agree("orjson_tuned", (json.loads(answer[0]), *answer[1:]), tuple(ours))
-        agree("tuned", rivals.TUNED[shape](messages, max_input_chars=budget), tuple(ours))
+    answer = rivals.orjson_tuned(data, max_input_chars=budget, shape=shape)
+    agree("orjson_tuned", (json.loads(answer[0]), *answer[1:]), tuple(ours))
+    agree("tuned", tuned.TUNED[shape](messages, max_input_chars=budget), tuple(ours))
     if shape != "openai":
         return
-    careless = rivals.tuned(messages, max_input_chars=budget, dispatch=False)
+    careless = tuned.tuned(messages, max_input_chars=budget, dispatch=False)
     agree("tuned without dispatch", careless, tuple(ours))
     agree("simplest with dispatch", rivals.simplest_dispatch(messages), ours.messages)
     for rival in (rivals.orjson_simplest, rivals.orjson_simplest_dispatch, rivals.json_simplest):
@@ -101,8 +101,6 @@ def bytes_contenders(case: Case) -> dict[str, Contender]:
         ORJSON_TUNED: lambda: rivals.orjson_tuned(data, max_input_chars=budget, shape=shape),
         ORJSON_SIMPLEST: lambda: orjson.dumps(rivals.SIMPLEST[shape](orjson.loads(data))),
     }
-    if shape not in rivals.TUNED:
-        del contenders[ORJSON_TUNED]
     if shape != "openai":
         return contenders
     contenders |= {
@@ -123,13 +121,14 @@ def bytes_contenders(case: Case) -> dict[str, Contender]:
 def dict_contenders(case: Case) -> dict[str, Contender]:
     """List of dicts in, list of dicts out."""
     _, messages, budget, shape = case
-    contenders: dict[str, Contender] = {REDUCE: lambda: recede.reduce(messages, max_input_chars=budget)}
-    if shape in rivals.TUNED:
-        contenders[TUNED] = lambda: rivals.TUNED[shape](messages, max_input_chars=budget)
+    contenders: dict[str, Contender] = {
+        REDUCE: lambda: recede.reduce(messages, max_input_chars=budget),
+        TUNED: lambda: tuned.TUNED[shape](messages, max_input_chars=budget),
+    }
     if shape != "openai":
         return contenders
     contenders |= {
-        "tuned loop, no look for dispatch blocks": lambda: rivals.tuned(
+        "tuned loop, no look for dispatch blocks": lambda: tuned.tuned(
             messages, max_input_chars=budget, dispatch=False
         ),
         SIMPLEST_DISPATCH: lambda: rivals.simplest_dispatch(messages),

@@ -99,22 +99,19 @@ def _form(
 ) -> tuple[list[str], list[Claim]]:
     """One form of history: its row, and its claim if it has a target."""
     ours, tuned, simplest = contenders.REDUCE_JSON, contenders.ORJSON_TUNED, contenders.ORJSON_SIMPLEST
-    names = [ours, *([tuned] if least else []), simplest]
+    names = [ours, tuned, simplest]
     seconds = plan.seconds / 2
     found = in_child("from_bytes", messages=messages, shape=shape, style=style, seconds=seconds, names=names)
     times, size = found["times"], found["bytes"]
     row = [name, megabytes(size), time(times[ours]), formatting.rate(size, times[ours])]
     for rival in (tuned, simplest):
-        row += [time(times[rival]), ratio(times[rival] / times[ours])] if rival in times else ["", ""]
+        row += [time(times[rival]), ratio(times[rival] / times[ours])]
     dicts = in_child("from_dicts", messages=messages, shape=shape, seconds=seconds)["times"]
-    row.append(time(dicts[contenders.REDUCE]))
-    if contenders.TUNED in dicts:
-        row += [time(dicts[contenders.TUNED]), ratio(dicts[contenders.TUNED] / dicts[contenders.REDUCE])]
-    else:
-        row += ["", ""]
+    row += [time(dicts[name]) for name in (contenders.REDUCE, contenders.TUNED)]
+    row.append(ratio(dicts[contenders.TUNED] / dicts[contenders.REDUCE]))
     if least is None:
         return row, []
-    what = f"reduce_json, {megabytes(size)} of {name}: orjson + tuned loop + orjson.dumps"
+    what = f"reduce_json, {name}, {megabytes(size)}: orjson + tuned loop + orjson.dumps"
     return row, [at_least("1", what, times[tuned] / times[ours], least, both_times(times, ours, tuned))]
 
 

@@ -14,8 +14,8 @@ import histories
 import jobs
 import measuring
 import recede
-import rivals
 import table
+import tuned
 from claims import FULL, QUICK, Claim, Plan, Section, at_least
 
 
@@ -25,7 +25,7 @@ def test_answers_agree(size: int) -> None:
 
 
 def test_another_answer_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rivals, "masked_text", lambda text: text[:1])
+    monkeypatch.setattr(tuned, "masked_text", lambda text: text[:1])
     case = contenders.make_case(100)
     case.messages[5]["content"] = "short"
     with pytest.raises(SystemExit, match="gives another answer than recede"):
@@ -52,25 +52,25 @@ def _plant(messages: list[histories.Message], shape: histories.Shape) -> None:
         "",
     ]
     holders = [
-        block if shape == "anthropic" else message
+        block
         for message in messages[:-8]
-        for block in (message["content"] if isinstance(message["content"], list) else [message])
-        if message["role"] == "tool" or block.get("type") == "tool_result"
+        for block in (message["content"] if isinstance(message.get("content"), list) else [message])
+        if message.get("role") == "tool" or block.get("type") in ("tool_result", "function_call_output")
     ]
     for holder, text in zip(holders[3:], texts, strict=False):
-        holder["content"] = text
+        holder["output" if shape == "responses" else "content"] = text
 
 
-@pytest.mark.parametrize("shape", rivals.TUNED)
+@pytest.mark.parametrize("shape", tuned.TUNED)
 @pytest.mark.parametrize("damage", ["none", "texts", "dropped_result", "dropped_call", "cut", "repeated_ids"])
 def test_tuned_loops_answer_as_recede_on_odd_histories(shape: histories.Shape, damage: str) -> None:
     messages = histories.history(60, shape=shape, seed=7)
     if damage == "texts":
         _plant(messages, shape)
     elif damage in ("dropped_result", "dropped_call"):
-        del messages[21 if messages[20]["role"] == "assistant" and damage == "dropped_result" else 20]
+        del messages[21 if messages[20].get("role") == "assistant" and damage == "dropped_result" else 20]
     elif damage == "cut":
-        last_result = max(index for index, message in enumerate(messages) if message["role"] == "assistant")
+        last_result = max(index for index, message in enumerate(messages) if message.get("role") == "assistant")
         del messages[last_result + 1 :]
     elif damage == "repeated_ids":
         ids: dict[str, str] = {}
@@ -80,8 +80,8 @@ def test_tuned_loops_answer_as_recede_on_odd_histories(shape: histories.Shape, d
         messages = json.loads(text)
     budget = recede.count_chars(messages) - 1
     ours = tuple(recede.reduce(messages, max_input_chars=budget))
-    assert rivals.clear(messages, max_input_chars=budget) == ours
-    assert rivals.TUNED[shape](messages, max_input_chars=budget) == ours
+    assert tuned.clear(messages, max_input_chars=budget) == ours
+    assert tuned.TUNED[shape](messages, max_input_chars=budget) == ours
 
 
 SHORT = 0.001
