@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -40,16 +41,22 @@ column of 20 MB of "Bytes to bytes" and that of 10,000 messages of "Dicts to dic
 REPEAT = """\
 ## To repeat it
 
-- `make bench WRITE=1`: all of the above, written here; it takes some ten minutes and 8 GB of memory and disk.
+- `make bench WRITE=1`: all of the above, written here; it takes some ten minutes, 4 GB of memory and 1 GB of disk.
 - `make bench QUICK=1`: smaller and shorter, in about a minute. `ONLY=small,hostile` takes some of the sections:
   {sections}.
 - `cargo bench`: the core alone; `RECEDE_BENCH_FILE=history.json` another history. `RECEDE_SCANNER=word` (`sse2`,
   `avx2`, `avx512`, `neon`) forces an instruction set, here and in Python.
-- `pytest benches/test_reduce.py`: single comparisons, and that rivals answer as recede does.
+- `pytest benches/test_reduce.py`: single comparisons. That rivals answer as recede does is among the tests.
 - `make fuzz SECONDS=600 SEED=1`: the scanner against a full parser, and the core against the mirror.
 
 Memory is told by /proc, and instructions by valgrind's callgrind; where either is missing, its lines say so. The lines
 of the threads mean something only while nothing else needs the second core."""
+
+
+def repeat() -> str:
+    """How to measure it again."""
+    sections = ", ".join(f"`{section.__name__}`" for section in SECTIONS)
+    return REPEAT.format(sections=textwrap.fill(sections, 116).replace("\n", "\n  "))
 
 
 def verdict(claim: Claim) -> str:
@@ -86,7 +93,7 @@ def report(plan: Plan, only: list[str]) -> str:
         f"## What to reach\n\n{sum(bool(claim.is_met) for claim in judged)} of {len(judged)} met.",
         formatting.markdown(["line", "what", "figure", "target", ""], rows).replace("---:", "---"),
         *details,
-        REPEAT.format(sections=", ".join(f"`{section.__name__}`" for section in SECTIONS)),
+        repeat(),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
