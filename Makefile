@@ -8,8 +8,11 @@ sources := Cargo.toml pyproject.toml $(shell find src -name '*.rs')
 export PYO3_PYTHON := $(CURDIR)/$(python)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX
+# Of `make fuzz`.
+SECONDS ?= 60
+SEED ?= 1
 
-.PHONY: help setup build demo test lint fmt test-rust test-python test-slow bench clean
+.PHONY: help setup build demo test lint fmt test-rust test-python test-slow bench fuzz clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -53,9 +56,13 @@ test-python: build ## The tests of the package, but for the slow ones
 test-slow: build ## The slow tests
 	$(python) -m pytest -m slow
 
-bench: build ## Measure: the table of the README, and the core alone
-	$(python) benches/table.py
-	cargo bench
+bench: build ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
+	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
+
+fuzz: build ## Scanner against a full parser, core against mirror (SECONDS=60 for each, SEED=1, CASES=... at most)
+	RECEDE_FUZZ_SECONDS=$(SECONDS) RECEDE_FUZZ_SEED=$(SEED) RECEDE_FUZZ_CASES=$(CASES) \
+		cargo test --quiet --release --test core long_run -- --ignored --nocapture
+	$(python) tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))
 
 clean: ## Remove what was built, and .venv
 	rm -rf .venv target $(extension)

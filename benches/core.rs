@@ -1,7 +1,9 @@
 //! The core alone, without Python: how many bytes a second it reads, and how many it reduces.
 //!
 //! `cargo bench` measures a synthetic history of 20 MB; `RECEDE_BENCH_FILE=history.json cargo bench` another one, such
-//! as what `histories.serialized` in benches/histories.py makes. What counts is the best of many runs.
+//! as what `histories.serialized` in benches/histories.py makes. What counts is the best of many runs, for the
+//! `RECEDE_BENCH_SECONDS` that each may take. With `RECEDE_BENCH_RUNS=2` it reduces that often, measures nothing, and
+//! tells its scanner: for callgrind, which counts the instructions (see `instructions` in benches/measuring.py).
 
 #![allow(clippy::print_stdout)] // to print is what it is for
 
@@ -10,13 +12,14 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use recede::error::Error;
+use recede::json::Scanner;
 use recede::plan::SummaryInput;
 use recede::policy::{Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::scan::scan;
 
 const SYNTHETIC_BYTES: usize = 20_000_000;
-const TIME_FOR_EACH: Duration = Duration::from_secs(3);
+const SECONDS_FOR_EACH: f64 = 3.0;
 
 /// Reads the history: checks every byte, counts characters, finds calls and results.
 fn read(history: &[u8]) {
@@ -49,6 +52,15 @@ fn main() {
     };
     let fits = Policy { max_cost: Some(usize::MAX), ..Policy::default() };
     let masks = Policy { goal: Goal::Mask, ..Policy::default() };
+    if let Some(runs) = number_of::<usize>("RECEDE_BENCH_RUNS") {
+        for _ in 0..runs {
+            reduce(&history, &masks);
+        }
+        let wanted = std::env::var("RECEDE_SCANNER").ok();
+        let fastest = Scanner::available().last().map_or("", |(name, _)| name);
+        println!("{}", wanted.as_deref().unwrap_or(fastest));
+        return;
+    }
     let mut warm = history.clone();
 
     println!("{:.1} MB in, {:.1} MB out", megabytes(history.len()), megabytes(reduce(&history, &masks)));
@@ -65,11 +77,16 @@ fn main() {
     });
 }
 
+fn number_of<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
 fn measure(name: &str, data: &[u8], mut work: impl FnMut(&[u8])) {
+    let time = Duration::from_secs_f64(number_of("RECEDE_BENCH_SECONDS").unwrap_or(SECONDS_FOR_EACH));
     let begin = Instant::now();
     let mut best = Duration::MAX;
     let mut runs = 0;
-    while runs < 5 || begin.elapsed() < TIME_FOR_EACH {
+    while runs < 5 || begin.elapsed() < time {
         let start = Instant::now();
         work(black_box(data));
         best = best.min(start.elapsed());

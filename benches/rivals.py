@@ -1,49 +1,19 @@
 """What one would write without recede: each rival masks the observations older than the last N messages.
 
 Each is the fastest form we know, and its answer is compared with that of recede before it is measured. The simplest
-loops only mask. The tuned loops answer as `recede.reduce` does where masking suffices: the same view and telemetry, as
-a tuple in the order of `recede.Reduction`. They trust that the history is of the one shape they are written for.
+loops only mask. Those that also tell what recede tells stand in benches/tuned.py.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import orjson
 
 from histories import Message, Shape
-
-BEGIN = "BEGIN_DISPATCH_RESULT"
-KEEP = 4
-# No placeholder of ours is longer, so a longer text without a dispatch block is masked without a further look.
-LONGEST_PLACEHOLDER = 80
-_BLOCK = re.compile("BEGIN_DISPATCH_RESULT.*?END_DISPATCH_RESULT", re.DOTALL)
-_MASKED = re.compile(r"\[observation masked — [0-9]+ (?:chars(?:, [0-9]+ images)?|lines(?:, [0-9]+ images)? omitted)\]")
-_DISPATCH_HEAD = re.compile(r"\[dispatch output masked — [0-9]+ chars\]")
-
-
-def masked_text(text: str) -> str:
-    """The text that masking leaves, by the rules for a text alone: the clear form, for rare cases and for checks."""
-    if _MASKED.fullmatch(text):
-        return text
-    blocks = _BLOCK.findall(text)
-    if blocks:
-        head = _DISPATCH_HEAD.match(text)
-        if head and text[head.end() :] == "".join("\n" + block for block in blocks):
-            return text
-        kept = "\n".join(blocks)
-        outside = len(text) - sum(map(len, blocks))
-        for candidate in (f"[dispatch output masked — {outside} chars]\n{kept}", kept):
-            if len(candidate) < len(text):
-                return candidate
-        return text
-    placeholder = f"[observation masked — {len(text)} chars]"
-    return placeholder if len(placeholder) < len(text) else text
-
+from tuned import BEGIN, KEEP, LONGEST_PLACEHOLDER, TUNED, Answer, masked_text
 
 # The simplest loops: no telemetry, no pair check, no budget; text contents only.
 
@@ -122,372 +92,6 @@ SIMPLEST: dict[Shape, Callable[[list[Message]], list[Message]]] = {
 }
 
 
-# The clear form of the whole answer: what the tuned loops fall back to, and are checked against.
-
-Answer = tuple[Any, ...]
-
-
-def compact_chars(value: object) -> int:
-    """What arguments that are no string count: about their compact JSON, every number 4."""
-    if isinstance(value, str):
-        return len(value) + 2
-    if isinstance(value, dict):
-        members = sum(compact_chars(key) + 1 + compact_chars(inner) for key, inner in value.items())
-        return members + 2 + max(len(value) - 1, 0)
-    if isinstance(value, list):
-        return sum(map(compact_chars, value)) + 2 + max(len(value) - 1, 0)
-    return 5 if value is False else 4
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(part["text"] for part in content if part["type"] == "text")
-    return content or ""
-
-
-def _calls(message: Message) -> list[tuple[str, str, int]]:
-    """Id, name and chars of each call."""
-    if message.get("pairRole") == "call":
-        return [(message["pairId"], "", 20)]
-    calls = []
-    for call in message.get("tool_calls") or ():
-        name, arguments = call["function"]["name"], call["function"]["arguments"]
-        calls.append((call["id"], name, 20 + len(name) + len(arguments)))
-    content = message["content"]
-    for block in content if isinstance(content, list) else ():
-        if block["type"] == "tool_use":
-            calls.append((block["id"], block["name"], 20 + len(block["name"]) + compact_chars(block["input"])))
-    return calls
-
-
-def _results(message: Message) -> list[tuple[str, str]]:
-    """Id and observation of each result."""
-    content = message["content"]
-    if message["role"] == "tool":
-        return [(message.get("pairId") or message["tool_call_id"], _text(content))]
-    blocks = content if isinstance(content, list) else ()
-    return [(block["tool_use_id"], _text(block["content"])) for block in blocks if block["type"] == "tool_result"]
-
-
-def _masked(message: Message) -> Message:
-    content = message["content"]
-    if message["role"] == "tool":
-        return {**message, "content": masked_text(_text(content))}
-    masked_blocks = [
-        {**block, "content": masked_text(_text(block["content"]))} if block["type"] == "tool_result" else block
-        for block in content
-    ]
-    return {**message, "content": masked_blocks}
-
-
-def _window_start(messages: list[Message], keep: int) -> int:
-    """Index of the last but `keep` of the messages that are no system messages."""
-    start = len(messages)
-    while keep and start:
-        start -= 1
-        if messages[start]["role"] not in ("system", "developer"):
-            keep -= 1
-    return 0 if keep else start
-
-
-def clear(messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP) -> Answer:
-    """The answer of recede for OpenAI chat, Anthropic messages and ChatMessage, where masking suffices."""
-    start = _window_start(messages, preserve_recent_raw_turns)
-    view = messages.copy()
-    tools: dict[str, list[int]] = {}
-    nearest: dict[str, tuple[int, str, list[int]]] = {}
-    calls: list[tuple[int, str, list[int]]] = []  # index, name, results
-    orphans: set[int] = set()
-    chars = turns = boundary = 0
-    previous = None
-    for index, message in enumerate(messages):
-        chars += len(_text(message["content"])) if message["role"] != "tool" else 0
-        turns += message["role"] == "assistant" != previous
-        previous = message["role"]
-        for id, name, size in _calls(message):
-            call: tuple[int, str, list[int]] = (index, name, [])
-            nearest[id] = call
-            calls.append(call)
-            chars += size
-        results = _results(message)
-        for id, text in results:
-            _, name, answers = nearest.get(id, (index, "", []))
-            answers.append(index)
-            if id not in nearest:
-                orphans.add(index)
-            boundary += index < start
-            left = masked_text(text) if index < start else text
-            tool = tools.setdefault(name, [0, 0, 0, 0])
-            for field, value in enumerate((1, left is not text, len(text), len(text) - len(left))):
-                tool[field] += value
-            chars += len(text)
-            if left is not text:
-                view[index] = _masked(message)
-    end = len(messages)
-    while end and _results(messages[end - 1]):
-        end -= 1
-    while end and messages[end - 1]["role"] == "assistant":  # the last run: its calls are open
-        end -= 1
-    orphans.update(index for index, _, answers in calls if not answers and index < end)
-    return _answer(messages, view, max_input_chars, chars, tools, boundary, turns, tuple(sorted(orphans)))
-
-
-def _answer(
-    messages: list[Message],
-    view: list[Message],
-    max_input_chars: int,
-    chars: int,
-    tools: dict[str, Any],
-    boundary: int,
-    turns: int,
-    orphans: tuple[int, ...] = (),
-) -> Answer:
-    """The decision, and the fields in the order of `recede.Reduction`; tools: (observations, masked, chars, gone)."""
-    masked = sum(tool[1] for tool in tools.values())
-    gone = sum(tool[3] for tool in tools.values())
-    if chars <= max_input_chars:
-        report = {name: (tool[0], 0, tool[2], 0) for name, tool in tools.items()}
-        return (messages, False, 0, "ok", None, 0, 0, report, chars, chars, True, orphans, None, 0, None, turns)
-    if chars - gone > max_input_chars:
-        raise NotImplementedError("only the masking stage has a rival")
-    changed = next(index for index, message in enumerate(view) if message is not messages[index])
-    report = {name: tuple(tool) for name, tool in tools.items()}
-    return (view, True, 0, "ok", "masking", masked, gone, report, chars, chars - gone, True, orphans, changed, boundary,
-            None, turns)  # fmt: skip
-
-
-# The tuned loops: the same in one pass, and nothing called in the loop that can be left out. Whatever is unusual, such
-# as an orphan, an id that is open twice, or a content that is no string, goes to the clear form.
-
-# Of one tool: sizes of masked observations, what masking removed from each, sizes of the others.
-_Tool = tuple[list[int], list[int], list[int]]
-
-
-def _sums(tools: dict[str, _Tool]) -> dict[str, tuple[int, int, int, int]]:
-    return {
-        name: (len(sizes) + len(raw), len(sizes), sum(sizes) + sum(raw), sum(removed))
-        for name, (sizes, removed, raw) in tools.items()
-        if sizes or raw
-    }
-
-
-def tuned(
-    messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP, dispatch: bool = True
-) -> Answer:
-    """OpenAI chat. Without `dispatch` it does less than recede: it does not look for dispatch blocks."""
-    start = _window_start(messages, preserve_recent_raw_turns)
-    careless = not dispatch
-    view = messages.copy()
-    tools: dict[str, _Tool] = {}
-    open_calls: dict[str, _Tool] = {}
-    answer = open_calls.pop
-    chars = turns = boundary = 0
-    agent_before = False
-    for index, message in enumerate(messages):
-        role = message["role"]
-        content = message["content"]
-        if role == "tool":
-            agent_before = False
-            try:
-                tool = answer(message["tool_call_id"])
-            except KeyError:
-                break
-            if type(content) is not str:
-                break
-            size = len(content)
-            if index < start:
-                boundary += 1
-                if size > LONGEST_PLACEHOLDER and (careless or BEGIN not in content):
-                    placeholder = f"[observation masked — {size} chars]"
-                    sizes, removed, _ = tool
-                    sizes.append(size)
-                    removed.append(size - len(placeholder))
-                    view[index] = masked = message.copy()
-                    masked["content"] = placeholder
-                    continue
-                left = masked_text(content)
-                if left is not content:
-                    tool[0].append(size)
-                    tool[1].append(size - len(left))
-                    view[index] = {**message, "content": left}
-                    continue
-            tool[2].append(size)
-        else:
-            if type(content) is str:
-                chars += len(content)
-            elif content is not None:
-                break
-            if role == "assistant":
-                if not agent_before:
-                    turns += 1
-                    agent_before = True
-                if "tool_calls" in message:
-                    if open_calls:
-                        break
-                    calls = message["tool_calls"]
-                    for call in calls:
-                        function = call["function"]
-                        name = function["name"]
-                        chars += len(name) + len(function["arguments"])
-                        try:
-                            open_calls[call["id"]] = tools[name]
-                        except KeyError:
-                            open_calls[call["id"]] = tools[name] = ([], [], [])
-                    count = len(calls)
-                    if len(open_calls) != count:
-                        break
-                    chars += 20 * count
-            else:
-                agent_before = False
-    else:
-        if not open_calls:
-            report = _sums(tools)
-            chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
-
-
-def tuned_chat_message(
-    messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP
-) -> Answer:
-    """ChatMessage: calls have no names, so one tool holds all observations."""
-    start = _window_start(messages, preserve_recent_raw_turns)
-    view = messages.copy()
-    sizes: list[int] = []
-    removed: list[int] = []
-    raw: list[int] = []
-    open_calls: set[str] = set()
-    answer = open_calls.remove
-    chars = turns = boundary = 0
-    agent_before = False
-    for index, message in enumerate(messages):
-        role = message["role"]
-        content = message["content"]
-        if type(content) is not str:
-            break
-        size = len(content)
-        if role == "tool":
-            agent_before = False
-            try:
-                answer(message["pairId"])
-            except KeyError:
-                break
-            if index < start:
-                boundary += 1
-                if size > LONGEST_PLACEHOLDER and BEGIN not in content:
-                    placeholder = f"[observation masked — {size} chars]"
-                    sizes.append(size)
-                    removed.append(size - len(placeholder))
-                    view[index] = masked = message.copy()
-                    masked["content"] = placeholder
-                    continue
-                left = masked_text(content)
-                if left is not content:
-                    sizes.append(size)
-                    removed.append(size - len(left))
-                    view[index] = {**message, "content": left}
-                    continue
-            raw.append(size)
-        else:
-            chars += size
-            if role == "assistant":
-                if not agent_before:
-                    turns += 1
-                    agent_before = True
-                    if open_calls:
-                        break
-                if "pairRole" in message:
-                    chars += 20
-                    id = message["pairId"]
-                    if id in open_calls:
-                        break
-                    open_calls.add(id)
-            else:
-                agent_before = False
-    else:
-        if not open_calls:
-            report = _sums({"": (sizes, removed, raw)})
-            chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
-
-
-def tuned_anthropic(messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP) -> Answer:
-    """Anthropic messages whose results have strings."""
-    start = _window_start(messages, preserve_recent_raw_turns)
-    view = messages.copy()
-    tools: dict[str, _Tool] = {}
-    open_calls: dict[str, _Tool] = {}
-    answer = open_calls.pop
-    chars = turns = boundary = 0
-    agent_before = usual = True
-    for index, message in enumerate(messages):
-        blocks = message["content"]
-        agent = message["role"] == "assistant"
-        if agent is not agent_before or not index:
-            turns += agent
-            agent_before = agent
-        if type(blocks) is str:
-            chars += len(blocks)
-            continue
-        if agent and open_calls:
-            break
-        masked_blocks = None
-        for position, block in enumerate(blocks):
-            kind = block["type"]
-            if kind == "tool_result":
-                content = block["content"]
-                tool = answer(block["tool_use_id"], None)
-                if tool is None or type(content) is not str:
-                    usual = False
-                    break
-                size = len(content)
-                if index < start:
-                    boundary += 1
-                    if size > LONGEST_PLACEHOLDER and BEGIN not in content:
-                        left = f"[observation masked — {size} chars]"
-                    else:
-                        left = masked_text(content)
-                    if left is not content:
-                        tool[0].append(size)
-                        tool[1].append(size - len(left))
-                        if masked_blocks is None:
-                            view[index] = masked = message.copy()
-                            masked["content"] = masked_blocks = blocks.copy()
-                        masked_blocks[position] = block = block.copy()
-                        block["content"] = left
-                        continue
-                tool[2].append(size)
-            elif kind == "tool_use":
-                name = block["name"]
-                id = block["id"]
-                if id in open_calls:
-                    usual = False
-                    break
-                chars += 20 + len(name) + compact_chars(block["input"])
-                try:
-                    open_calls[id] = tools[name]
-                except KeyError:
-                    open_calls[id] = tools[name] = ([], [], [])
-            elif kind == "text":
-                chars += len(block["text"])
-        if not usual:
-            break
-    else:
-        if not open_calls:
-            report = _sums(tools)
-            chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
-
-
-TUNED: dict[Shape, Callable[..., Answer]] = {
-    "openai": tuned,
-    "anthropic": tuned_anthropic,
-    "chat_message": tuned_chat_message,
-}
-
-
 # Bytes in, bytes out.
 
 
@@ -502,10 +106,18 @@ def orjson_simplest_dispatch(data: bytes) -> bytes:
     return orjson.dumps(mask(orjson.loads(data)))
 
 
-def orjson_tuned(data: bytes, *, max_input_chars: int) -> Answer:
+def orjson_tuned(data: bytes, *, max_input_chars: int, shape: Shape = "openai") -> Answer:
     """orjson and the tuned loop; the first field of the answer is the view as bytes."""
-    answer = tuned(orjson.loads(data), max_input_chars=max_input_chars)
+    answer = TUNED[shape](orjson.loads(data), max_input_chars=max_input_chars)
     return (orjson.dumps(answer[0]), *answer[1:]) if answer[1] else (data, *answer[1:])
+
+
+def json_tuned(data: bytes, *, max_input_chars: int) -> Answer:
+    """The standard library and the tuned loop."""
+    answer = TUNED["openai"](json.loads(data), max_input_chars=max_input_chars)
+    if not answer[1]:
+        return (data, *answer[1:])
+    return (json.dumps(answer[0], ensure_ascii=False, separators=(",", ":")).encode(), *answer[1:])
 
 
 def json_simplest(data: bytes) -> bytes:

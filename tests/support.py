@@ -148,6 +148,17 @@ def facts(reduction: Any) -> dict[str, Any]:
     return fields
 
 
+def outcome(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a call in comparable form, or its error."""
+    try:
+        value = function(*arguments, **options)
+    except recede.TranscriptError as error:
+        return ("refused", error.kind, error.offset, error.message_index, error.field, str(error))
+    if isinstance(value, (recede.Reduction, recede.JsonReduction)):
+        return (value[0], facts(value))
+    return value
+
+
 def _both(
     of_dicts: Callable[..., Any], of_json: Callable[..., Any], messages: list[Any], options: dict[str, Any]
 ) -> recede.Reduction:

@@ -7,6 +7,7 @@
 
 mod common;
 mod decoding;
+mod fuzz;
 mod hostile;
 mod oracle;
 mod outline;

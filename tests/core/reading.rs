@@ -6,21 +6,31 @@ use recede::json::{Cursor, MAX_DEPTH, Scanner, decode, plain};
 use recede::scan::{scan, scan_with};
 
 /// Reads JSON by recursive descent, one byte at a time, as the grammar says.
-struct Naive<'a> {
+pub struct Naive<'a> {
     data: &'a [u8],
     at: usize,
     depth: usize,
+    /// Accepts surrogates in three bytes.
+    surrogates: bool,
     /// The message that is being read, or expected.
     index: Option<usize>,
+    /// Where the messages begin that were read.
+    starts: Vec<usize>,
 }
 
 type Fault = (Kind, usize);
 
 impl Naive<'_> {
+    /// The fault of the input, if it has one, and where the messages before it begin.
+    pub fn read(data: &[u8], surrogates: bool) -> (Option<Error>, Vec<usize>) {
+        let mut naive = Naive { data, at: 0, depth: 0, surrogates, index: None, starts: vec![] };
+        let fault = naive.document().err();
+        let error = |(kind, at)| Error { kind, offset: Some(at), message_index: naive.index, field: None };
+        (fault.map(error), naive.starts)
+    }
+
     fn fault_of(data: &[u8]) -> Option<Error> {
-        let mut naive = Naive { data, at: 0, depth: 0, index: None };
-        let fault = naive.document().err()?;
-        Some(Error { kind: fault.0, offset: Some(fault.1), message_index: naive.index, field: None })
+        Naive::read(data, false).0
     }
 
     fn next(&self) -> Option<u8> {
@@ -71,6 +81,10 @@ impl Naive<'_> {
         }
         for index in 0.. {
             self.index = if is_history { Some(index) } else { self.index };
+            if is_history {
+                self.space();
+                self.starts.push(self.at);
+            }
             self.value()?;
             self.index = if is_history { None } else { self.index };
             match self.space() {
@@ -144,7 +158,7 @@ impl Naive<'_> {
     }
 
     fn string(&mut self) -> Result<(), Fault> {
-        let found = plain(self.data, self.at + 1, false).map_err(|fault| (fault.kind, fault.at))?;
+        let found = plain(self.data, self.at + 1, self.surrogates).map_err(|fault| (fault.kind, fault.at))?;
         self.at = found.end + 1;
         Ok(())
     }

@@ -13,22 +13,11 @@ from strategies import block_options, json_values, mask_options, mutated, reduce
 import recede
 from recede._policy import compiled
 from recede.testing import histories
-from support import built_engines, dumps, engine_module, facts, using
+from support import built_engines, dumps, engine_module, outcome, using
 
 pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
 
 History = list[dict[str, Any]]
-
-
-def outcome(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """The result of a call in comparable form, or its error."""
-    try:
-        value = function(*arguments, **options)
-    except recede.TranscriptError as error:
-        return ("refused", error.kind, error.offset, error.message_index, error.field, str(error))
-    if isinstance(value, (recede.Reduction, recede.JsonReduction)):
-        return (value[0], facts(value))
-    return value
 
 
 def assert_agree(function: Callable[..., Any], *arguments: Any, **options: Any) -> None:

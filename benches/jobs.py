@@ -1,0 +1,298 @@
+"""What `benches/table.py` measures, each in a process of its own: `python benches/jobs.py '{"job": …}'` prints JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import orjson
+
+import contenders
+import histories
+import measuring
+import recede
+import rivals
+from contenders import Case, make_case
+from histories import Shape, Style
+
+NO_BUDGET = 1 << 60
+SMALL_SEED = 1_527  # of the first 3,000, the one whose 20 messages come nearest to 20 KB
+# How messages, calls and results stand in what `histories.serialized` writes as compact OpenAI chat.
+_CALL, _RESULT = b'"type":"function"', b'{"role":"tool"'
+
+
+def from_bytes(messages: int, shape: Shape, style: Style, seconds: float, names: list[str] | None) -> dict[str, Any]:
+    """Times from bytes to bytes; `names` takes some contenders only."""
+    case = make_case(messages, shape, style)
+    contenders.compare_answers(case)
+    racing = contenders.bytes_contenders(case)
+    if names is not None:
+        racing = {name: racing[name] for name in names}
+    return {"bytes": len(case.data), "times": measuring.best_times(racing, seconds)}
+
+
+def from_dicts(messages: int, shape: Shape, seconds: float) -> dict[str, Any]:
+    """Times from dicts to dicts."""
+    case = make_case(messages, shape)
+    contenders.compare_answers(case)
+    times = measuring.best_times(contenders.dict_contenders(case), seconds)
+    return {"bytes": len(case.data), "times": times}
+
+
+def untouched(messages: int, seconds: float) -> dict[str, Any]:
+    """Times where nothing is masked; the answer must be the input itself."""
+    case = make_case(messages)
+    data, dicts, _, _ = case
+
+    def within_budget_json() -> Any:
+        return recede.reduce_json(data, max_input_chars=NO_BUDGET).json
+
+    def nothing_old_json() -> Any:
+        return recede.mask_observations_json(data, keep_results=messages).json
+
+    def within_budget() -> Any:
+        return recede.reduce(dicts, max_input_chars=NO_BUDGET).messages
+
+    def nothing_old() -> Any:
+        return recede.mask_observations(dicts, keep_results=messages).messages
+
+    for name, view, given in (
+        ("reduce_json within the budget", within_budget_json(), data),
+        ("mask_observations_json, nothing to mask", nothing_old_json(), data),
+        ("reduce within the budget", within_budget(), dicts),
+        ("mask_observations, nothing to mask", nothing_old(), dicts),
+    ):
+        if view is not given:
+            raise SystemExit(f"{name} gives another object back than came in")
+    racing = {
+        "reduce_json, within the budget": within_budget_json,
+        "mask_observations_json, nothing to mask": nothing_old_json,
+        "reduce, within the budget": within_budget,
+        "mask_observations, nothing to mask": nothing_old,
+        contenders.REDUCE_JSON: lambda: recede.reduce_json(data, max_input_chars=case.budget),
+        contenders.WARM_COPY: rivals.warm_copy(data),
+    }
+    return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
+
+
+def two_threads(messages: int, seconds: float) -> dict[str, Any]:
+    """Seconds for the same work, on two inputs, of one thread and of two; for recede and for orjson."""
+    cases = [make_case(messages, seed=seed) for seed in (0, 1)]
+
+    def ours(case: Case) -> None:
+        recede.reduce_json(case.data, max_input_chars=case.budget)
+
+    def theirs(case: Case) -> None:
+        rivals.orjson_tuned(case.data, max_input_chars=case.budget)
+
+    times: dict[str, list[float]] = {}
+    for name, reduce in (("recede", ours), ("orjson", theirs)):
+        start = perf_counter()
+        reduce(cases[0])
+        # Long enough that the start of a thread does not count.
+        repeats = max(1, int(0.05 / (perf_counter() - start)))
+        best = [float("inf")] * 2
+        end = perf_counter() + seconds / 2
+        while perf_counter() < end:
+            for index, run in enumerate((_in_turn, _at_once)):
+                best[index] = min(best[index], run(reduce, cases, repeats) / repeats)
+        times[name] = best
+    return {"bytes": sum(len(case.data) for case in cases), "times": times}
+
+
+def _in_turn(reduce: Callable[[Case], None], cases: list[Case], repeats: int) -> float:
+    start = perf_counter()
+    for case in cases:
+        for _ in range(repeats):
+            reduce(case)
+    return perf_counter() - start
+
+
+def _at_once(reduce: Callable[[Case], None], cases: list[Case], repeats: int) -> float:
+    barrier = threading.Barrier(len(cases) + 1)
+
+    def work(case: Case) -> None:
+        barrier.wait()
+        for _ in range(repeats):
+            reduce(case)
+
+    threads = [threading.Thread(target=work, args=(case,)) for case in cases]
+    for thread in threads:
+        thread.start()
+    start = perf_counter()  # before they are let go: this thread may not run again at once
+    barrier.wait()
+    for thread in threads:
+        thread.join()
+    return perf_counter() - start
+
+
+def write_history(path: str, pieces: int, messages: int, style: Style) -> dict[str, int]:
+    """Write a file of so many pieces, one after the other, each of so many messages; say what it holds."""
+    records = chars = 0
+    with Path(path).open("wb") as file:
+        for piece in range(pieces):
+            data = histories.serialized(messages, seed=piece % 5, style=style)
+            compact = data.replace(b'": ', b'":') if style == "ascii" else data
+            records += messages + compact.count(_CALL) + compact.count(_RESULT)
+            chars += recede.reduce_json(data, max_input_chars=NO_BUDGET).chars_before
+            file.write((b"," if piece else b"[") + data[1:-1])
+        file.write(b"]")
+    return {"records": records, "budget": chars - 1}
+
+
+def peak_memory(path: str, form: str, budget: int) -> dict[str, int]:
+    """Bytes of the input object, of its UTF-8 form, of the output, and of the peak above what was there before."""
+    recede.reduce_json(histories.serialized(20), max_input_chars=1_000)  # what is made once is there before
+    before = measuring.resident()
+    data: Any = Path(path).read_bytes()
+    utf8 = len(data)
+    if form == "str":
+        data = data.decode()
+    elif form == "bytearray":
+        data = bytearray(data)
+    # A form other than bytes is made from bytes that are gone now, but not from the peak.
+    measuring.forget_peak()
+    view = recede.reduce_json(data, max_input_chars=budget).json
+    peak = measuring.peak() - before
+    if len(view) >= utf8:
+        raise SystemExit("nothing was masked")
+    return {"input": sys.getsizeof(data), "utf8": utf8, "output": len(view), "peak": peak}
+
+
+def against_copies(messages: int, seconds: float) -> dict[str, Any]:
+    """Times of a reduction and of plain copies of the same size."""
+    data = histories.serialized(messages)
+    budget = recede.reduce_json(data, max_input_chars=NO_BUDGET).chars_before - 1
+    racing = {
+        contenders.REDUCE_JSON: lambda: recede.reduce_json(data, max_input_chars=budget),
+        contenders.WARM_COPY: rivals.warm_copy(data),
+        contenders.FRESH_COPY: lambda: rivals.fresh_copy(data),
+    }
+    return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
+
+
+def hostile(scale: float, seconds: float) -> dict[str, Any]:
+    """Times of the shapes that make careless code slow; the mix, for the mean, is the first."""
+    million = int(1_000_000 * scale)
+    size = int(16_000_000 * scale)
+    calls = int(100_000 * scale)
+    deep = histories.deep_nesting(1_000)[1:-1]
+    lists = {
+        "a million empty messages": histories.empty_messages(million),
+        "100,000 parallel calls": histories.parallel_calls(calls),
+        "100,000 calls, none answered": histories.open_calls(calls),
+        "all ids equal, in turns": histories.one_id(calls),
+        "all ids equal, in one message": histories.one_id_parallel(calls),
+        "no ids": histories.no_ids(calls),
+    }
+    shapes = {
+        "the mix": histories.serialized(int(9_400 * max(scale, 0.1))),
+        "one message of 16 MB": histories.one_message(size),
+        **{name: histories.encoded(messages) for name, messages in lists.items()},
+        "only escapes": histories.only_escapes(size),
+        r"only \u escapes": histories.only_unicode_escapes(size),
+        "only backslashes": histories.only_backslashes(size),
+        "only CJK": histories.only_cjk(size),
+        "deep nesting": b"[" + b",".join([deep] * (size // len(deep))) + b"]",
+    }
+    rows = {}
+    for name, data in shapes.items():
+        seen = recede.reduce_json(data, max_input_chars=NO_BUDGET)
+        answer = recede.mask_observations_json(data, keep_results=1)
+        if name in lists or name in ("the mix", "deep nesting"):
+            # Where the mirror takes minutes, a plain reader at least must agree that this is a history.
+            messages = orjson.loads(data)
+            contenders.agree(name, recede.count_chars(messages), seen.chars_before)
+            records = len(messages) + sum(tool.observations for tool in answer.tools.values())
+            records += sum(len(message.get("tool_calls") or ()) for message in messages)
+        else:
+            records = 9  # two pairs and four more messages around the one
+        racing = {
+            "mask": lambda data=data: recede.mask_observations_json(data, keep_results=1),
+            "stages": lambda data=data: recede.reduce_json(data, max_input_chars=100),
+        }
+        times = measuring.best_times(racing, seconds)
+        rows[name] = {"bytes": len(data), "records": records, **times}
+    return rows
+
+
+def small(seconds: float) -> dict[str, Any]:
+    """Times of a history as short as most are."""
+    case = make_case(20, seed=SMALL_SEED)
+    contenders.compare_answers(case)
+    racing = {
+        name: contender
+        for name, contender in contenders.bytes_contenders(case).items()
+        if name in (contenders.REDUCE_JSON, contenders.ORJSON_TUNED, contenders.ORJSON_SIMPLEST)
+    }
+    racing |= {
+        f"dicts: {name}": contender
+        for name, contender in contenders.dict_contenders(case).items()
+        if name in (contenders.REDUCE, contenders.TUNED, contenders.SIMPLEST_DISPATCH)
+    }
+    return {"bytes": len(case.data), "times": measuring.best_times(racing, seconds)}
+
+
+def break_even(messages: int, seconds: float) -> dict[str, Any]:
+    """Times of a boundary that pays for itself, beside one that slides."""
+    case = make_case(messages)
+    data, dicts, _, _ = case
+    slides: dict[str, Any] = {"keep_results": 10}
+    pays: dict[str, Any] = {"keep_results": 10, "boundary": "break_even"}
+    given = recede.mask_observations_json(data, **pays)
+    contenders.agree("break-even", json.loads(given.json), recede.mask_observations(dicts, **pays).messages)
+    if not given.boundary_moves:
+        raise SystemExit("the boundary never moved")
+    racing = {
+        "bytes, sliding": lambda: recede.mask_observations_json(data, **slides),
+        "bytes, break-even": lambda: recede.mask_observations_json(data, **pays),
+        "dicts, sliding": lambda: recede.mask_observations(dicts, **slides),
+        "dicts, break-even": lambda: recede.mask_observations(dicts, **pays),
+    }
+    return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
+
+
+def start_times(codes: list[str], rounds: int) -> list[float]:
+    """Seconds of the fastest of many Pythons that run each code and end."""
+    return measuring.start_times(codes, rounds)
+
+
+def core_times(binary: str, path: str, seconds: float) -> dict[str, float]:
+    """Seconds of each thing that the core does with this history, without Python."""
+    return measuring.core_times(Path(binary), Path(path), seconds)
+
+
+JOBS: dict[str, Callable[..., Any]] = {
+    job.__name__: job
+    for job in (
+        from_bytes,
+        from_dicts,
+        untouched,
+        two_threads,
+        write_history,
+        peak_memory,
+        against_copies,
+        hostile,
+        small,
+        break_even,
+        start_times,
+        core_times,
+    )
+}
+
+
+def main() -> None:
+    """Do what the argument says, and print the answer."""
+    told = json.loads(sys.argv[1])
+    if told["is_pinned"]:
+        measuring.pin()
+    print(json.dumps(JOBS[told["job"]](**told["arguments"])))
+
+
+if __name__ == "__main__":
+    main()
