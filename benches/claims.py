@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     hostile_scale: float
     memory: dict[str, int]  # pieces of 20 MB
     instruction_sizes: tuple[int, ...]
+    turns: tuple[int, ...]
     starts: int
     builds_wheel: bool
 
@@ -48,6 +49,7 @@ FULL = Plan(
     hostile_scale=1.0,
     memory={"20 MB": 1, "200 MB": 10, "1 GB": 51},
     instruction_sizes=(1_000, 10_000, 100_000),
+    turns=(100, 1_000, 10_000, 50_000),
     starts=60,
     builds_wheel=True,
 )
@@ -60,6 +62,7 @@ QUICK = FULL._replace(
     hostile_scale=0.1,
     memory={"20 MB": 1, "200 MB": 10},
     instruction_sizes=(1_000, 10_000),
+    turns=(100, 1_000, 10_000),
     starts=15,
     builds_wheel=False,
 )

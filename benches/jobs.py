@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +20,8 @@ import recede
 import rivals
 from contenders import Case, make_case
 from histories import Shape, Style
+from recede import _pure
+from recede._policy import block_policy
 
 NO_BUDGET = 1 << 60
 SMALL_SEED = 1_527  # of the first 3,000, the one whose 20 messages come nearest to 20 KB
@@ -257,6 +260,51 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
     return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
 
 
+def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
+    """Seconds of a turn of a `History` (two messages appended, a view taken) at these turns, and of reducing anew."""
+    raw = [orjson.dumps(message) for message in orjson.loads(histories.serialized(2 * max(marks)))]
+    found: dict[str, Any] = {}
+    for mode in ("bytes", "dicts"):
+        session, messages = recede.History(), raw if mode == "bytes" else [orjson.loads(one) for one in raw]
+        append: Any = session.append_json if mode == "bytes" else session.append
+        view: Any = session.view_chunks if mode == "bytes" else session.view
+        times: list[tuple[float, float]] = []
+        for turn in range(max(marks)):
+            start = perf_counter()
+            append(messages[2 * turn])
+            append(messages[2 * turn + 1])
+            middle = perf_counter()
+            view()
+            times.append((middle - start, perf_counter() - middle))
+            if turn + 1 in marks:
+                found[f"{mode} {turn + 1}"] = anew(session, raw[: 2 * turn + 2], mode, turn + 1 <= mirror_until)
+        for mark in marks:
+            last = times[max(0, mark - 100) : mark]
+            found[f"{mode} {mark}"] |= {
+                "append": statistics.median(one for one, _ in last),
+                "view": statistics.median(other for _, other in last),
+            }
+        found[f"{mode} whole"] = sum(map(sum, times[:2_000]))
+    return found
+
+
+def anew(session: Any, raw: list[bytes], mode: str, with_mirror: bool) -> dict[str, float]:
+    """Seconds of reducing the whole history again, whose views must be the session's."""
+    data = b"[" + b",".join(raw) + b"]"
+    options: Any = {"boundary": "break_even"}
+    contenders.agree("History", session.view_json(), recede.mask_old_observations_json(data, **options))
+    if mode == "bytes":
+        again: dict[str, Any] = {"core": lambda: recede.mask_old_observations_json(data, **options)}
+    else:
+        messages = session.messages
+        again = {"core": lambda: recede.mask_old_observations(messages, **options)}
+    seconds = {name: measuring.best_times({name: run}, 0.3)[name] for name, run in again.items()}
+    if with_mirror and mode == "bytes":
+        policy = block_policy(_pure, 4, None, options)
+        seconds["mirror"] = measuring.best_times({"m": lambda: _pure.reduce_json(data, False, policy)}, 0.1)["m"]
+    return seconds
+
+
 def start_times(codes: list[str], rounds: int) -> list[float]:
     """Seconds of the fastest of many Pythons that run each code and end."""
     return measuring.start_times(codes, rounds)
@@ -280,6 +328,7 @@ JOBS: dict[str, Callable[..., Any]] = {
         hostile,
         small,
         break_even,
+        turns,
         start_times,
         core_times,
     )

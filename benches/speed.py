@@ -219,6 +219,34 @@ def _wheel(plan: Plan) -> Claim:
     return Claim("7", what, f"{size:,} bytes", target, size <= WHEEL_LIMIT)
 
 
+def sessions(plan: Plan) -> Section:
+    """A turn of a `History` costs the same at any length."""
+    found = in_child("turns", marks=plan.turns, mirror_until=1_000)
+    claims = []
+    for mark in plan.turns:
+        for mode, name in (("bytes", "append_json twice, view_chunks"), ("dicts", "append twice, view")):
+            turn = found[f"{mode} {mark}"]
+            seconds = turn["append"] + turn["view"]
+            figure = f"{time(seconds)}, of which appending {time(turn['append'])}"
+            is_met = seconds <= 20e-6 if (mode, mark) == ("bytes", 10_000) else None
+            target = "at most about 20 µs" if is_met is not None else ""
+            claims.append(Claim("9", f"a turn at turn {mark:,} ({mode}): {name}", figure, target, is_met))
+            if "mirror" in turn:
+                figure = f"{ratio(turn['mirror'] / seconds)} ({time(turn['mirror'])})"
+                claims.append(Claim("9", f"the same, against reducing anew with the mirror ({mode})", figure))
+            wanted = 200 if (mode, mark) == ("bytes", 10_000) else None
+            figure = f"{ratio(turn['core'] / seconds)} ({time(turn['core'])})"
+            what = f"the same, against reducing anew with the core ({mode})"
+            is_met = None if wanted is None else turn["core"] / seconds >= wanted
+            claims.append(Claim("9", what, figure, f"at least {wanted}x" if wanted else "", is_met))
+    first, last = (found[f"bytes {mark}"]["append"] for mark in (plan.turns[0], 10_000))
+    grown = last / first
+    claims.append(Claim("9", "appending at turn 10,000 / at turn 100", f"{grown:.1f}", "at most 4", grown <= 4))
+    whole = found["bytes whole"]
+    claims.append(Claim("9", "a whole session of 2,000 turns, a view at each (bytes)", time(whole)))
+    return Section(claims, "")
+
+
 def break_even(plan: Plan) -> Section:
     """Line 8: a boundary that pays for itself costs little more than one that slides."""
     times = in_child("break_even", messages=10_000, seconds=plan.seconds)["times"]

@@ -25,6 +25,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     speed.two_threads,
     speed.small,
     speed.break_even,
+    speed.sessions,
     cost.memory,
     cost.instructions,
     cost.against_copies,

@@ -27,6 +27,7 @@ pub fn tool_matches(pattern: &[u8], name: &str) -> bool {
 pub struct Facts {
     pub images: usize,
     pub turn: usize,
+    pub number: usize,
     pub tool: String,
     pub id: String,
     pub chars: usize,
@@ -49,6 +50,7 @@ fn render(template: &Template, facts: &Facts) -> String {
             Some(Field::Lines) => facts.lines.to_string(),
             Some(Field::Images) => facts.images.to_string(),
             Some(Field::Turn) => facts.turn.to_string(),
+            Some(Field::Number) => facts.number.to_string(),
             Some(Field::Tool) => facts.tool.clone(),
             Some(Field::Id) => facts.id.clone(),
         };
@@ -347,6 +349,7 @@ fn facts(sketch: &Sketch, call_of: &[Option<usize>], result: usize) -> Facts {
     let place = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
     Facts {
         images: seen.images as usize,
+        number: result + 1,
         turn: turn_of(outline, place.unwrap_or(seen.message as usize)),
         tool: call.and_then(|call| call.name).map_or(String::new(), |name| string(outline.name(name))),
         id: seen.id.map_or(String::new(), |id| string(outline.text(id))),

@@ -301,7 +301,7 @@ impl IntoBytesFn for String {
 
 fn random_policy(random: &mut Random) -> Policy {
     let template = |random: &mut Random| -> Vec<(Vec<u8>, Option<Field>)> {
-        let fields = [Field::Chars, Field::Lines, Field::Images, Field::Turn, Field::Tool, Field::Id];
+        let fields = [Field::Chars, Field::Lines, Field::Images, Field::Turn, Field::Tool, Field::Id, Field::Number];
         let mut part = || (random.pick(&["", "<", "é "]).as_bytes().to_vec(), Some(*random.pick(&fields)));
         vec![part(), part()]
     };
