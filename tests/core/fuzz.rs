@@ -253,7 +253,10 @@ fn told(outline: &Outline, back: &impl Fn(usize) -> usize) -> Vec<usize> {
         told.extend([back(result.value.start), back(result.value.end), result.chars, result.newlines]);
         told.extend([result.message, result.block, result.images].map(|count| count as usize));
         told.extend([result.first_piece as usize, result.pieces as usize, usize::from(result.first_byte)]);
-        told.extend([result.is_error, result.may_hold_dispatch].map(usize::from));
+        // Of a text too short for a block the hint depends on what stands behind it: near the end of the input the
+        // scanner is asked, which takes a `BEGIN_DISPATCH_RESULT` alone for one, and else the look for short strings.
+        let may_hold = result.may_hold_dispatch && result.value.end - result.value.start > 40;
+        told.extend([result.is_error, may_hold].map(usize::from));
     }
     told.extend(outline.pieces.iter().flat_map(|piece| [back(piece.start), back(piece.end)]));
     told
@@ -443,6 +446,13 @@ fn what_differs_is_told() {
     wrong.results[0].chars += 1;
     assert!(counts(data, false, &wrong, Scanner::detect()).is_err());
     assert_ne!(as_it_is, told(&wrong, &|at| at));
+}
+
+/// Found by seed 507326764.
+#[test]
+fn the_hint_of_a_text_too_short_for_a_block_is_anyones_guess() {
+    let data = b"[{\"x\":\"\"},{\"role\":\"tool\",\"content\":\"BEGIN_DISPATCH_RESULT\"}\r\n\t,{ }]";
+    assert_eq!(difference(data, false), Ok(true));
 }
 
 /// `make fuzz`.
