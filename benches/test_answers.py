@@ -94,6 +94,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "hostile": {"scale": 0.001, "seconds": SHORT},
     "small": {"seconds": SHORT},
     "break_even": {"messages": 300, "seconds": SHORT},
+    "turns": {"marks": [20, 40], "mirror_until": 20},
     "start_times": {"codes": ["pass"], "rounds": 1},
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def main() -> None:
         ),
         "History, bytes": ("o-", [found[f"bytes {mark}"]["append"] + found[f"bytes {mark}"]["view"] for mark in MARKS]),
     }
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     mpl.rcParams["svg.hashsalt"] = "recede"  # the same figures give the same file
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()

@@ -177,6 +177,32 @@ def test_the_costs_under_a_cache_are_those_that_were_measured(agent: str, rows: 
     assert by_name["sliding:window=10"].dearer_count > count / 2
 
 
+@pytest.mark.parametrize("agent", MEASURED)
+def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: str, rows: dict[str, Row]) -> None:
+    sessions = [one for path in FILES if path.parent.name == agent for one in transcripts.read_all(path)]
+    for session in sorted(sessions, key=lambda one: -len(one.messages))[:3]:
+        budget = {"max_input_chars": 60_000, "boundary": "break_even"}
+        whole, fitted = recede.History(), recede.History(**budget)
+        is_summarized = False
+        for count, message in enumerate(session.messages, 1):
+            whole.append(message)
+            fitted.append_json(json.dumps(message))
+            if count % 7 and count < len(session.messages):
+                continue
+            seen = session.messages[:count]
+            assert whole.view() == recede.mask_old_observations(seen, boundary="break_even")
+            assert json.loads(whole.view_json()) == whole.view()
+            expected = recede.reduce(seen, **budget)
+            assert is_summarized or fitted.view() == expected.messages
+            # After a summary it stands, so a view may be larger than one that is summarized anew; never by much.
+            assert recede.count_chars(fitted.view()) <= 1.1 * 60_000
+            is_summarized |= expected.reduction_stage not in (None, "masking")
+        assert whole.messages == session.messages
+        assert fitted.messages == session.messages
+        for number in (1, whole.stats().masked_count):
+            assert whole.recall(number) == fitted.recall(number)
+
+
 def observations(transcript: transcripts.Transcript) -> int:
     tools = recede.mask_observations(transcript.messages, keep_results=0).tools.values()
     return sum(tool.observations for tool in tools)
