@@ -509,8 +509,10 @@ def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
     fields = list(answer)
     new = tuple.__new__  # what the named tuple would call
     fields[_TOOLS] = {name: new(ToolReport, figures) for name, figures in fields[_TOOLS].items()}
-    fields[_SUMMARIZER_ERROR] = error
-    fields[-1] = tuple(map(BoundaryMove._make, fields[-1]))
+    if error is not None:
+        fields[_SUMMARIZER_ERROR] = error
+    if fields[-1]:
+        fields[-1] = tuple(map(BoundaryMove._make, fields[-1]))
     return fields
 
 

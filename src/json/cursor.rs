@@ -146,12 +146,17 @@ impl<'a> Cursor<'a> {
     /// After an element of a container: whether another one follows.
     #[inline]
     pub fn more(&mut self, bracket: u8) -> Read<bool> {
-        if self.take(b',') {
-            Ok(true)
-        } else if self.close(bracket) {
-            Ok(false)
-        } else {
-            self.unexpected()
+        match self.peek() {
+            b',' => {
+                self.at += 1;
+                Ok(true)
+            }
+            byte if byte == bracket => {
+                self.at += 1;
+                self.depth -= 1;
+                Ok(false)
+            }
+            _ => self.unexpected(),
         }
     }
 
