@@ -37,7 +37,8 @@ Synthetic histories of `benches/histories.py`. In the tables everything older th
 of many runs (of one, where it takes over {share:.2g} s), contenders in turns, garbage collector off. Answers were
 compared first: all views are equal (with msgspec and bytes but for the sizes told), and the tuned loops tell what
 recede tells. Neither the simplest loops nor msgspec check pairs, count, or decide by a budget. The README quotes the
-column of 20 MB of "Bytes to bytes" and that of 10,000 messages of "Dicts to dicts"."""
+column of 20 MB of "Bytes to bytes" and that of 10,000 messages of "Dicts to dicts". Why what is missed is missed, and
+what was tried: docs/decisions/0012-what-the-core-does-not-reach.md."""
 
 REPEAT = """\
 ## To repeat it
