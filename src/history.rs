@@ -277,12 +277,15 @@ impl History {
         self.totals.chars += outline.chars_of(new, self.policy.image_chars);
         self.shown.is_current = false;
         if is_run && !was_run && self.policy.boundary.remembers() {
+            let masked = self.session.fold.masked.len();
             let changed = with_rules!(self, ground, fold, fold.request(ground, new, false));
-            // What the view of the request showed already is now fixed.
-            if !self.shown.tentative.is_empty() && self.shown.tentative_end == new {
-                self.shown.tentative.clear();
-            } else if matches!(self.shown.form, Form::Masked) {
+            let tentative = core::mem::take(&mut self.shown.tentative);
+            // What the view of the request showed already is now fixed; unless it was masked for a cold cache.
+            let has_moved = self.session.fold.masked.len() == masked + tentative.len();
+            let is_shown = !tentative.is_empty() && self.shown.tentative_end == new && has_moved;
+            if matches!(self.shown.form, Form::Masked) && !is_shown {
                 self.change(changed);
+                self.change_from(&[tentative.first().cloned()]);
             }
         }
         Ok(())

@@ -64,6 +64,16 @@ def test_without_a_budget_it_is_the_block_masker() -> None:
         assert grown(SESSION, **options).view() == recede.mask_old_observations(SESSION, **expected)
 
 
+def test_what_was_masked_for_a_cold_cache_goes_back_where_nobody_says_so_again() -> None:
+    for count in range(5, len(SESSION), 6):
+        history = grown(SESSION[:count], keep=3, cache_cold=True)
+        for length in range(count, min(count + 4, len(SESSION))):
+            if length > count:
+                history.append(SESSION[length - 1])
+            expected = recede.mask_old_observations(SESSION[:length], 3, boundary="break_even", cache_cold=True)
+            assert json.loads(b"".join(history.view_chunks())) == history.view() == expected
+
+
 def test_below_its_threshold_a_history_is_sent_raw() -> None:
     history = History(threshold_tokens=recede.approx_tokens(SESSION) - 1)
     history.extend(SESSION[:-1])
