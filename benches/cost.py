@@ -43,6 +43,20 @@ def memory(plan: Plan) -> Section:
     return Section(claims, f"## Peak memory of reduce_json\n\n{formatting.markdown(header, rows)}")
 
 
+def session_memory(plan: Plan) -> Section:
+    """Line 9: a session holds its text once."""
+    turns = plan.turns[-1]
+    what = f"memory held by a History of {turns:,} turns, a view at each / its raw bytes"
+    if not measuring.can_measure_memory():
+        return Section([Claim("9", what, "not measured: this system does not tell it")], "")
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "messages.jsonl"))
+        raw = in_child("write_messages", path=path, messages=2 * turns)["bytes"]
+        held = in_child("session_memory", path=path)["held"]
+    figure = f"{held / raw:.2f} ({megabytes(held)} for {megabytes(raw)})"
+    return Section([Claim("9", what, figure, "at most 1.5", held <= 1.5 * raw)], "")
+
+
 def _peak(name: str, form: str, found: dict[str, int], records: int) -> tuple[Claim, list[str]]:
     copy = 0 if form == "bytes" else found["utf8"]
     limit = 1.05 * (found["input"] + copy + found["output"]) + RECORD_BYTES * records

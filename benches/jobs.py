@@ -167,6 +167,28 @@ def peak_memory(path: str, form: str, budget: int) -> dict[str, int]:
     return {"input": sys.getsizeof(data), "utf8": utf8, "output": len(view), "peak": peak}
 
 
+def write_messages(path: str, messages: int) -> dict[str, int]:
+    """Write a file of messages, one a line; say how many bytes they have."""
+    size = 0
+    with Path(path).open("wb") as file:
+        for piece, start in enumerate(range(0, messages, 10_000)):
+            for message in orjson.loads(histories.serialized(min(10_000, messages - start), seed=piece)):
+                size += file.write(orjson.dumps(message) + b"\n") - 1
+    return {"bytes": size}
+
+
+def session_memory(path: str) -> dict[str, int]:
+    """Bytes that the process holds above what was there before, with the messages of a file in a `History`."""
+    before = measuring.resident()
+    session = recede.History()
+    view: list[bytes] = []
+    with Path(path).open("rb") as file:
+        for line in file:
+            session.append_json(line)
+            view = session.view_chunks()
+    return {"held": measuring.resident() - before, "view": sum(map(len, view)), "messages": len(session)}
+
+
 def against_copies(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a reduction and of plain copies of the same size."""
     data = histories.serialized(messages)
@@ -264,6 +286,7 @@ def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
     """Seconds of a turn of a `History` (two messages appended, a view taken) at these turns, and of reducing anew."""
     raw = [orjson.dumps(message) for message in orjson.loads(histories.serialized(2 * max(marks)))]
     found: dict[str, Any] = {}
+    samples: list[float] = []  # of the mirror, at each 200th turn of the first 2,000
     for mode in ("bytes", "dicts"):
         session, messages = recede.History(), raw if mode == "bytes" else [orjson.loads(one) for one in raw]
         append: Any = session.append_json if mode == "bytes" else session.append
@@ -278,6 +301,8 @@ def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
             times.append((middle - start, perf_counter() - middle))
             if turn + 1 in marks:
                 found[f"{mode} {turn + 1}"] = anew(session, raw[: 2 * turn + 2], mode, turn + 1 <= mirror_until)
+            if mode == "bytes" and (turn + 1) % 200 == 0 and turn < 2 * mirror_until:
+                samples.append(mirror_seconds(b"[" + b",".join(raw[: 2 * turn + 2]) + b"]"))
         for mark in marks:
             last = times[max(0, mark - 100) : mark]
             found[f"{mode} {mark}"] |= {
@@ -285,6 +310,7 @@ def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
                 "view": statistics.median(other for _, other in last),
             }
         found[f"{mode} whole"] = sum(map(sum, times[:2_000]))
+    found["mirror whole"] = 200 * sum(samples)
     return found
 
 
@@ -300,9 +326,14 @@ def anew(session: Any, raw: list[bytes], mode: str, with_mirror: bool) -> dict[s
         again = {"core": lambda: recede.mask_old_observations(messages, **options)}
     seconds = {name: measuring.best_times({name: run}, 0.3)[name] for name, run in again.items()}
     if with_mirror and mode == "bytes":
-        policy = block_policy(_pure, 4, None, options)
-        seconds["mirror"] = measuring.best_times({"m": lambda: _pure.reduce_json(data, False, policy)}, 0.1)["m"]
+        seconds["mirror"] = mirror_seconds(data)
     return seconds
+
+
+def mirror_seconds(data: bytes) -> float:
+    """Seconds of masking a history with the mirror, as a `History` does."""
+    policy = block_policy(_pure, 4, None, {"boundary": "break_even"})
+    return measuring.best_times({"m": lambda: _pure.reduce_json(data, False, policy)}, 0.1)["m"]
 
 
 def start_times(codes: list[str], rounds: int) -> list[float]:
@@ -324,6 +355,8 @@ JOBS: dict[str, Callable[..., Any]] = {
         two_threads,
         write_history,
         peak_memory,
+        write_messages,
+        session_memory,
         against_copies,
         hostile,
         small,

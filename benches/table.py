@@ -27,6 +27,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     speed.break_even,
     speed.sessions,
     cost.memory,
+    cost.session_memory,
     cost.instructions,
     cost.against_copies,
     cost.hostile,

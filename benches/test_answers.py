@@ -94,7 +94,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "hostile": {"scale": 0.001, "seconds": SHORT},
     "small": {"seconds": SHORT},
     "break_even": {"messages": 300, "seconds": SHORT},
-    "turns": {"marks": [20, 40], "mirror_until": 20},
+    "turns": {"marks": [20, 210], "mirror_until": 100},
     "start_times": {"codes": ["pass"], "rounds": 1},
 }
 
@@ -112,7 +112,8 @@ def test_each_job_measures_something(name: str) -> None:
 
 
 def test_no_job_is_left_out() -> None:
-    assert set(JOBS) | {"write_history", "peak_memory", "core_times"} == set(jobs.JOBS)
+    in_child = {"write_history", "peak_memory", "write_messages", "session_memory", "core_times"}
+    assert set(JOBS) | in_child == set(jobs.JOBS)
 
 
 def test_a_job_runs_in_a_child() -> None:
@@ -139,6 +140,15 @@ def test_peak_memory_holds_input_and_output(tmp_path: Path, form: str) -> None:
     found = measuring.in_child("peak_memory", path=str(path), form=form, budget=told["budget"])
     assert found["utf8"] == path.stat().st_size
     assert found["peak"] > 0.9 * (found["input"] + found["output"])
+
+
+@pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+def test_a_session_holds_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "messages.jsonl"
+    raw = jobs.write_messages(str(path), 11_000)["bytes"]
+    assert raw == sum(len(line) for line in path.read_bytes().splitlines())
+    found = measuring.in_child("session_memory", path=str(path))
+    assert found["messages"] == 11_000 and found["view"] < raw < 1.1 * found["held"]
 
 
 # The table

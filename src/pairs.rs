@@ -1,6 +1,6 @@
 //! Outline -> pairs, orphans, findings and repairs. A result belongs to the nearest earlier call of its id.
 
-use crate::outline::{Name, Outline, Shape};
+use crate::outline::{Name, Outline, Shape, ToolResult};
 use crate::text::same;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -125,31 +125,35 @@ impl GrowingPairs {
     /// The last message of the outline has come.
     pub fn push(&mut self, outline: &Outline) {
         let message = outline.messages.len() - 1;
-        let mut calls = outline.calls_of(message).peekable();
-        for result in outline.results_of(message) {
-            while let Some(call) = calls.next_if(|call| outline.calls[*call].block < outline.results[result].block) {
-                self.push_call(outline, call);
-            }
-            let id = outline.results[result].id;
-            let call = id.and_then(|id| self.newest.get(outline.text(id)).copied());
-            self.pairs.call_of.push(NONE);
-            self.pairs.next_result.push(NONE);
-            match call {
+        let (calls, results) = (outline.calls_of(message), outline.results_of(message));
+        self.pairs.first_result.resize(calls.end, NONE);
+        self.pairs.call_of.resize(results.end, NONE);
+        self.pairs.next_result.resize(results.end, NONE);
+        self.unanswered_calls += calls.len();
+        for result in results {
+            match self.call_of_last(outline, result) {
                 Some(call) => self.unanswered_calls -= usize::from(self.pairs.join(result as u32, call)),
                 None => self.results_without_call += 1,
             }
         }
         for call in calls {
-            self.push_call(outline, call);
+            if let Some(id) = outline.calls[call].id {
+                self.newest.insert(outline.text(id).to_vec(), call as u32);
+            }
         }
     }
 
-    fn push_call(&mut self, outline: &Outline, call: usize) {
-        self.pairs.first_result.push(NONE);
-        self.unanswered_calls += 1;
-        if let Some(id) = outline.calls[call].id {
-            self.newest.insert(outline.text(id).to_vec(), call as u32);
-        }
+    /// The call that a result of the last message belongs to, whether that message was pushed or not.
+    #[must_use]
+    pub fn call_of_last(&self, outline: &Outline, result: usize) -> Option<u32> {
+        let ToolResult { message, block, id, .. } = &outline.results[result];
+        let id = outline.text((*id)?);
+        let is_nearest = |call: &usize| {
+            let call = &outline.calls[*call];
+            call.block < *block && call.id.is_some_and(|of_call| outline.text(of_call) == id)
+        };
+        let own = outline.calls_of(*message as usize).rev().find(is_nearest);
+        own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
     }
 
     /// How many calls without result and results without call there are; open calls are none.

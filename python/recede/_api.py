@@ -34,7 +34,9 @@ __all__ = [
     "HistoryReducer",
     "approx_tokens",
     "as_bytes",
+    "asked_summary",
     "check_pairs",
+    "costs_of",
     "count_chars",
     "mask_observation",
     "mask_observations",
@@ -477,11 +479,11 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
     costs = None
     if counter is not None:
-        costs = _costs(engine.texts(messages, policy), counter, image_chars_of(options))
+        costs = costs_of(engine.texts(messages, policy), counter, image_chars_of(options))
     answer, error = engine.reduce(messages, policy, costs), None
     if len(answer) == 3:
         dropped, previous, builtin = answer
-        summary, error = _summary([messages[index] for index in dropped], previous, builtin, summarizer, counter)
+        summary, error = asked_summary([messages[index] for index in dropped], previous, builtin, summarizer, counter)
         answer = engine.reduce(messages, policy, costs, summary)
     return Reduction._make(_report(answer, error))
 
@@ -495,12 +497,12 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
     if counter is not None:
         # Only after the strict reader has accepted it, json may read it.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
-        costs = _costs(engine.texts(_history_of(raw), policy), counter, image_chars_of(options))
+        costs = costs_of(engine.texts(_history_of(raw), policy), counter, image_chars_of(options))
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
     if len(answer) == 3:
         spans, previous, builtin = answer
         dropped = [_loads(raw[start:end]) for start, end in spans] if summarizer is not None else []
-        summary, error = _summary(dropped, previous, builtin, summarizer, counter)
+        summary, error = asked_summary(dropped, previous, builtin, summarizer, counter)
         answer = engine.reduce_json(raw, surrogates, policy, costs, summary)
     return JsonReduction._make(_report(answer, error))
 
@@ -516,7 +518,7 @@ def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
     return fields
 
 
-def _summary(
+def asked_summary(
     dropped: list[Any],
     previous: str | None,
     builtin: str,
@@ -537,7 +539,7 @@ def _summary(
     return (text, None if counter is None else 4 * _count(counter, text)), None
 
 
-def _costs(
+def costs_of(
     texts: list[tuple[str, int, int, list[tuple[str, int, str | None]]]], counter: TokenCounter, image_chars: int
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """Budget units: quarter tokens, so that the constants, which count characters, need no rounding."""

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from recede import _engine
-from recede._api import as_bytes
+from recede._api import as_bytes, asked_summary, costs_of
 from recede._errors import TranscriptError
-from recede._policy import block_policy, compiled
+from recede._policy import block_policy, compiled, image_chars_of
 from recede._report import BoundaryMove
 
 if TYPE_CHECKING:
     from recede._api import Json
-    from recede._types import Summarizer
+    from recede._types import Summarizer, TokenCounter
 
 __all__ = ["History", "HistoryStats"]
 
@@ -91,8 +91,10 @@ class History:
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         recall_handles: placeholders name the number of the observation, so that the agent can ask for it with the
             tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
-        **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`, but ``token_counter``; else
-            those of `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
+        token_counter: ``text -> tokens``, for the budget or the threshold; each text is counted once, when it comes,
+            and what a summary leaves once more. Without it four characters are a token.
+        **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
+            `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
             caches; with ``mask_chunk`` it is ``"stepped"``.
 
     Raises:
@@ -118,7 +120,13 @@ class History:
     """
 
     def __init__(
-        self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False, **options: Any
+        self,
+        *,
+        keep: int = 4,
+        threshold_tokens: int = 0,
+        recall_handles: bool = False,
+        token_counter: TokenCounter | None = None,
+        **options: Any,
     ) -> None:
         options = dict(options)
         own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
@@ -127,8 +135,9 @@ class History:
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
         if recall_handles and options.get("placeholder") is not None:
             raise TypeError("give recall_handles, or a placeholder with {number} in it")
-        if options.get("token_counter") is not None:
-            raise TypeError("a History counts characters: it takes no token_counter")
+        if token_counter is not None and not callable(token_counter):
+            raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
+        self._counter = token_counter
         if "boundary" not in options and options.get("mask_chunk") is None:
             options["boundary"] = "break_even"
         self._engine = _engine.engine
@@ -140,13 +149,14 @@ class History:
                 options["placeholder"] = handles
             if threshold_tokens:
                 raise TypeError("threshold_tokens is for a History without a budget")
-            self._policy = compiled(self._engine, "reduce", options)
+            self._policy = compiled(self._engine, "reduce", {**options, "token_counter": token_counter})
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
         if not isinstance(threshold_tokens, int) or isinstance(threshold_tokens, bool):
             raise TypeError(f"threshold_tokens must be a whole number, not {type(threshold_tokens).__name__}")
         if threshold_tokens < 0:
             raise ValueError(f"threshold_tokens must be at least 0, not {threshold_tokens}")
+        self._image_chars = image_chars_of(options)
         self._session = self._engine.History(self._policy, 4 * min(threshold_tokens, 1 << 40))
         self._lock = threading.RLock()
         self._messages: list[Any] = []  # those that were appended, None where nobody asked for the object yet
@@ -155,6 +165,7 @@ class History:
         self._past = 0  # messages before the last summary
         self._anew = 0  # messages of the session that the last summary left, and their observations' numbers
         self._numbers: list[int] = []
+        self._pending: tuple[Any, ...] | None = None  # how the session begins anew, while that is not counted
         self._summarizer_error: Exception | None = None
 
     # Appending
@@ -184,9 +195,20 @@ class History:
 
     def _append(self, data: bytes, surrogates: bool, message: dict[str, Any] | None) -> None:
         with self._lock:
-            self._session.append(data, surrogates)
+            self._begin_anew()
+            self._session.append(data, surrogates, self._costs(data, surrogates))
             self._messages.append(message)
             self._objects.append(message)
+
+    def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
+        """What a message costs that is to be appended, where tokens are counted."""
+        if self._counter is None:
+            return None
+        masked = self._session.masked_texts(data, surrogates)  # only after it has accepted them, json may read them
+        ((*own, results),) = self._engine.texts([_loads(data)], self._policy)
+        results = [(text, images, shown) for (text, images, _), shown in zip(results, masked, strict=True)]
+        (cost,), observations = costs_of([(*own, results)], self._counter, self._image_chars)
+        return cost, observations
 
     @classmethod
     def from_messages(cls, messages: Iterable[dict[str, Any]], **options: Any) -> History:
@@ -271,31 +293,35 @@ class History:
         answer = self._session.look()
         if answer is not None and answer[0] == "ask":
             _, dropped, previous, text = answer
-            summary: tuple[str, None] | bool = (text, None)
-            if self._summarizer is not None:
-                summary = self._summary([_loads(self._session.session_message(index)) for index in dropped], previous)
-            answer = self._session.look(summary)
-        if answer is not None:
-            _, kept, place, message = answer
-            objects = [self._objects[index] for index in kept]
-            self._objects = [*objects[:place], _loads(message), *objects[place:]]
-            self._past, self._anew = len(self._messages), len(self._objects)
-            self._numbers = self._session.session_numbers()
-
-    def _summary(self, dropped: list[Any], previous: str | None) -> tuple[str, None] | bool:
-        """The summarizer's text; False where it fails, and the view is made without one."""
-        assert self._summarizer is not None
-        self._summarizer_error = None
-        try:
-            text = self._summarizer(dropped, previous)
-            if not isinstance(text, str):
-                raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
-            if not text.strip():
-                raise ValueError("the summarizer returned no text")
-        except Exception as error:
+            has_function = self._summarizer is not None
+            messages = [_loads(self._session.session_message(index)) for index in dropped if has_function]
+            summary, error = asked_summary(messages, previous, text, self._summarizer, self._counter)
             self._summarizer_error = error
-            return False
-        return text, None
+            answer = self._session.look(summary)
+        self._pending = answer
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """After a summary the session is that and what was kept."""
+        if self._pending is None:
+            return
+        _, kept, place, message = self._pending
+        self._numbers = self._count_anew()
+        objects = [self._objects[index] for index in kept]
+        self._objects = [*objects[:place], _loads(message), *objects[place:]]
+        self._past, self._anew = len(self._messages), len(self._objects)
+        self._pending = None
+
+    def _count_anew(self) -> list[int]:
+        """Let the session begin anew; the numbers of its observations."""
+        numbers: list[int]
+        messages, numbers = self._session.anew()
+        costs = None
+        if self._counter is not None:
+            texts = self._engine.texts(list(map(_loads, messages)), self._policy, numbers)
+            costs = costs_of(texts, self._counter, self._image_chars)
+        self._session.begin_anew(costs)
+        return numbers
 
     @property
     def summarizer_error(self) -> Exception | None:
@@ -423,12 +449,19 @@ class History:
         _write_whole(Path(path), head[:-1].encode() + body + b"}\n")
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, summarizer: Summarizer | None = None) -> History:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        summarizer: Summarizer | None = None,
+        token_counter: TokenCounter | None = None,
+    ) -> History:
         """Read a history that `save` wrote: its views are those that it would have given.
 
         Args:
             path: the file.
             summarizer: the function, if it had one; functions cannot be saved.
+            token_counter: likewise.
 
         Raises:
             TranscriptError: the file is damaged, or none of `save`.
@@ -447,13 +480,13 @@ class History:
             raise TranscriptError("format", source=name)
         if summarizer is not None:
             options["summarizer"] = summarizer
-        history = cls(**options)
+        history = cls(**options, token_counter=token_counter)
         text = data.decode("utf-8", "surrogatepass")
         spans = _members(text)
         past, session, since = (list(_elements(text, spans[key])) for key in ("past", "session", "since"))
         encoded = [[one.encode("utf-8", "surrogatepass") for one in part] for part in (past, session)]
         history._session.restore(*encoded, numbers)
-        history._past, history._anew, history._numbers = len(past), len(session), numbers
+        history._past, history._anew, history._numbers = len(past), len(session), history._count_anew()
         history._messages = [None] * len(past)
         history._objects = [None] * len(session)
         for message in since:

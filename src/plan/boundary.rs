@@ -89,16 +89,15 @@ impl Fold {
         message.checked_sub(1).map_or(0, |before| self.chars_before[before])
     }
 
-    /// A request is made after this many messages. Gives the first message that its view shows otherwise than the
-    /// view before did.
-    pub fn request(&mut self, ground: Ground, end: usize, is_now: bool) -> usize {
+    /// A request is made after this many messages. Gives what its view masks, and the view before did not; in order.
+    pub fn request(&mut self, ground: Ground, end: usize, is_now: bool) -> Vec<Masked> {
         self.grow(ground, end);
         let moves = self.moves_at(ground, end, is_now);
         self.waste = self.waste.saturating_add(self.gain);
-        let changed = if moves { self.advance(ground) } else { end };
+        let masked = if moves { self.advance(ground) } else { vec![] };
         self.requests += 1;
         (self.before, self.new_gain) = (end, 0);
-        changed
+        masked
     }
 
     /// Whether the boundary moves at a request after this many messages, to which the fold has grown.
@@ -186,20 +185,20 @@ impl Fold {
         self.cost
     }
 
-    /// Moves the boundary as far as the policy lets it, if that removes enough. Gives the first message changed.
-    pub fn advance(&mut self, ground: Ground) -> usize {
+    /// Moves the boundary as far as the policy lets it, if that removes enough. Gives what is masked by it, in order.
+    pub fn advance(&mut self, ground: Ground) -> Vec<Masked> {
         let Ground { outline, policy, costs, .. } = ground;
         let end = self.chars_before.len();
         let boundary = policy.rounded(self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
         if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.min_masked_chars {
-            return end;
+            return vec![];
         }
         let mut now: Vec<Masked> = self.waiting.extract_if(.., |one| is_passed(one.result)).collect();
         let moved: usize = now.iter().map(|one| one.removed).sum();
         if self.removed + moved < policy.min_masked_chars {
             self.waiting.extend(now);
-            return end;
+            return vec![];
         }
         now.sort_unstable_by_key(|one| one.result);
         let first = message_of(outline, now[0].result);
@@ -214,7 +213,7 @@ impl Fold {
         let written_again = self.chars_before(self.before) - self.chars_before(first.min(self.before));
         self.moves.push(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
         let is_in_order = self.masked.last().is_none_or(|last| last.result < now[0].result);
-        self.masked.extend(now);
+        self.masked.extend_from_slice(&now);
         if !is_in_order {
             self.masked.sort_unstable_by_key(|one| one.result);
         }
@@ -223,7 +222,7 @@ impl Fold {
         self.first = self.waiting.iter().map(|one| one.result).min();
         self.boundary = boundary;
         self.waste = 0;
-        first
+        now
     }
 }
 
@@ -236,6 +235,6 @@ fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Cos
     })
 }
 
-fn message_of(outline: &Outline, result: u32) -> usize {
+pub(super) fn message_of(outline: &Outline, result: u32) -> usize {
     outline.results[result as usize].message as usize
 }

@@ -131,6 +131,15 @@ pub struct Costs {
     pub observations: Vec<(usize, usize)>,
 }
 
+impl Costs {
+    /// Of a whole history, unmasked.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        let observations = self.observations.iter().map(|(raw, _)| *raw);
+        self.messages.iter().copied().chain(observations).fold(0, usize::saturating_add)
+    }
+}
+
 /// What every rule may look at.
 #[derive(Clone, Copy)]
 pub struct Ground<'a> {
@@ -345,17 +354,25 @@ impl<'a> Planner<'a> {
 /// The facts that a placeholder may name of one observation; `turns` where it names the turn.
 #[must_use]
 pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, result: usize) -> Facts<'a> {
+    facts_of_pair(outline, pairs.call_of(result), |message| turns.map_or(0, |turns| turns.at(message)), result)
+}
+
+/// [`facts`] of a result that belongs to this call, where `turn_at` gives the turn of a message.
+#[must_use]
+pub fn facts_of_pair(
+    outline: &Outline,
+    call: Option<usize>,
+    turn_at: impl Fn(usize) -> usize,
+    result: usize,
+) -> Facts<'_> {
     let seen = &outline.results[result];
-    let call = pairs.call_of(result).map(|call| &outline.calls[call]);
-    let turn = |turns: &Turns| {
-        let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
-        turns.at(of_call.unwrap_or(seen.message as usize))
-    };
+    let call = call.map(|call| &outline.calls[call]);
+    let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
     Facts {
         chars: seen.chars,
         newlines: seen.newlines,
         images: seen.images as usize,
-        turn: turns.map_or(0, turn),
+        turn: turn_at(of_call.unwrap_or(seen.message as usize)),
         number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),
         tool: call.and_then(|call| call.name).map_or(b"", |name| outline.name(name)),
         id: seen.id.map_or(b"", |id| outline.text(id)),

@@ -4,7 +4,7 @@
 //! A request stands before each run of agent messages, which is its answer. What it sends is the plan of the messages
 //! before it; the plans are not made anew each time, since what is masked once stays masked.
 
-use super::boundary::Fold;
+use super::boundary::{Fold, message_of};
 use super::{Planner, Window};
 use crate::outline::Outline;
 use crate::policy::{Boundary, Goal, Policy};
@@ -61,8 +61,9 @@ impl Planner<'_> {
         let mut before = 0;
         let mut sent = vec![];
         for end in requests {
-            let changed = fold.request(self.ground(), *end, false);
-            let cached_chars = fold.chars_before(changed.min(before));
+            let moved = fold.request(self.ground(), *end, false);
+            let changed = moved.first().map_or(before, |first| message_of(self.outline, first.result).min(before));
+            let cached_chars = fold.chars_before(changed);
             sent.push(Sent { chars: fold.chars_before(*end), cached_chars, masked: fold.masked.len() });
             before = *end;
         }

@@ -1,7 +1,8 @@
 //! The append-only session as Python holds it.
 
-use super::convert::{PyPolicy, bytes_of, summary_of, text_of, to_str, transcript_error};
-use crate::history::{History, Look};
+use super::RawCosts;
+use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
+use crate::history::{History, Look, MessageCosts};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -20,18 +21,41 @@ pub struct PyHistory {
 #[pymethods]
 impl PyHistory {
     #[new]
-    fn new(policy: &PyPolicy, raw_chars_at_most: usize) -> Self {
-        PyHistory { history: History::new(policy.policy.clone(), raw_chars_at_most), chunks: vec![], open: None }
+    fn new(policy: &PyPolicy, raw_cost_at_most: usize) -> Self {
+        PyHistory { history: History::new(policy.policy.clone(), raw_cost_at_most), chunks: vec![], open: None }
     }
 
     fn __len__(&self) -> usize {
         self.history.len()
     }
 
-    fn append(&mut self, py: Python<'_>, message: &[u8], surrogates: bool) -> PyResult<()> {
-        self.history.append(message, surrogates).map_err(|error| transcript_error(py, &error))?;
+    /// What masking would put in the place of each observation of a message, if that were appended now.
+    fn masked_texts<'py>(
+        &mut self,
+        py: Python<'py>,
+        message: &[u8],
+        surrogates: bool,
+    ) -> PyResult<Vec<Option<Bound<'py, PyString>>>> {
+        let texts = self.history.masked_texts(message, surrogates).map_err(|error| transcript_error(py, &error))?;
+        texts.iter().map(|text| text_of(py, text.as_deref())).collect()
+    }
+
+    #[pyo3(signature = (message, surrogates, costs=None))]
+    fn append(&mut self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<()> {
+        self.history.append(message, surrogates, costs).map_err(|error| transcript_error(py, &error))?;
         self.open = None;
         Ok(())
+    }
+
+    /// The messages of the session that is to begin, and the numbers of its observations.
+    fn anew<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyBytes>>, Vec<u32>) {
+        let (messages, numbers) = self.history.anew();
+        (messages.into_iter().map(|message| PyBytes::new(py, message)).collect(), numbers.to_vec())
+    }
+
+    #[pyo3(signature = (costs=None))]
+    fn begin_anew(&mut self, costs: Option<RawCosts>) {
+        self.history.begin_anew(costs_of(costs));
     }
 
     /// Makes the view that of the history. None; or what a summary is asked for; or how the session begins anew.
@@ -110,10 +134,6 @@ impl PyHistory {
 
     fn session_message<'py>(&self, py: Python<'py>, message: usize) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.history.session_message(message))
-    }
-
-    fn session_numbers(&self) -> Vec<u32> {
-        self.history.session_numbers().to_vec()
     }
 
     fn number_of(&self, id: &Bound<'_, PyString>) -> Option<usize> {

@@ -189,10 +189,16 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
 
 /// The texts that a token counter counts: of each message (own text, constant chars, own images, observations).
 #[pyfunction]
-fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy) -> PyResult<Bound<'py, PyList>> {
+#[pyo3(signature = (messages, policy, numbers=None))]
+fn texts<'py>(
+    messages: &Bound<'py, PyAny>,
+    policy: &PyPolicy,
+    numbers: Option<Vec<u32>>,
+) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
+    let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
+    outline.numbers = numbers.unwrap_or_default();
     let placeholder = Placeholder::of(&policy.policy);
     // Masked texts are wanted of every observation, so that the planner may choose any boundary.
     let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));

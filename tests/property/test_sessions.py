@@ -4,152 +4,209 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from strategies import block_options, reduce_options
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from strategies import block_options, reduce_options, words
 
 import recede
 from recede import History
 from recede.testing import histories
 from support import built_engines, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
 Messages = list[dict[str, Any]]
-
-
-def without_counter(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a History, with the boundary said that it would take by itself."""
-    options = {name: value for name, value in options.items() if name != "token_counter"}
-    if options.get("mask_chunk") is None and "boundary" not in options:
-        options["boundary"] = "break_even"
-    return options
+FUNCTIONS = ("summarizer", "token_counter")
+GARBAGE = [b"", b"{", b"[]", b'{"role": 5} x', b"5", b'{"content": 5}']
 
 
 def dumps(message: Any) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
-def figures(history: History) -> recede.HistoryStats:
-    """But for where the view changed: the core may say so though its bytes came out the same."""
-    return history.stats()._replace(changed_message=None, changed_byte=None)
+def loads(view: bytes) -> Any:
+    return json.loads(view.decode("utf-8", "surrogatepass"))
 
 
-@ENGINES
-@given(messages=histories(), options=(reduce_options() | block_options()).map(without_counter), data=st.data())
-def test_what_stands_before_a_change_is_the_same(
-    engine_name: str, messages: Messages, options: dict[str, Any], data: Any
-) -> None:
-    with using(engine_name):
-        history = History(**options)
-        before, stats_before = b"[]", history.stats()
-        for message in messages:
-            history.append(message)
-            if not data.draw(st.booleans(), label="look"):
-                continue
-            view, stats = history.view_json(), history.stats()
-            if stats.changed_byte is not None and stats[7:9] != stats_before[7:9]:
-                assert view[: stats.changed_byte] == before[: stats.changed_byte]
-            elif stats.changed_byte is None:
-                assert view.startswith(before[:-1])
-            before, stats_before = view, stats
-            again = history.view_chunks()
-            assert b"".join(again) == view
-            assert all(one is other for one, other in zip(history.view_chunks(), again, strict=True))
+def session_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options of a `History`: those of `reduce`, or those of the block masker and a threshold."""
+    optional = {"threshold_tokens": st.integers(0, 900), "token_counter": st.sampled_from([None, len, words])}
+    block = st.builds(dict.__or__, block_options(), st.fixed_dictionaries({}, optional=optional))
+    handles = st.fixed_dictionaries({}, optional={"recall_handles": st.booleans()})
+    return st.builds(_without_clash, reduce_options() | block, handles)
 
 
-@ENGINES
-@given(messages=histories(), options=reduce_options().map(without_counter), data=st.data())
-def test_until_the_first_summary_its_views_are_those_of_reduce(
-    engine_name: str, messages: Messages, options: dict[str, Any], data: Any
-) -> None:
-    with using(engine_name):
-        history = History(**options)
-        for count, message in enumerate(messages, 1):
-            history.append(message)
-            if data.draw(st.booleans(), label="look"):
-                expected = recede.reduce(messages[:count], **options)
-                assert history.view() == expected.messages
-                assert json.loads(history.view_json().decode("utf-8", "surrogatepass")) == expected.messages
-                stats = history.stats()
-                assert (stats.view_chars, stats.raw_chars) == (expected.chars_after, expected.chars_before)
-                assert (stats.turns, stats.view_messages) == (expected.turns, len(expected.messages))
-                if expected.reduction_stage in (None, "masking"):
-                    assert stats.masked_count == expected.masked_count
-                    assert stats.boundary_moves == expected.boundary_moves
-                if expected.reduction_stage == "summarization":
-                    return
-        assert history.messages == messages
+def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str, Any]:
+    return options | ({} if options.get("placeholder") is not None else handles)
 
 
-@ENGINES
-@given(
-    messages=histories(), options=block_options().map(without_counter), threshold=st.integers(0, 900), data=st.data()
-)
-def test_without_a_budget_its_views_are_those_of_the_block_masker(
-    engine_name: str, messages: Messages, options: dict[str, Any], threshold: int, data: Any
-) -> None:
-    with using(engine_name):
-        history = History(**options, threshold_tokens=threshold)
-        for count, message in enumerate(messages, 1):
-            history.append(message)
-            if data.draw(st.booleans(), label="look"):
-                is_small = recede.count_chars(messages[:count]) <= 4 * threshold
-                expected = messages[:count] if is_small else recede.mask_old_observations(messages[:count], **options)
-                assert history.view() == expected
+class Reduced:
+    """What the views must be, as long as nothing was summarized: everything reduced again."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        options = dict(options)
+        self.has_budget = "max_input_chars" in options or "max_input_tokens" in options
+        if options.get("mask_chunk") is None:
+            options.setdefault("boundary", "break_even")
+        self.threshold = options.pop("threshold_tokens", 0)
+        self.has_handles = options.pop("recall_handles", False)
+        if self.has_handles and self.has_budget:
+            options["placeholder"] = "[observation masked — {chars} chars, recall #{number}]"
+        self.counter = options.get("token_counter") if self.has_budget else options.pop("token_counter", None)
+        self.options = options
+
+    def view(self, messages: Messages) -> tuple[Messages, recede.Reduction | None] | None:
+        """The view, and how it came about where there is a budget; None where this oracle does not know."""
+        if self.has_budget:
+            reduction = recede.reduce(messages, **self.options)
+            return reduction.messages, reduction
+        limit = {"max_input_tokens": self.threshold, "token_counter": self.counter, "enabled": False}
+        if recede.reduce(messages, **limit).within_budget:
+            return messages, None
+        # No function takes a template with the `lines` form; the mirror is the oracle for that.
+        return None if self.has_handles else (recede.mask_old_observations(messages, **self.options), None)
 
 
-@pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
-@given(messages=histories(), options=(reduce_options() | block_options()).map(without_counter), data=st.data())
-def test_both_engines_give_the_same_views_also_after_summaries(
-    messages: Messages, options: dict[str, Any], data: Any
-) -> None:
-    sessions: dict[str, History] = {}
-    for name in ("rust", "python"):
-        with using(name):
-            sessions[name] = History(**options)
-    core, mirror = sessions["rust"], sessions["python"]
-    for message in messages:
-        for session in sessions.values():
-            if session is core and data.draw(st.booleans(), label="bytes"):
-                session.append_json(dumps(message))
-            else:
-                session.append(message)
-        match data.draw(st.sampled_from(["nothing", "view", "json", "chunks", "stats", "load"]), label="look"):
-            case "view":
-                assert core.view() == mirror.view()
-            case "json":
-                assert core.view_json() == mirror.view_json()
-            case "chunks":
-                assert b"".join(core.view_chunks()) == mirror.view_json()
-            case "stats":
-                assert figures(core) == figures(mirror)
-            case "load":
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / "session.json"
-                    core.save(path)
-                    core = sessions["rust"] = History.load(path, summarizer=options.get("summarizer"))
-    assert core.view() == mirror.view()
-    assert figures(core) == figures(mirror)
-    assert core.to_json() == mirror.to_json()
-    assert core.messages == mirror.messages == messages
-    for number in range(1, 30):
-        try:
-            expected: Any = mirror.recall(number)
-        except LookupError:
-            with pytest.raises(LookupError):
-                core.recall(number)
-            break
-        assert core.recall(number) == expected
+class Sessions(RuleBasedStateMachine):
+    """The same session in both engines: each message goes to both, and so does each look."""
+
+    @initialize(options=session_options())
+    def begin(self, options: dict[str, Any]) -> None:
+        note(f"{options=}")
+        self.options = options
+        self.sessions: dict[str, History] = {}
+        for name in built_engines():
+            with using(name):
+                self.sessions[name] = History(**options)
+        self.reduced = Reduced(options)
+        self.messages: Messages = []
+        self.to_come: deque[dict[str, Any]] = deque()
+        self.is_summarized = False
+        self.before: dict[str, tuple[bytes, recede.HistoryStats]] = {
+            name: (b"[]", session.stats()) for name, session in self.sessions.items()
+        }
+
+    @rule(messages=histories())
+    def more_comes(self, messages: Messages) -> None:
+        self.to_come += messages
+
+    @precondition(lambda self: self.to_come)
+    @rule(as_bytes=st.booleans(), number=st.integers(1, 6))
+    def append(self, as_bytes: bool, number: int) -> None:
+        for _ in range(min(number, len(self.to_come))):
+            message = self.to_come.popleft()
+            for session in self.sessions.values():
+                if as_bytes:
+                    session.append_json(" " + dumps(message) + "\n")
+                else:
+                    session.append(message)
+            self.messages.append(message)
+
+    @rule(garbage=st.sampled_from(GARBAGE), as_content=st.booleans())
+    def a_failed_append_changes_nothing(self, garbage: bytes, as_content: bool) -> None:
+        bad = dumps({"role": "tool", "tool_call_id": "1", "content": 5}).encode() if as_content else garbage
+        errors = []
+        for session in self.sessions.values():
+            with pytest.raises(recede.TranscriptError) as caught:
+                session.append_json(bad)
+            assert caught.value.message_index == len(self.messages)
+            errors.append(str(caught.value))
+        assert len(set(errors)) == 1
+
+    @rule()
+    def look(self) -> None:
+        expected = None if self.is_summarized else self.reduced.view(self.messages)
+        views = {name: session.view_json() for name, session in self.sessions.items()}
+        assert len(set(views.values())) == 1
+        for name, session in self.sessions.items():
+            assert session.view() == loads(views[name])
+            again = session.view_chunks()
+            assert b"".join(again) == views[name]
+            assert all(one is other for one, other in zip(session.view_chunks(), again, strict=True))
+        if expected is not None:
+            assert loads(views["python"]) == expected[0]
+        self._look_at_stats(views, expected and expected[1])
+        if expected is not None and expected[1] is not None:
+            self.is_summarized = expected[1].reduction_stage == "summarization"
+
+    @rule()
+    def look_at_the_list_alone(self) -> None:
+        core, *others = (session.view() for session in self.sessions.values())
+        assert all(core == other for other in others)
+        self._look_at_stats({name: session.view_json() for name, session in self.sessions.items()}, None)
+        if not self.is_summarized and self.reduced.has_budget:
+            reduction = recede.reduce(self.messages, **self.reduced.options)
+            self.is_summarized = reduction.reduction_stage == "summarization"
+
+    def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
+        found = {name: session.stats() for name, session in self.sessions.items()}
+        assert all(stats == found["python"] for stats in found.values())
+        for name, stats in found.items():
+            view, (before, stats_before) = views[name], self.before[name]
+            place = stats.changed_message, stats.changed_byte
+            if place != (stats_before.changed_message, stats_before.changed_byte):
+                # What stands before is the same, and what follows is not.
+                assert place[0] is not None and place[1] is not None
+                before_comma = place[1] - 1  # a view that ends here has its bracket there
+                assert view[:before_comma] == before[:before_comma]
+                assert loads(view)[: place[0]] == loads(before)[: place[0]]
+                assert loads(view)[place[0] : place[0] + 1] != loads(before)[place[0] : place[0] + 1]
+            self.before[name] = view, stats
+            assert stats.view_messages == len(loads(view))
+        if expected is not None:
+            assert (stats.view_chars, stats.raw_chars) == (expected.chars_after, expected.chars_before)
+            assert stats.turns == expected.turns
+            if expected.reduction_stage in (None, "masking"):
+                assert stats.masked_count == expected.masked_count
+                assert stats.boundary_moves == expected.boundary_moves
+
+    @rule()
+    def close_and_go_on(self) -> None:
+        functions = {name: self.options[name] for name in FUNCTIONS if name in self.options}
+        self.look()
+        for name, session in self.sessions.items():
+            with using(name), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "session.json"
+                session.save(path)
+                self.sessions[name] = History.load(path, **functions)
+                # Which view was shown is not kept, so nothing has changed yet.
+                self.before[name] = self.sessions[name].view_json(), self.sessions[name].stats()
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        for session in getattr(self, "sessions", {}).values():
+            assert len(session) == len(self.messages)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "sessions"):
+            return
+        self.look()
+        assert len({tuple(_observations(session)) for session in self.sessions.values()}) == 1
+        for session in self.sessions.values():
+            assert session.messages == self.messages
+            assert loads(session.to_json()) == self.messages
 
 
-@given(
-    messages=histories(), cut=st.integers(0, 40), garbage=st.sampled_from([b"", b"{", b"[]", b'{"role": 5} x', b"5"])
-)
-def test_a_failed_append_changes_nothing(messages: Messages, cut: int, garbage: bytes) -> None:
+def _observations(session: History) -> Iterator[str]:
+    """All of them, by their numbers."""
+    with suppress(LookupError):
+        for number in count(1):
+            yield session.recall(number)
+
+
+TestSessions = Sessions.TestCase
+TestSessions.settings = settings(stateful_step_count=25)
+
+
+@given(messages=histories(), cut=st.integers(0, 40), garbage=st.sampled_from(GARBAGE))
+def test_a_failed_append_leaves_the_views_alone(messages: Messages, cut: int, garbage: bytes) -> None:
     history, other = History(keep=3), History(keep=3)
     for place, message in enumerate(messages):
         history.append(message)

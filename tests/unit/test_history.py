@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -351,7 +352,7 @@ def test_several_threads_do_not_corrupt_it() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"token_counter": len}, TypeError, "takes no token_counter"),
+        ({"token_counter": 5}, TypeError, "token_counter must be callable or None, not int"),
         ({"threshold_tokens": -1}, ValueError, "threshold_tokens must be at least 0"),
         ({"threshold_tokens": 1.5}, TypeError, "threshold_tokens must be a whole number"),
         ({"keep": 2}, ValueError, "keep must be at least 3"),
@@ -368,6 +369,101 @@ def test_several_threads_do_not_corrupt_it() -> None:
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         History(**options)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def test_a_token_counter_counts_each_text_once(engine: str) -> None:
+    counted: list[str] = []
+
+    def counter(text: str) -> int:
+        counted.append(text)
+        return words(text)
+
+    history = History(keep=3, token_counter=counter, threshold_tokens=200)
+    session = [user("Go."), *turns(20, chars=900)]
+    for message in session:
+        history.append(message)
+        history.view()
+    # The 900 letters of an observation are one word.
+    assert history.stats().masked_count == 0
+    assert counted.count("Go.") == 1
+    assert counted.count("x" * 900) == 20
+    history.append(user("word " * 100))
+    assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
+    assert history.stats().masked_count > 10
+
+
+@pytest.mark.parametrize("place", ["message", "observation", "placeholder"])
+def test_a_counter_that_fails_leaves_the_history_as_it_was(engine: str, place: str) -> None:
+    faulty = {"message": "run", "observation": "x" * 900, "placeholder": "[observation masked — 900 chars]"}[place]
+    is_faulty = False
+
+    def counter(text: str) -> int:
+        if is_faulty and faulty in text:
+            raise OSError("no tokenizer")
+        return words(text)
+
+    history, other = (History(max_input_tokens=60, token_counter=counter) for _ in range(2))
+    for message in [user("Go."), *turns(20, chars=900)]:
+        is_faulty = True
+        with suppress(OSError):
+            history.append(message)
+            other.append(message)
+            continue
+        is_faulty = False
+        assert len(history) == len(other)
+        history.append(message)
+        other.append(message)
+    is_faulty = False
+    assert history.view() == other.view()
+    assert history.stats() == other.stats()
+    assert len(history) == 41
+
+
+def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again(engine: str) -> None:
+    asked: list[int] = []
+    is_faulty = False
+
+    def counter(text: str) -> int:
+        if is_faulty and text.startswith("Conversation summary:"):
+            raise OSError("no tokenizer")
+        return words(text)
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append(len(messages))
+        return "What was done."
+
+    options: dict[str, Any] = {"max_input_tokens": 60, "preserve_recent_raw_turns": 4}
+    history = History(**options, token_counter=counter, summarizer=summarizer)
+    is_faulty = True
+    history.extend([user("Go."), *(user("so many words") for _ in range(30))])
+    with pytest.raises(OSError, match="no tokenizer"):
+        history.view()
+    with pytest.raises(OSError, match="no tokenizer"):
+        history.append(user("more"))
+    assert len(history) == 31
+    is_faulty = False
+    view = history.view()
+    assert view == recede.reduce(history.messages, **options, token_counter=counter, summarizer=summarizer).messages
+    history.append(user("more"))
+    assert history.view() == [*view, user("more")]
+    assert asked == [27, 27]  # the second time by `reduce`
+
+
+def test_a_counter_is_given_again_when_a_session_is_loaded(engine: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"max_input_tokens": 60, "preserve_recent_raw_turns": 4}
+    history = History(**options, token_counter=words)
+    history.extend([user("so many words") for _ in range(30)])
+    history.view()
+    history.save(tmp_path / "session.json")
+    loaded = History.load(tmp_path / "session.json", token_counter=words)
+    for session in (history, loaded):
+        session.extend([user("and some more")] * 9)
+    assert history.view() == loaded.view()
+    assert history.stats().view_messages < 19
 
 
 def test_json_of_a_message_is_that_of_its_dict() -> None:

@@ -73,12 +73,15 @@ def replay_json(
     return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
 
 
-def texts(messages: list[Any], policy: Policy) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]:
+def texts(
+    messages: list[Any], policy: Policy, numbers: list[int] | None = None
+) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]:
     """For each message its own text, the chars of what is no text, its own images, and its observations.
 
     Of each observation: its text, its images, and what masking would put in its place (None where it stays).
     """
     facts = Facts(walk(messages), policy, None)
+    facts.numbers = numbers or ()
     found = []
     for message in facts.outline.messages:
         own_text = message.own.joined + "".join(call.text for call in message.calls)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from recede._errors import TranscriptError
-from recede._pure.plan import Facts, Given, Plan, Request, make_plan
+from recede._pure.plan import Costs, Facts, Given, Plan, Request, make_plan
 from recede._pure.policy import Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
@@ -16,9 +16,11 @@ from recede._pure.splice import splice, summary_message
 class History:
     """Everything that was appended, and the session: what is planned, which after a summary is that and the rest."""
 
-    def __init__(self, policy: Policy, raw_chars_at_most: int) -> None:
+    def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
         self.policy = policy
-        self.raw_chars_at_most = raw_chars_at_most
+        self.raw_cost_at_most = raw_cost_at_most
+        self.costs: Costs | None = None  # of the session
+        self.next: tuple[tuple[Any, ...], list[bytes], list[int]] | None = None  # what it will be, with its numbers
         self.messages: list[bytes] = []
         self.session: list[bytes] = []
         self.numbers: list[int] = []  # of the observations of the session
@@ -32,8 +34,28 @@ class History:
     def __len__(self) -> int:
         return len(self.messages)
 
-    def append(self, message: bytes, surrogates: bool) -> None:
+    def masked_texts(self, message: bytes, surrogates: bool) -> list[str | None]:
+        """What masking would put in the place of each observation of a message, if that were appended now."""
+        before, facts = self.session, self.facts
+        results = len(facts.outline.results)
+        self._push(message, surrogates)
+        masked = [self.facts.mask(result) for result in self.facts.outline.results[results:]]
+        self.session, self.facts = before, facts
+        return [one and one.text for one in masked]
+
+    def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> None:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
+        self._push(message, surrogates)
+        self.messages.append(self.session[-1])
+        self.seen += len(self.facts.outline.results) - len(self.numbers)
+        self.numbers = list(self.facts.numbers)
+        if costs is not None:
+            messages, observations = self.costs or ([], [])
+            self.costs = [*messages, costs[0]], [*observations, *costs[1]]
+            self.facts.costs = self.costs
+        self.is_current = False
+
+    def _push(self, message: bytes, surrogates: bool) -> None:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
         try:
             read(message, surrogates=surrogates)
@@ -45,12 +67,8 @@ class History:
                 raise
         except TranscriptError as error:
             raise self._in_message(error, message, leading, surrogates) from None
-        self.messages.append(message)
         new = len(self.facts.outline.results) - len(self.numbers)
-        self.numbers += range(self.seen + 1, self.seen + 1 + new)
-        self.seen += new
-        self.facts.numbers = self.numbers
-        self.is_current = False
+        self.facts.numbers = [*self.numbers, *range(self.seen + 1, self.seen + 1 + new)]
 
     def _in_message(self, error: TranscriptError, message: bytes, leading: int, surrogates: bool) -> TranscriptError:
         """The error of the message alone, at its place in the history."""
@@ -66,9 +84,11 @@ class History:
 
     def look(self, summary: Given = None) -> tuple[Any, ...] | None:
         """Makes the view that of the history: None, or what a summary is asked for, or how the session begins anew."""
+        if self.next is not None:
+            return self.next[0]
         if self.is_current:
             return None
-        if self.policy.goal == "mask" and self.facts.outline.chars(self.policy.image_chars) <= self.raw_chars_at_most:
+        if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
             plan: Plan | Request = self._raw()
         else:
             plan = make_plan(self.facts, summary)
@@ -89,23 +109,28 @@ class History:
         message = summary_message(plan.summary)
         kept = [self.session[index] for index in plan.kept]
         results = self.facts.outline.results
-        self.numbers = [self.numbers[result.index] for result in results if result.message in set(plan.kept)]
-        self.session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
-        self.facts = self._facts()
-        self.facts.numbers = self.numbers
-        return "anew", plan.kept, plan.summary.place, message
+        numbers = [self.numbers[result.index] for result in results if result.message in set(plan.kept)]
+        session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
+        self.next = ("anew", plan.kept, plan.summary.place, message), session, numbers
+        return self.next[0]
+
+    def anew(self) -> tuple[list[bytes], list[int]]:
+        """The messages of the session that is to begin, and the numbers of its observations."""
+        return ([], []) if self.next is None else self.next[1:]
+
+    def begin_anew(self, costs: Costs | None = None) -> None:
+        """The session begins anew, with these costs of its messages where they are not their characters."""
+        if self.next is not None:
+            _, self.session, self.numbers = self.next
+            self.next = None
+            self.costs = costs
+            self.facts = self._facts()
 
     def restore(self, past: list[bytes], session: list[bytes], numbers: list[int]) -> None:
         """What was appended before the last summary, and the session that it left, with its observations' numbers."""
         self.messages = list(past)
-        self.session = list(session)
         self.seen = len(self._observations())
-        self.numbers = list(numbers)
-        self.facts = self._facts()
-        self.facts.numbers = self.numbers
-
-    def session_numbers(self) -> list[int]:
-        return list(self.numbers)
+        self.next = (), list(session), list(numbers)
 
     def chunks(self) -> list[bytes]:
         return [self.view]
@@ -151,7 +176,9 @@ class History:
         return b"[" + b",".join(self.session) + b"]"
 
     def _facts(self) -> Facts:
-        return Facts(scan(self._data(), surrogates=True), self.policy, None)
+        facts = Facts(scan(self._data(), surrogates=True), self.policy, self.costs)
+        facts.numbers = self.numbers
+        return facts
 
     def _raw(self) -> Plan:
         return Plan(kept=list(range(len(self.session))))

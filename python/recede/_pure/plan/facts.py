@@ -106,9 +106,10 @@ class Facts:
     def fits(self, plan: Plan) -> bool:
         """Whether the view is within the budget."""
         budget = self.policy.max_cost
-        return budget is None or self._cost(plan) <= budget
+        return budget is None or self.cost(plan) <= budget
 
-    def _cost(self, plan: Plan) -> int:
+    def cost(self, plan: Plan) -> int:
+        """What the view costs, in budget units."""
         if self.costs is None:
             return self.chars(plan) + (0 if plan.summary is None else plan.summary.cost - len(plan.summary.text))
         cost = 0 if plan.summary is None else plan.summary.cost

@@ -1,0 +1,404 @@
+//! The append-only session. The work of a message is done once, when it comes: its text is scanned, its pairs are found,
+//! and what is masked is written once. A view is then the view before, from the first message on that it shows
+//! otherwise.
+//!
+//! The views are those of the planner for the whole history. A summary, once made, stands in the place of what it
+//! summarizes: from then on the session is that summary and the rest, and all that came before is the past, which is
+//! kept, but not planned any more.
+
+mod session;
+mod shown;
+
+use crate::error::Error;
+use crate::outline::{Outline, Span};
+use crate::plan::{Costs, Outcome, Peek, Plan, Stage, SummaryInput, plan};
+use crate::policy::{Goal, Policy};
+use crate::scan::scan_message;
+use crate::source::{Bytes, Source};
+use crate::splice::{splice, summary_message};
+pub use session::MessageCosts;
+use session::Session;
+pub use shown::{Changes, Counts};
+use shown::{Form, Shown};
+use std::collections::HashMap;
+
+/// See the module.
+#[derive(Debug)]
+pub struct History {
+    policy: Policy,
+    /// A history that costs at most so much is sent raw.
+    raw_cost_at_most: usize,
+    session: Session,
+    /// What the session will be, when its costs are known.
+    anew: Option<Anew>,
+    past: Past,
+    /// Messages of the session before this one were there when the last summary was made.
+    new_from: usize,
+    /// Of each observation ever: its message, and its place among the results of that.
+    observations: Vec<(u32, u32)>,
+    newest_observation: HashMap<Vec<u8>, u32>,
+    /// Of all that was ever appended.
+    totals: Totals,
+    shown: Shown,
+}
+
+/// Messages before the last summary.
+#[derive(Debug, Default)]
+struct Past {
+    data: Vec<u8>,
+    messages: Vec<Span>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Totals {
+    turns: usize,
+    chars: usize,
+    ends_with_run: bool,
+}
+
+/// A session that begins anew: with these messages of the one before, and before one of them a summary.
+#[derive(Debug)]
+struct Anew {
+    kept: Vec<usize>,
+    place: usize,
+    summary: Vec<u8>,
+    session: Session,
+}
+
+/// What a view needs.
+#[derive(Debug)]
+pub enum Look {
+    /// Nothing.
+    Ready,
+    /// A summary: the messages of the session to be summarized, the earlier summary, the built-in one.
+    AskSummary(Vec<usize>, Option<Vec<u8>>, Vec<u8>),
+    /// Nothing, but the session is to begin anew: with these of its messages, and before one of them a new message.
+    Summarized(Vec<usize>, usize, Vec<u8>),
+}
+
+/// Runs a rule over the session; the text is lent to it meanwhile.
+macro_rules! with_rules {
+    ($history:ident, $ground:ident, $fold:ident, $body:expr) => {{
+        let data = core::mem::take(&mut $history.session.data);
+        let source = Bytes(&data);
+        let ($ground, $fold) = $history.session.parts(&$history.policy, &source);
+        let result = $body;
+        $history.session.data = data;
+        result
+    }};
+}
+
+impl History {
+    /// An empty one.
+    #[must_use]
+    pub fn new(policy: Policy, raw_cost_at_most: usize) -> Self {
+        History {
+            policy,
+            raw_cost_at_most,
+            session: Session::new(),
+            anew: None,
+            past: Past::default(),
+            new_from: 0,
+            observations: vec![],
+            newest_observation: HashMap::new(),
+            totals: Totals::default(),
+            shown: Shown::default(),
+        }
+    }
+
+    /// How many messages were appended.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.past.messages.len() + self.session.len() - self.new_from
+    }
+
+    /// Whether none was.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A message as it was appended.
+    #[must_use]
+    pub fn message(&self, message: usize) -> &[u8] {
+        match self.past.messages.get(message) {
+            Some(span) => span.of(&self.past.data),
+            None => self.session.message(message - self.past.messages.len() + self.new_from),
+        }
+    }
+
+    /// A message of the session, which after a summary is that and the rest.
+    #[must_use]
+    pub fn session_message(&self, message: usize) -> &[u8] {
+        self.session.message(message)
+    }
+
+    /// What masking would put in the place of each observation of a message, if that were appended now; None where it
+    /// stays.
+    ///
+    /// # Errors
+    /// Those of [`History::append`].
+    pub fn masked_texts(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let numbers = self.observations.len() as u32 + 1..;
+        let texts = self.session.masked_texts(message, surrogates, &self.policy, numbers);
+        texts.map_err(|error| self.at_end(error))
+    }
+
+    /// Appends a message; in a history that counts by other costs than characters, with these.
+    ///
+    /// # Errors
+    /// Malformed JSON, or a shape that is no message; the history is as before.
+    pub fn append(&mut self, message: &[u8], surrogates: bool, costs: MessageCosts) -> Result<(), Error> {
+        let index = self.len();
+        let numbers = self.observations.len() as u32 + 1..;
+        let was_run = self.session.ends_with_run();
+        self.session.push(message, surrogates, &self.policy, numbers).map_err(|error| self.at_end(error))?;
+        if let Some(costs) = costs {
+            self.session.set_costs(&self.policy, costs);
+        }
+        let Session { outline, .. } = &self.session;
+        let new = self.session.len() - 1;
+        for (place, result) in outline.results_of(new).enumerate() {
+            if let Some(id) = outline.results[result].id {
+                self.newest_observation.insert(outline.text(id).to_vec(), self.observations.len() as u32);
+            }
+            self.observations.push((index as u32, place as u32));
+        }
+        let is_run = self.session.ends_with_run();
+        self.totals.turns += usize::from(is_run && !self.totals.ends_with_run);
+        self.totals.ends_with_run = is_run;
+        self.totals.chars += outline.chars_of(new, self.policy.image_chars);
+        self.shown.is_current = false;
+        if is_run && !was_run && self.policy.boundary.remembers() {
+            let moved = with_rules!(self, ground, fold, fold.request(ground, new, false));
+            let tentative = core::mem::take(&mut self.shown.tentative);
+            // What the view of the request showed already is fixed now; but one for a cold cache may have shown more.
+            if matches!(self.shown.form, Form::Masked) && moved != tentative {
+                self.flip(&tentative);
+                self.flip(&moved);
+            }
+        }
+        Ok(())
+    }
+
+    /// An error of the message that was to come next.
+    fn at_end(&self, mut error: Error) -> Error {
+        error.message_index = error.message_index.map(|_| self.len());
+        error
+    }
+
+    /// Makes sure that the view is that of the history.
+    pub fn look(&mut self, summary: &SummaryInput) -> Look {
+        if let Some(Anew { kept, place, summary, .. }) = &self.anew {
+            return Look::Summarized(kept.clone(), *place, summary.clone());
+        }
+        if self.shown.is_current {
+            return Look::Ready;
+        }
+        let look = if self.policy.goal == Goal::Mask { self.look_masked() } else { self.look_reduced(summary) };
+        if !matches!(look, Look::AskSummary(..)) {
+            self.shown.is_current = true;
+            self.settle_change();
+        }
+        look
+    }
+
+    /// Without a budget: raw while the history is small, else masked.
+    fn look_masked(&mut self) -> Look {
+        if self.session.cost <= self.raw_cost_at_most {
+            return Look::Ready;
+        }
+        let tentative = self.settle();
+        self.show_masked(tentative);
+        Look::Ready
+    }
+
+    fn look_reduced(&mut self, summary: &SummaryInput) -> Look {
+        let fits = |cost: usize, policy: &Policy| policy.max_cost.is_none_or(|max| cost <= max);
+        let raw_fits = fits(self.session.cost, &self.policy);
+        let masks_anyway = self.policy.observation_masking && self.policy.boundary.remembers();
+        if !self.policy.enabled || (raw_fits && !masks_anyway) {
+            self.show_raw();
+            return Look::Ready;
+        }
+        let holds_pairs = !self.policy.strict_pairs || self.session.pairs.orphan_count(&self.session.outline) == 0;
+        if self.policy.observation_masking {
+            let tentative = self.settle();
+            let cost = tentative.as_ref().map_or(self.session.fold.cost(), |peek| peek.cost);
+            if holds_pairs && fits(cost, &self.policy) {
+                self.show_masked(tentative);
+                return Look::Ready;
+            }
+            // A boundary that was rounded goes as far as it can where the rounded one does not fit.
+            if !self.policy.boundary.remembers()
+                && let Some(peek) = with_rules!(self, ground, fold, fold.peek(ground, false))
+                && holds_pairs
+                && fits(peek.cost, &self.policy)
+            {
+                self.show_masked(Some(peek));
+                return Look::Ready;
+            }
+        }
+        if raw_fits {
+            self.show_raw();
+            return Look::Ready;
+        }
+        self.plan(summary)
+    }
+
+    /// Moves the boundary where it may be moved for good; else says what the view of this request masks besides.
+    fn settle(&mut self) -> Option<Peek> {
+        let end = self.session.len();
+        if self.policy.boundary.remembers() {
+            let is_asked = !self.session.ends_with_run();
+            return with_rules!(self, ground, fold, {
+                fold.grow(ground, end);
+                if is_asked && fold.moves_at(ground, end, true) { fold.peek(ground, true) } else { None }
+            });
+        }
+        let moved = with_rules!(self, ground, fold, {
+            fold.grow(ground, end);
+            fold.advance(ground)
+        });
+        if matches!(self.shown.form, Form::Masked) {
+            self.flip(&moved);
+        }
+        None
+    }
+
+    /// The later stages, over the whole session.
+    fn plan(&mut self, summary: &SummaryInput) -> Look {
+        self.session.data.push(b']');
+        let data = core::mem::take(&mut self.session.data);
+        let planned = plan(&self.session.outline, &Bytes(&data), &self.policy, self.session.costs.as_ref(), summary);
+        let look = match planned {
+            Outcome::AskSummary { dropped, previous, built_in } => {
+                self.session.data = data;
+                self.session.data.pop();
+                return Look::AskSummary(dropped, previous, built_in);
+            }
+            Outcome::Plan(plan) => {
+                let view = splice(&data, &self.session.outline, &self.policy, &plan).to_vec(&data);
+                self.session.data = data;
+                self.session.data.pop();
+                let look = self.summarized(&plan);
+                let kept = |message: &usize| plan.keeps(*message);
+                let messages = (0..plan.kept.as_ref().map_or(0, Vec::len)).filter(kept).count();
+                let messages = messages + usize::from(plan.summary.is_some());
+                let masked = plan.masked.iter();
+                let masked =
+                    masked.filter(|one| plan.keeps(self.session.outline.results[one.result as usize].message as usize));
+                let counts = Counts { messages, chars: plan.chars.1, masked: masked.count() };
+                self.show_planned(view, counts, plan.moves);
+                look
+            }
+        };
+        if let Look::Summarized(kept, place, message) = &look {
+            self.prepare_anew(kept, *place, message);
+        }
+        look
+    }
+
+    fn summarized(&self, plan: &Plan) -> Look {
+        let (Some(Stage::Summarization), Some(summary)) = (plan.stage, &plan.summary) else { return Look::Ready };
+        let kept: Vec<usize> = (0..self.session.len()).filter(|message| plan.keeps(*message)).collect();
+        let place = kept.partition_point(|message| *message < summary.before);
+        let mut message = vec![];
+        summary_message(summary, &mut message);
+        Look::Summarized(kept, place, message)
+    }
+
+    /// The session will be the summary and the rest.
+    fn prepare_anew(&mut self, kept: &[usize], place: usize, summary: &[u8]) {
+        let before = &self.session;
+        let messages: Vec<&[u8]> = kept.iter().map(|message| before.message(*message)).collect();
+        let results = kept.iter().flat_map(|message| before.outline.results_of(*message));
+        let mut numbers = results.map(|result| before.outline.numbers[result]);
+        let mut session = Session::new();
+        for message in messages[..place].iter().chain([&summary]).chain(&messages[place..]) {
+            // Each was read before, or was written as JSON, so this cannot fail.
+            let _ = session.push(message, true, &self.policy, &mut numbers);
+        }
+        self.anew = Some(Anew { kept: kept.to_vec(), place, summary: summary.to_vec(), session });
+    }
+
+    /// The messages of the session that is to begin, and the numbers of its observations.
+    #[must_use]
+    pub fn anew(&self) -> (Vec<&[u8]>, &[u32]) {
+        let Some(Anew { session, .. }) = &self.anew else { return (vec![], &[]) };
+        ((0..session.len()).map(|message| session.message(message)).collect(), &session.outline.numbers)
+    }
+
+    /// The session begins anew, with these costs of its messages where they are not their characters; all that came
+    /// before is the past.
+    pub fn begin_anew(&mut self, costs: Option<Costs>) {
+        let Some(Anew { session, .. }) = self.anew.take() else { return };
+        let before = core::mem::replace(&mut self.session, session);
+        if let Some(costs) = costs {
+            self.session.cost = costs.total();
+            self.session.costs = Some(costs);
+        }
+        if self.policy.boundary.remembers() {
+            with_rules!(self, ground, fold, {
+                for start in &ground.turns.starts {
+                    fold.request(ground, *start as usize, false);
+                }
+            });
+        }
+        if self.past.messages.is_empty() {
+            self.past.messages = before.outline.messages.iter().map(|message| message.span).collect();
+            self.past.data = before.data;
+        } else {
+            for message in self.new_from..before.len() {
+                let start = self.past.data.len();
+                self.past.data.extend_from_slice(before.message(message));
+                self.past.messages.push(Span { start, end: self.past.data.len() });
+            }
+        }
+        self.new_from = self.session.len();
+    }
+
+    /// Characters and turns of all that was appended, and orphans among what is planned.
+    #[must_use]
+    pub fn totals(&self) -> (usize, usize, usize) {
+        (self.totals.chars, self.totals.turns, self.session.pairs.orphan_count(&self.session.outline))
+    }
+
+    /// The number of the newest observation of this id, from 1.
+    #[must_use]
+    pub fn number_of(&self, id: &[u8]) -> Option<usize> {
+        self.newest_observation.get(id).map(|number| *number as usize + 1)
+    }
+
+    /// What was appended before the last summary, and the session that it left, with the numbers of its observations,
+    /// of a history that was kept elsewhere.
+    ///
+    /// # Errors
+    /// Malformed JSON, or a shape that is no message.
+    pub fn restore<'a>(
+        &mut self,
+        past: impl Iterator<Item = &'a [u8]>,
+        session: impl Iterator<Item = &'a [u8]>,
+        kept_numbers: Vec<u32>,
+    ) -> Result<(), Error> {
+        for message in past {
+            self.append(message, true, None)?;
+        }
+        let (mut anew, mut numbers) = (Session::new(), kept_numbers.into_iter());
+        for message in session {
+            anew.push(message, true, &self.policy, &mut numbers)?;
+        }
+        self.anew = Some(Anew { kept: vec![], place: 0, summary: vec![], session: anew });
+        Ok(())
+    }
+
+    /// The text of an observation, by its number from 1.
+    #[must_use]
+    pub fn recall(&self, number: usize) -> Option<Vec<u8>> {
+        let (message, place) = *self.observations.get(number.checked_sub(1)?)?;
+        let data = self.message(message as usize);
+        let mut outline = Outline::default();
+        scan_message(data, 0, true, &mut outline).ok()?;
+        Some(Bytes(data).observation(&outline, place as usize))
+    }
+}
