@@ -18,6 +18,7 @@ pub mod placeholder;
 pub mod plan;
 pub mod policy;
 pub mod reduce;
+pub mod render;
 pub mod report;
 pub mod scan;
 pub mod shape;

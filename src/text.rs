@@ -30,6 +30,37 @@ pub fn clip(text: &[u8], chars: usize) -> usize {
     starts.map(|(at, _)| at).nth(chars).unwrap_or(text.len())
 }
 
+/// The words of decoded text, as Python's `str.split` finds them.
+#[must_use]
+pub fn count_words(text: &[u8]) -> usize {
+    let (mut at, mut words, mut is_word) = (0, 0, false);
+    while at < text.len() {
+        let width = clip(&text[at..(at + 4).min(text.len())], 1);
+        let is_gap = is_space(&text[at..at + width]);
+        words += usize::from(is_word && is_gap);
+        is_word = !is_gap;
+        at += width;
+    }
+    words + usize::from(is_word)
+}
+
+/// White space as Python's `str.split` knows it.
+#[must_use]
+pub fn is_space(character: &[u8]) -> bool {
+    match character {
+        [byte] => matches!(byte, 9..=13 | 28..=32),
+        _ => core::str::from_utf8(character).is_ok_and(|text| {
+            text.chars().all(|character| {
+                matches!(
+                    character,
+                    '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'
+                        ..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+                )
+            })
+        }),
+    }
+}
+
 /// Appends decoded text as the inside of a JSON string: what must be escaped is, lone surrogates too.
 pub fn encode_text(text: &[u8], out: &mut Vec<u8>) {
     let mut copied = 0;

@@ -18,12 +18,23 @@ from recede._api import (
 )
 from recede._engine import ENGINE
 from recede._errors import TranscriptError
-from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede._report import (
+    BoundaryMove,
+    ContextReport,
+    Finding,
+    JsonReduction,
+    PairReport,
+    Reduction,
+    ToolReport,
+    TurnTokens,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recede._cost import PRESETS, Prices, Usage
     from recede._history import History, HistoryStats
+    from recede._hybrid import HybridContextManager, Summary
+    from recede._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
     from recede._replay import (
         PolicyCost,
         PolicyReplay,
@@ -33,6 +44,7 @@ if TYPE_CHECKING:
         replay,
         replay_json,
     )
+    from recede._turns import ObservationMaskingContextManager, TokenSavings, Turn, apply_observation_masking
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
 
@@ -41,28 +53,39 @@ __version__ = "0.1.0"
 __all__ = [
     "ENGINE",
     "PRESETS",
+    "AgentRun",
     "AnthropicMessage",
     "BoundaryMove",
     "ChatMessage",
+    "ContextReport",
+    "EfficiencyReport",
     "Finding",
     "History",
     "HistoryReducer",
     "HistoryStats",
+    "HybridContextManager",
     "JsonReduction",
     "Message",
+    "ObservationMaskingContextManager",
     "OpenAIMessage",
     "PairReport",
     "PolicyCost",
     "PolicyReplay",
     "Prices",
+    "ProductionHybridContextManager",
     "Reduction",
     "Replay",
     "ReplayedTurn",
     "ResponsesItem",
+    "Summary",
+    "TokenSavings",
     "ToolReport",
     "TranscriptError",
+    "Turn",
+    "TurnTokens",
     "Usage",
     "__version__",
+    "apply_observation_masking",
     "approx_tokens",
     "check_pairs",
     "compare_costs",
@@ -86,14 +109,21 @@ __all__ = [
 _LATER = {
     "_cost": ("PRESETS", "Prices", "Usage"),
     "_history": ("History", "HistoryStats"),
+    "_hybrid": ("HybridContextManager", "Summary"),
+    "_production": ("AgentRun", "EfficiencyReport", "ProductionHybridContextManager"),
     "_replay": ("PolicyCost", "PolicyReplay", "Replay", "ReplayedTurn", "compare_costs", "replay", "replay_json"),
+    "_turns": ("ObservationMaskingContextManager", "TokenSavings", "Turn", "apply_observation_masking"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }
+
+_MODULES = ("summarizers", "transcripts")
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"recede.{name}")
     for module, names in _LATER.items():
         if name in names:
             value = globals()[name] = getattr(import_module(f"recede.{module}"), name)

@@ -38,6 +38,7 @@ __all__ = [
     "check_pairs",
     "costs_of",
     "count_chars",
+    "count_tokens",
     "mask_observation",
     "mask_observations",
     "mask_observations_json",
@@ -536,7 +537,7 @@ def asked_summary(
                 raise ValueError("the summarizer returned no text")
         except Exception as error:
             return False, error
-    return (text, None if counter is None else 4 * _count(counter, text)), None
+    return (text, None if counter is None else 4 * count_tokens(counter, text)), None
 
 
 def costs_of(
@@ -545,14 +546,14 @@ def costs_of(
     """Budget units: quarter tokens, so that the constants, which count characters, need no rounding."""
     messages, observations = [], []
     for own_text, constant_chars, own_images, results in texts:
-        messages.append(4 * _count(counter, own_text) + constant_chars + own_images * image_chars)
+        messages.append(4 * count_tokens(counter, own_text) + constant_chars + own_images * image_chars)
         for text, images, masked in results:
-            raw = 4 * _count(counter, text) + images * image_chars
-            observations.append((raw, raw if masked is None else 4 * _count(counter, masked)))
+            raw = 4 * count_tokens(counter, text) + images * image_chars
+            observations.append((raw, raw if masked is None else 4 * count_tokens(counter, masked)))
     return messages, observations
 
 
-def _count(counter: TokenCounter, text: str) -> int:
+def count_tokens(counter: TokenCounter, text: str) -> int:
     if not text:
         return 0
     tokens = counter(text)

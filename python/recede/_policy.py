@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     _Check = Callable[[str, Any], Any]
 
-__all__ = ["block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy"]
+__all__ = ["block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy", "turn_policy"]
 
 # Larger numbers mean the same as these, and the sums of the core hold them.
 _CEILING = 1 << 60
@@ -20,6 +20,7 @@ _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
 
 _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
+_TURN_FIELDS = ("turn", "chars", "lines")
 _BOUNDARIES = ("sliding", "stepped", "break_even")
 _SUMMARY_ROLES = ("system", "developer", "user", "assistant")
 # Below this the first line of a summary would be cut, and a later reduction would not know it.
@@ -279,6 +280,22 @@ def block_policy(
     fields.update(goal="mask", recent_results=min(keep, _CEILING), lines_form=True)
     if placeholder is not None:
         fields["placeholder"] = _template("placeholder", placeholder)
+    return engine.Policy(**fields)
+
+
+def turn_policy(
+    engine: Any, window_name: str, window: int, placeholder: str, mask_chunk: int | None, boundary: str
+) -> Any:
+    """The Policy of a manager of turns: the newest `window` turns show their observation."""
+    option = _checked("block", {"mask_chunk": mask_chunk, "boundary": boundary})
+    fields = _fields("block", option)
+    template = _template("placeholder", placeholder)
+    for _, field in template or ():
+        if field and field not in _TURN_FIELDS:
+            raise ValueError(
+                f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
+            )
+    fields.update(goal="mask", recent_results=_whole()(window_name, window), placeholder=template)
     return engine.Policy(**fields)
 
 

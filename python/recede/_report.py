@@ -33,7 +33,16 @@ else:
 
     NamedTuple = type.__new__(_NamedTupleMeta, "NamedTuple", (), {})
 
-__all__ = ["BoundaryMove", "Finding", "JsonReduction", "PairReport", "Reduction", "ToolReport"]
+__all__ = [
+    "BoundaryMove",
+    "ContextReport",
+    "Finding",
+    "JsonReduction",
+    "PairReport",
+    "Reduction",
+    "ToolReport",
+    "TurnTokens",
+]
 
 
 class ToolReport(NamedTuple):
@@ -244,3 +253,93 @@ class PairReport(NamedTuple):
     def orphans(self) -> tuple[Finding, ...]:
         """The calls without result and the results without call; open calls are none."""
         return tuple(f for f in self.findings if f.kind in ("call_without_result", "result_without_call"))
+
+
+class TurnTokens(NamedTuple):
+    """What the request for one turn sent.
+
+    Attributes:
+        turn: the turn that was taken, from 1.
+        raw_tokens: tokens of all turns before it, unmasked.
+        sent_tokens: tokens that were sent for them: of a summary, if there was one, and of the turns shown.
+
+    Example:
+        >>> import recede
+        >>> recede.TurnTokens(3, raw_tokens=100, sent_tokens=30).saved_tokens
+        70
+    """
+
+    turn: int
+    raw_tokens: int
+    sent_tokens: int
+
+    @property
+    def saved_tokens(self) -> int:
+        """The difference; below 0 where placeholders have more tokens than what they stand for."""
+        return self.raw_tokens - self.sent_tokens
+
+
+class ContextReport(NamedTuple):
+    """What the requests of a session sent, and what masking and summaries saved. Prompts are not counted.
+
+    Attributes:
+        turns: each request.
+        summarizer_tokens: tokens that summarizers were given, and that they wrote.
+        price_per_token: of each of these tokens.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+        >>> for number in range(4):
+        ...     number = manager.add_turn("Think.", "act", "a word " * 50)
+        >>> manager.report()
+        <ContextReport: 4 turns, 642 tokens raw, 354 sent, 288 saved (45 %), cost 0.0035 instead of 0.0064>
+    """
+
+    turns: tuple[TurnTokens, ...]
+    summarizer_tokens: int
+    price_per_token: float
+
+    @property
+    def raw_tokens(self) -> int:
+        """Tokens that all requests would have sent without masking."""
+        return sum(turn.raw_tokens for turn in self.turns)
+
+    @property
+    def sent_tokens(self) -> int:
+        """Tokens that they sent."""
+        return sum(turn.sent_tokens for turn in self.turns)
+
+    @property
+    def saved_tokens(self) -> int:
+        """The difference."""
+        return self.raw_tokens - self.sent_tokens
+
+    @property
+    def efficiency_score(self) -> float:
+        """Saved tokens as a part of the raw ones; 0.0 where there are none."""
+        return self.saved_tokens / self.raw_tokens if self.raw_tokens else 0.0
+
+    @property
+    def raw_cost(self) -> float:
+        """What it would have cost without masking."""
+        return self.raw_tokens * self.price_per_token
+
+    @property
+    def cost(self) -> float:
+        """What it cost, the calls of the summarizer included."""
+        return (self.sent_tokens + self.summarizer_tokens) * self.price_per_token
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every figure, for JSON."""
+        names = ("raw_tokens", "sent_tokens", "saved_tokens", "efficiency_score", "raw_cost", "cost")
+        turns = [{**turn._asdict(), "saved_tokens": turn.saved_tokens} for turn in self.turns]
+        return {**self._asdict(), **{name: getattr(self, name) for name in names}, "turns": turns}
+
+    def __repr__(self) -> str:
+        """The figures in a line."""
+        return (
+            f"<ContextReport: {len(self.turns):,} turns, {self.raw_tokens:,} tokens raw, {self.sent_tokens:,} sent, "
+            f"{self.saved_tokens:,} saved ({self.efficiency_score:.0%}), "
+            f"cost {self.cost:.2g} instead of {self.raw_cost:.2g}>"
+        ).replace("%)", " %)")

@@ -3,7 +3,7 @@
 use super::mask::Masking;
 use super::{Outcome, Plan, Planner, Stage, Summary, SummaryInput};
 use crate::outline::{Role, Shape};
-use crate::text::{clip, count_chars};
+use crate::text::{clip, count_chars, is_space};
 
 /// The first line of every summary, by which a later reduction knows it.
 const SUMMARY_HEAD: &str = "Conversation summary:";
@@ -189,20 +189,4 @@ fn one_line(text: &[u8], max_chars: usize) -> Vec<u8> {
         chars += 1;
     }
     line
-}
-
-/// White space as Python's `str.split` knows it.
-fn is_space(character: &[u8]) -> bool {
-    match character {
-        [byte] => matches!(byte, 9..=13 | 28..=32),
-        _ => core::str::from_utf8(character).is_ok_and(|text| {
-            text.chars().all(|character| {
-                matches!(
-                    character,
-                    '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'
-                        ..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
-                )
-            })
-        }),
-    }
 }

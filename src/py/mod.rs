@@ -7,6 +7,8 @@ mod dicts;
 mod fresh;
 mod history;
 mod raw;
+mod render;
+
 mod values;
 mod walk;
 
@@ -300,6 +302,7 @@ impl From<Error> for walk::Stopped {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPolicy>()?;
     module.add_class::<history::PyHistory>()?;
+    module.add_class::<render::PyTurnLog>()?;
     module.add_function(wrap_pyfunction!(reduce, module)?)?;
     module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;

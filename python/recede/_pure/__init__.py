@@ -20,6 +20,7 @@ from recede._pure.plan.replay import Request as Replayed
 from recede._pure.plan.replay import replay as _replay
 from recede._pure.plan.replay import requests
 from recede._pure.policy import Policy
+from recede._pure.render import TurnLog
 from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
@@ -28,6 +29,7 @@ from recede._pure.walk import walk
 __all__ = [
     "History",
     "Policy",
+    "TurnLog",
     "check_pairs",
     "count_chars",
     "mask_observation",

@@ -67,9 +67,9 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
     if blocks:
         candidates = _dispatch_forms(text, blocks)
     elif policy.max_observation_chars is None:
-        candidates = [[_fill(observation, policy)]]
+        candidates = [[fill(observation, policy)]]
     else:
-        candidates = [_cut(_fill(observation, policy), policy.max_observation_chars)]
+        candidates = [_cut(fill(observation, policy), policy.max_observation_chars)]
     for pieces in candidates:
         masked = "".join(text[piece] if isinstance(piece, slice) else piece for piece in pieces)
         if len(masked) < chars:
@@ -77,7 +77,7 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
     return None
 
 
-def _fill(observation: Observation, policy: Policy) -> str:
+def fill(observation: Observation, policy: Policy) -> str:
     values = {
         "chars": len(observation.text),
         "lines": observation.text.count("\n") + 1,

@@ -80,6 +80,12 @@ class Fold:
         self.requests += 1
         self.before = end
 
+    def advance(self, end: int) -> None:
+        """The boundary moves after this many messages, whether that pays or not."""
+        self._grow(end)
+        if self.waiting:
+            self._advance()
+
     def _grow(self, end: int) -> None:
         facts = self.facts
         for message in facts.outline.messages[len(self.view) : end]:

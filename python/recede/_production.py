@@ -1,0 +1,277 @@
+"""The hybrid with the loop of an agent around it, and reports of what it saved."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from recede._hybrid import HybridContextManager
+from recede._turns import Turn
+
+if TYPE_CHECKING:
+    from recede._hybrid import TurnSummarizer
+    from recede._report import ContextReport
+    from recede._types import TokenCounter
+
+__all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]
+
+_DEFAULTS = {"masking_window": 10, "summarize_at": 43, "tail_window": 10, "max_trajectory_length": 250}
+
+
+class _Phases(TypedDict):
+    masking: int
+    summarizing: int
+
+
+class _Summaries(TypedDict):
+    count: int
+    frequency: float
+
+
+class _Savings(TypedDict):
+    tokens: int
+    estimated_cost: float
+
+
+class EfficiencyReport(TypedDict):
+    """What `ProductionHybridContextManager.get_efficiency_report` gives.
+
+    Example:
+        >>> import recede
+        >>> agent = recede.ProductionHybridContextManager(
+        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
+        >>> report: recede.EfficiencyReport = agent.get_efficiency_report()
+        >>> report["savings"]
+        {'tokens': 0, 'estimated_cost': 0.0}
+    """
+
+    phases: _Phases
+    summaries: _Summaries
+    savings: _Savings
+    efficiency_score: float
+
+
+class AgentRun(TypedDict):
+    """What `ProductionHybridContextManager.run_agent` gives.
+
+    Example:
+        >>> import recede
+        >>> agent = recede.ProductionHybridContextManager(
+        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
+        >>> run: recede.AgentRun = agent.run_agent("Work.", max_turns=2)
+        >>> run["hit_limit"], run["turns"], run["trajectory"][-1].observation
+        (True, 2, 'ACT')
+    """
+
+    completed: bool
+    hit_limit: bool
+    turns: int
+    trajectory: list[Turn]
+    report: EfficiencyReport
+
+
+class ProductionHybridContextManager(HybridContextManager):
+    """`HybridContextManager` with the loop of an agent: a model that thinks, a function that acts, reports.
+
+    Args:
+        agent_llm: a callable, or an object with ``.generate``, from the context to ``(reasoning, action)``.
+        summarizer_llm: as for `HybridContextManager`.
+        config: ``masking_window`` (10), ``summarize_at`` (43), ``tail_window`` (10), ``max_trajectory_length`` (250
+            turns, after which the agent is stopped).
+        execute: from an action to its observation. What it raises becomes the observation.
+        is_complete: whether the agent is done, by the reasoning of its last turn; without it the agent runs to the end.
+        system_prompt: what each context begins with.
+        price_per_token: for the costs of reports.
+        token_counter: ``text -> tokens`` for the figures; words by default.
+
+    Any of the functions may be async; then use `arun_agent`.
+
+    Raises:
+        TypeError, ValueError: an argument is of the wrong type or out of range, or a key of `config` is unknown.
+
+    Example:
+        >>> import recede
+        >>> answers = iter([("I must look.", "ls"), ("Done.", "stop")])
+        >>> agent = recede.ProductionHybridContextManager(
+        ...     lambda context: next(answers), recede.summarizers.builtin(),
+        ...     execute=lambda action: f"ran {action}", is_complete=lambda reasoning: reasoning == "Done.")
+        >>> run = agent.run_agent("Find the bug.")
+        >>> run["completed"], run["turns"], run["trajectory"][0].observation
+        (True, 2, 'ran ls')
+    """
+
+    def __init__(
+        self,
+        agent_llm: Any,
+        summarizer_llm: TurnSummarizer,
+        config: Mapping[str, int] | None = None,
+        *,
+        execute: Callable[[str], Any],
+        is_complete: Callable[[str], Any] | None = None,
+        system_prompt: str = "",
+        price_per_token: float = 0.00001,
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        values = {**_DEFAULTS, **(config or {})}
+        unknown = values.keys() - _DEFAULTS.keys()
+        if unknown:
+            raise ValueError(f"config has no {sorted(unknown)[0]!r}; it takes {', '.join(map(repr, _DEFAULTS))}")
+        self._most_turns = _whole("max_trajectory_length", values["max_trajectory_length"])
+        self._generate = getattr(agent_llm, "generate", agent_llm)
+        functions = {"agent_llm": self._generate, "execute": execute, "is_complete": is_complete}
+        for name, function in functions.items():
+            if not callable(function) and not (name == "is_complete" and function is None):
+                raise TypeError(f"{name} must be callable, not {type(function).__name__}")
+        super().__init__(
+            summarizer_llm,
+            values["masking_window"],
+            values["summarize_at"],
+            values["tail_window"],
+            token_counter=token_counter,
+        )
+        self._execute, self._is_complete = execute, is_complete
+        self._system_prompt, self._price = system_prompt, price_per_token
+        self._masking_turns = 0
+
+    def run_agent(
+        self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
+    ) -> AgentRun:
+        """Run the agent until it is complete, or for so many turns; it goes on from the turns there are.
+
+        Args:
+            task: the user's prompt.
+            max_turns: of this run; at most what is left of ``max_trajectory_length``, which is the default.
+            on_turn: called with each turn that was added.
+
+        An interrupt (Ctrl-C) while an action runs is kept as its observation and raised again; the manager is as after
+        any other turn, and `run_agent` can go on.
+
+        Raises:
+            TypeError: a function is async: use `arun_agent`.
+        """
+        self._refuse_async("arun_agent")
+        completed, turns = False, 0
+        for _ in range(self._limit(max_turns)):
+            reasoning, action = _plain(self._generate(self.get_context(self._system_prompt, task)), "agent_llm")
+            try:
+                observation = _plain(self._execute(action), "execute")
+            except Exception as error:
+                observation = _failed(error)
+            except BaseException as interrupt:
+                self._take(reasoning, action, _failed(interrupt))
+                raise
+            turn = self._take(reasoning, action, observation)
+            turns += 1
+            self.maybe_create_summary()
+            if on_turn is not None:
+                on_turn(turn)
+            if self._is_complete is not None and _plain(self._is_complete(reasoning), "is_complete"):
+                completed = True
+                break
+        return self._run(completed, turns)
+
+    async def arun_agent(
+        self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
+    ) -> AgentRun:
+        """`run_agent` with functions any of which may be async."""
+        completed, turns = False, 0
+        for _ in range(self._limit(max_turns)):
+            reasoning, action = await _awaited(self._generate(self.get_context(self._system_prompt, task)))
+            try:
+                observation = await _awaited(self._execute(action))
+            except Exception as error:
+                observation = _failed(error)
+            except BaseException as interrupt:
+                self._take(reasoning, action, _failed(interrupt))
+                raise
+            turn = self._take(reasoning, action, observation)
+            turns += 1
+            await self.amaybe_create_summary()
+            if on_turn is not None:
+                await _awaited(on_turn(turn))
+            if self._is_complete is not None and await _awaited(self._is_complete(reasoning)):
+                completed = True
+                break
+        return self._run(completed, turns)
+
+    def _limit(self, max_turns: int | None) -> int:
+        left = max(0, self._most_turns - len(self))
+        return left if max_turns is None else min(left, _whole("max_turns", max_turns))
+
+    def _take(self, reasoning: str, action: str, observation: object) -> Turn:
+        """Add a turn; what a tool gives that is no string is kept as Python writes it."""
+        self._masking_turns += self.phase == "masking"
+        number = self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
+        return self._turns(number - 1, number)[0]
+
+    def _run(self, completed: bool, turns: int) -> AgentRun:
+        return {
+            "completed": completed,
+            "hit_limit": not completed,
+            "turns": turns,
+            "trajectory": self.trajectory,
+            "report": self.get_efficiency_report(),
+        }
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """Turns that were taken in each phase, summaries made, and tokens saved over all requests."""
+        return {
+            "masking_turns": self._masking_turns,
+            "summarizing_turns": len(self) - self._masking_turns,
+            "summaries_created": len(self.summaries),
+            "tokens_saved": self.report().saved_tokens,
+        }
+
+    def report(self, price_per_token: float | None = None) -> ContextReport:
+        """As for the other managers, by the price that was given to this one."""
+        return super().report(self._price if price_per_token is None else price_per_token)
+
+    def get_efficiency_report(self) -> EfficiencyReport:
+        """Phases in turns, summaries with turns for each, tokens saved over all requests, and the part of the raw ones.
+
+        Example:
+            >>> import recede
+            >>> agent = recede.ProductionHybridContextManager(
+            ...     lambda context: ("Go on.", "act"), recede.summarizers.builtin(),
+            ...     {"masking_window": 2, "summarize_at": 4, "tail_window": 2}, execute=lambda action: "a word " * 99)
+            >>> report = agent.run_agent("Work.", 10)["report"]
+            >>> report["phases"], report["summaries"]
+            ({'masking': 4, 'summarizing': 6}, {'count': 2, 'frequency': 5.0})
+            >>> report["savings"]["tokens"], round(report["efficiency_score"], 3)
+            (5418, 0.584)
+        """
+        metrics, report = self.metrics, self.report()
+        count = metrics["summaries_created"]
+        return {
+            "phases": {"masking": metrics["masking_turns"], "summarizing": metrics["summarizing_turns"]},
+            "summaries": {"count": count, "frequency": len(self) / max(1, count)},
+            "savings": {"tokens": report.saved_tokens, "estimated_cost": report.saved_tokens * self._price},
+            "efficiency_score": report.efficiency_score,
+        }
+
+
+def _whole(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < 0:
+        raise ValueError(f"{name} must be at least 0, not {value}")
+    return value
+
+
+def _failed(error: BaseException) -> str:
+    """An error of a tool, as the agent sees it."""
+    return f"[{type(error).__name__}: {error}]" if str(error) else f"[{type(error).__name__}]"
+
+
+def _plain(answer: Any, name: str) -> Any:
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise TypeError(f"{name} is async: use arun_agent")
+    return answer
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer

@@ -1,0 +1,147 @@
+"""Turns -> text, for the managers that think in turns; rendered anew for each context."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recede._pure.outline import Result
+from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
+from recede._pure.plan.boundary import Fold
+from recede._pure.plan.facts import Facts
+from recede._pure.policy import Policy
+from recede._pure.walk import walk
+
+
+class Turn(NamedTuple):
+    reasoning: str
+    action: str
+    observation: str
+    placeholder: str | None  # None where the observation stays
+    own_tokens: int
+    observation_tokens: int
+    masked_tokens: int
+
+
+class TurnLog:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.turns: list[Turn] = []
+        self.first = 0  # turns before this one stand in a summary
+        self.summary_tokens = 0
+        self.rows: list[tuple[int, int]] = []  # of each request: tokens of all turns before it, and of those sent
+        self.events: list[tuple[int, bool]] = []  # after how many turns: a request, or (True) a summary
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def masked_text(self, observation: str) -> str | None:
+        """What masking would put in the place of this observation, if it came now; None where it stays."""
+        if is_placeholder(observation, self.policy.placeholder):
+            return None
+        text = fill(Observation(observation, turn=len(self) + 1), self.policy)
+        return text if len(text) < len(observation) else None
+
+    def add(self, reasoning: str, action: str, observation: str, tokens: tuple[int, int, int] | None = None) -> None:
+        """The next turn comes; its tokens are words, where they are not given."""
+        self._request()
+        placeholder = self.masked_text(observation)
+        if tokens is None:
+            frame = _render(1, reasoning, action, "")
+            tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
+        self.turns.append(Turn(reasoning, action, observation, placeholder, *tokens))
+
+    def summarize_through(self, turn: int, tokens: int) -> None:
+        """A summary of so many tokens stands for the turns up to this one; what is older than the window is masked."""
+        self._request()
+        self.events.append((len(self), True))
+        self.first = min(turn, len(self))
+        self.summary_tokens = tokens
+        self.rows[-1] = self._tokens()
+
+    def chunks(self) -> list[str]:
+        """The turns as the context of the next request shows them."""
+        self._request()
+        masked = self._masked()
+        shown = list(enumerate(self.turns))[self.first :]
+        return [
+            "".join(
+                _render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation))
+                for place, turn in shown
+            )
+        ]
+
+    def masked(self, start: int) -> list[tuple[int, str]]:
+        """The turns that the context of the next request masks, from 1, and what stands there, from one of them on."""
+        self._request()
+        return [(place + 1, text) for place, text in sorted(self._masked().items())][start:]
+
+    def turn(self, turn: int) -> tuple[str, str, str] | None:
+        return self.turns[turn - 1][:3] if 0 < turn <= len(self) else None
+
+    def figures(self) -> tuple[int, int, int, int]:
+        """Turns that are masked; tokens of all observations, of those masked, and of what stands there."""
+        self._request()
+        masked = [self.turns[place] for place in self._masked()]
+        return (
+            len(masked),
+            sum(turn.observation_tokens for turn in self.turns),
+            sum(turn.observation_tokens for turn in masked),
+            sum(turn.masked_tokens for turn in masked),
+        )
+
+    def requests(self) -> list[tuple[int, int]]:
+        """What each request sent, the next one included: tokens of all turns before it, and those sent."""
+        self._request()
+        return self.rows
+
+    def _request(self) -> None:
+        if len(self.rows) <= len(self):
+            self.events.append((len(self), False))
+            self.rows.append(self._tokens())
+
+    def _tokens(self) -> tuple[int, int]:
+        masked = self._masked()
+        raw = sum(turn.own_tokens + turn.observation_tokens for turn in self.turns)
+        sent = self.summary_tokens + sum(
+            turn.own_tokens + (turn.masked_tokens if place in masked else turn.observation_tokens)
+            for place, turn in list(enumerate(self.turns))[self.first :]
+        )
+        return raw, sent
+
+    def _masked(self) -> dict[int, str]:
+        rule, chunk, _ = self.policy.boundary
+        if rule == "break_even":
+            places = set(self._fold().masked)
+        else:
+            older = max(0, len(self) - (self.policy.recent_results or 0))
+            places = set(range(older // int(chunk) * int(chunk) if rule == "stepped" else older))
+        texts = {place: self.turns[place].placeholder for place in places}
+        return {place: text for place, text in texts.items() if text is not None}
+
+    def _fold(self) -> Fold:
+        """The boundary, by the requests and summaries so far: for a planner a turn is two messages."""
+        messages: list[dict[str, str]] = []
+        for number, (reasoning, action, observation, *_) in enumerate(self.turns, 1):
+            messages.append({"role": "assistant", "content": _render(number, reasoning, action, "")})
+            messages.append({"role": "tool", "tool_call_id": "", "content": observation})
+        fold = Fold(_TurnFacts(walk(messages), self.policy, None))
+        for turns, is_summary in self.events:
+            if is_summary:
+                fold.advance(2 * turns)
+            else:
+                fold.request(2 * turns)
+        return fold
+
+
+class _TurnFacts(Facts):
+    def mask(self, result: Result) -> Masked | None:
+        """Nothing in a turn is a dispatch block."""
+        if is_placeholder(result.observation, self.policy.placeholder):
+            return None
+        text = fill(Observation(result.observation, turn=self.turns[result.index]), self.policy)
+        return Masked((text,), text) if len(text) < len(result.observation) else None
+
+
+def _render(number: int, reasoning: str, action: str, observation: str) -> str:
+    """A turn behind another text."""
+    return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {observation}\n"

@@ -1,0 +1,344 @@
+"""Turns of (reasoning, action, observation), and the manager that masks the observations of the old ones."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
+
+from recede import _engine
+from recede._api import count_tokens
+from recede._policy import turn_policy
+from recede._report import ContextReport, TurnTokens
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from recede._types import TokenCounter
+
+__all__ = ["ObservationMaskingContextManager", "TokenSavings", "Turn", "TurnManager", "apply_observation_masking"]
+
+# The window that is best for an agent, by the research (docs/managers.md has the source).
+_PRESETS = {"swe-agent": 10, "openhands": 58}
+_PLACEHOLDER = "[Observation omitted for brevity]"
+
+
+class Turn(NamedTuple):
+    """A turn of an agent, as it was added.
+
+    Attributes:
+        turn: its number, from 1.
+        reasoning: what the agent thought.
+        action: what it did.
+        observation: what came of it, unmasked.
+        timestamp: when it was added, in seconds since 1970.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.ObservationMaskingContextManager()
+        >>> manager.add_turn("I must look.", "ls", "a.py b.py")
+        1
+        >>> manager.trajectory[0].observation
+        'a.py b.py'
+    """
+
+    turn: int
+    reasoning: str
+    action: str
+    observation: str
+    timestamp: float
+
+
+class TokenSavings(TypedDict):
+    """What masking saves in one context; see `ObservationMaskingContextManager.estimate_token_savings`.
+
+    Example:
+        >>> import recede
+        >>> savings: recede.TokenSavings = recede.ObservationMaskingContextManager().estimate_token_savings()
+        >>> savings["masked_turns"]
+        0
+    """
+
+    total_obs_tokens: int
+    masked_turns: int
+    visible_turns: int
+    estimated_saved_tokens: int
+    reduction_percent: float
+
+
+_Manager = TypeVar("_Manager", bound="TurnManager")
+
+
+class TurnManager:
+    """What the managers share: turns are stored whole, and shown masked."""
+
+    def __init__(
+        self,
+        window_name: str,
+        window: int,
+        placeholder: str,
+        mask_chunk: int | None,
+        boundary: str,
+        token_counter: TokenCounter | None,
+    ) -> None:
+        if token_counter is not None and not callable(token_counter):
+            raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
+        engine = _engine.engine
+        self._log = engine.TurnLog(turn_policy(engine, window_name, window, placeholder, mask_chunk, boundary))
+        self._counter = token_counter
+        self._timestamps: list[float] = []
+        self._chat: list[dict[str, str]] = []  # two messages a turn, as they were shown last
+        self._masked = 0  # turns that are masked in them
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._timestamps)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            masked = self._log.figures()[0]
+        return f"<{type(self).__name__}: {len(self):,} turns, {masked:,} masked>"
+
+    @property
+    def trajectory(self) -> list[Turn]:
+        """The turns so far, unmasked: a new list."""
+        return self._turns(0, len(self))
+
+    def _turns(self, start: int, end: int) -> list[Turn]:
+        with self._lock:
+            return [
+                Turn._make((number, *self._log.turn(number), self._timestamps[number - 1]))
+                for number in range(start + 1, end + 1)
+            ]
+
+    def _add(self, reasoning: str, action: str, observation: str) -> int:
+        _check(reasoning, action, observation)
+        with self._lock:
+            self._log.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
+            self._timestamps.append(time.time())
+            return len(self)
+
+    def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
+        """Tokens of a turn without its observation, of that, and of its placeholder; None for words."""
+        if self._counter is None:
+            return None
+        frame = f"\n\nTurn {len(self) + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: \n"
+        masked = self._log.masked_text(observation) or ""
+        own, seen, shown = (count_tokens(self._counter, text) for text in (frame, observation, masked))
+        return own, seen, shown
+
+    def _count(self, text: str) -> int:
+        return len(text.split()) if self._counter is None else count_tokens(self._counter, text)
+
+    def recall(self, turn: int) -> str:
+        """The full observation of a turn, masked or not.
+
+        Args:
+            turn: its number, from 1.
+
+        Raises:
+            LookupError: there is no such turn.
+        """
+        found = self._log.turn(turn) if 0 < turn <= len(self) else None
+        if found is None:
+            raise LookupError(f"there is no turn {turn!r}")
+        observation: str = found[2]
+        return observation
+
+    def _context(self, *before: str) -> str:
+        return "".join([*before, *self._log.chunks()])
+
+    def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
+        """As chat messages, from the turn behind the first ones on; the same objects as long as they are the same."""
+        for turn in self._turns(len(self._chat) // 2, len(self)):
+            self._chat.append({"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"})
+            self._chat.append({"role": "user", "content": turn.observation})
+        masked = self._log.masked(self._masked)
+        for turn, text in masked:
+            self._chat[2 * turn - 1] = {"role": "user", "content": text}
+        self._masked += len(masked)
+        prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
+        return prompts + self._chat[2 * first :]
+
+    def report(self, price_per_token: float = 0.00001) -> ContextReport:
+        """What the requests of the turns so far sent, and what that saved.
+
+        Args:
+            price_per_token: of a token sent.
+
+        Prompts are not counted: they are the same with and without masking.
+        """
+        with self._lock:
+            requests = self._log.requests()[: len(self)]
+            turns = tuple(TurnTokens(turn, *tokens) for turn, tokens in enumerate(requests, 1))
+            return ContextReport(turns, self._summarizer_tokens(), price_per_token)
+
+    def _summarizer_tokens(self) -> int:
+        return 0
+
+
+class ObservationMaskingContextManager(TurnManager):
+    """Shows the observations of the last turns, and a placeholder for those before.
+
+    Turns are stored whole. Before each turn ask for the context; the same turns always give the same text.
+
+    Args:
+        window_size_m: how many of the last turns show their observation: turn i is masked when i < t - M, t being the
+            turn about to be taken. 10 is best for SWE-agent, 58 for OpenHands ("The Complexity Trap", JetBrains
+            Research, 2025).
+        placeholder: the text for a masked observation, used where it is shorter; ``{turn}``, ``{chars}`` and
+            ``{lines}`` may stand in it. ``"[Observation omitted for brevity]"`` by default.
+        mask_chunk: mask so many turns at once, so that a prompt cache serves those in between.
+        boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when it has
+            paid for itself under prompt caching; docs/caching.md).
+        token_counter: ``text -> tokens`` for the figures; words by default.
+
+    Raises:
+        TypeError, ValueError: an argument is of the wrong type or out of range.
+
+    It may be used from several threads. To add a turn and to ask for the context costs the same at any length, but for
+    copying the text out: what has been masked is rendered once.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+        >>> for name in ("a.py", "b.py"):
+        ...     number = manager.add_turn("I must look.", f"cat {name}", f"the whole long text of {name}, as it is")
+        >>> print(manager.get_masked_context("You are careful.", "Find the bug."))
+        You are careful.
+        Find the bug.
+        <BLANKLINE>
+        Turn 1:
+        Reasoning: I must look.
+        Action: cat a.py
+        Observation: [Observation omitted for brevity]
+        <BLANKLINE>
+        <BLANKLINE>
+        Turn 2:
+        Reasoning: I must look.
+        Action: cat b.py
+        Observation: the whole long text of b.py, as it is
+        <BLANKLINE>
+        >>> manager.recall(1)
+        'the whole long text of a.py, as it is'
+    """
+
+    def __init__(
+        self,
+        window_size_m: int = 10,
+        placeholder: str | None = None,
+        *,
+        mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        text = _PLACEHOLDER if placeholder is None else placeholder
+        super().__init__("window_size_m", window_size_m, text, mask_chunk, boundary, token_counter)
+
+    @classmethod
+    def from_preset(cls, name: Literal["swe-agent", "openhands"], **options: Any) -> ObservationMaskingContextManager:
+        """A manager with the window that the research found best for an agent; more options as they are.
+
+        Example:
+            >>> import recede
+            >>> recede.ObservationMaskingContextManager.from_preset("openhands")
+            <ObservationMaskingContextManager: 0 turns, 0 masked>
+        """
+        return cls(**{"window_size_m": preset(_PRESETS, name), **options})
+
+    def add_turn(self, reasoning: str, action: str, observation: str) -> int:
+        """Store a turn, unmasked; its number, from 1."""
+        return self._add(reasoning, action, observation)
+
+    async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
+        """`add_turn`, where turns are added by `await`."""
+        return self._add(reasoning, action, observation)
+
+    def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
+        """The two prompts and the turns, the old ones masked."""
+        with self._lock:
+            return self._context(system_prompt, "\n", user_prompt)
+
+    def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
+        """The same as chat messages: system, user, then for each turn an assistant and a user message.
+
+        The list is new; its messages are the same objects as the last time, as long as they are the same.
+        """
+        with self._lock:
+            return self._messages(system_prompt, user_prompt, 0)
+
+    def estimate_token_savings(self) -> TokenSavings:
+        """What masking saves in the context of the turn about to be taken, counted turn by turn.
+
+        ``total_obs_tokens`` are those of all observations; ``estimated_saved_tokens`` those of the masked ones, less
+        what their placeholders have; ``reduction_percent`` is the second of the first.
+
+        Example:
+            >>> import recede
+            >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+            >>> for number in range(4):
+            ...     number = manager.add_turn("Think.", "act", "a word " * 50)
+            >>> manager.estimate_token_savings()["reduction_percent"]
+            72.0
+        """
+        with self._lock:
+            masked_turns, total, masked, shown = self._log.figures()
+        return {
+            "total_obs_tokens": total,
+            "masked_turns": masked_turns,
+            "visible_turns": len(self) - masked_turns,
+            "estimated_saved_tokens": masked - shown,
+            "reduction_percent": 100 * (masked - shown) / total if total else 0.0,
+        }
+
+
+def _check(reasoning: object, action: object, observation: object) -> None:
+    for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+
+
+def preset(presets: dict[str, Any], name: str) -> Any:
+    """The preset of this name."""
+    if name not in presets:
+        raise ValueError(f"there is no preset {name!r}; give one of {', '.join(map(repr, presets))}")
+    return presets[name]
+
+
+def apply_observation_masking(
+    trajectory: Iterable[tuple[str, str, str]],
+    current_turn: int,
+    window_size_m: int = 10,
+    placeholder: str | None = None,
+) -> list[tuple[str, str, str]]:
+    """The rule of `ObservationMaskingContextManager` alone, as a function.
+
+    Args:
+        trajectory: (reasoning, action, observation) of each turn; the first is turn 1.
+        current_turn: the turn about to be taken, t.
+        window_size_m: M; the observation of turn i is masked when i < t - M.
+        placeholder: as for the manager.
+
+    Returns:
+        The turns, old observations masked where the placeholder is shorter; the others as they were.
+
+    Raises:
+        TypeError, ValueError: an argument is of the wrong type or out of range.
+
+    Example:
+        >>> import recede
+        >>> turns = [("Look.", "ls", "file " * 20), ("Read.", "cat", "text " * 20)]
+        >>> recede.apply_observation_masking(turns, current_turn=3, window_size_m=1)[0]
+        ('Look.', 'ls', '[Observation omitted for brevity]')
+    """
+    if not isinstance(current_turn, int) or isinstance(current_turn, bool):
+        raise TypeError(f"current_turn must be a whole number, not {type(current_turn).__name__}")
+    manager = ObservationMaskingContextManager(window_size_m, placeholder)
+    shown = []
+    for number, (reasoning, action, observation) in enumerate(trajectory, 1):
+        _check(reasoning, action, observation)
+        masked = manager._log.masked_text(observation) if number < current_turn - window_size_m else None
+        shown.append((reasoning, action, observation if masked is None else masked))
+        manager._add("", "", "")
+    return shown

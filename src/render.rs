@@ -1,0 +1,351 @@
+//! Turns -> text, for the managers that think in turns: (reasoning, action, observation). A turn is written out once,
+//! when it comes, and once more when it is masked; what is masked for good is handed out once, as a chunk.
+//!
+//! Which turns are masked is decided where it is for messages: a turn is two of them in an Outline, one of the agent
+//! and one that holds its observation, and the boundary is the same fold over the requests.
+
+use crate::outline::{Message, Outline, Role, Span, ToolResult};
+use crate::pairs::GrowingPairs;
+use crate::placeholder::{Facts, Placeholder};
+use crate::plan::{Fold, Ground, Masked, facts};
+use crate::policy::Policy;
+use crate::source::Source;
+use crate::text::{count_chars, count_words};
+use crate::turns::Turns;
+use memchr::memchr_iter;
+
+/// A chunk has at least so many bytes: so many that few of them are joined, so few that what is open is soon written.
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// What a context says beside the words of a turn: "Turn", its number, and three labels.
+const FRAME_WORDS: usize = 5;
+
+/// See the module.
+#[derive(Debug)]
+pub struct TurnLog {
+    policy: Policy,
+    /// The turns as a context shows them unmasked, one behind the other.
+    text: Vec<u8>,
+    turns: Vec<Turn>,
+    outline: Outline,
+    pairs: GrowingPairs,
+    runs: Turns,
+    fold: Fold,
+    /// Turns before this one stand in a summary.
+    first: usize,
+    /// Where each chunk that is done ends, and how many of them were handed out.
+    chunk_ends: Vec<usize>,
+    figures: Figures,
+    /// What each request sent: the first before the first turn.
+    requests: Vec<Request>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    start: usize,
+    reasoning: Span,
+    action: Span,
+    observation: Span,
+    end: usize,
+    tokens: TurnTokens,
+    is_masked: bool,
+}
+
+/// Tokens of a turn.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnTokens {
+    /// Without its observation.
+    pub own: usize,
+    /// Of its observation.
+    pub observation: usize,
+    /// Of what masking puts in the place of that.
+    pub masked: usize,
+}
+
+/// What a request sent, beside its prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Tokens of all turns before it, unmasked.
+    pub raw_tokens: usize,
+    /// Tokens that it sent.
+    pub sent_tokens: usize,
+}
+
+/// What is masked, and what that saves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Turns that are masked, also those in a summary.
+    pub masked_turns: usize,
+    /// Tokens of all observations.
+    pub observation_tokens: usize,
+    /// Tokens of those that are masked.
+    pub masked_tokens: usize,
+    /// Tokens of what stands in their place.
+    pub placeholder_tokens: usize,
+    /// Tokens of all turns.
+    raw_tokens: usize,
+    /// Tokens of a context: of the summary, if there is one, and of the turns behind it.
+    sent_tokens: usize,
+}
+
+/// A turn as it was added: reasoning, action, observation.
+pub type Texts<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+impl TurnLog {
+    /// An empty one. The policy has a window in results.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        TurnLog {
+            policy,
+            text: vec![],
+            turns: vec![],
+            outline: Outline::default(),
+            pairs: GrowingPairs::default(),
+            runs: Turns::default(),
+            fold: Fold::default(),
+            first: 0,
+            chunk_ends: vec![],
+            figures: Figures::default(),
+            requests: vec![],
+        }
+    }
+
+    /// How many turns there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// What masking would put in the place of this observation, if it came now; None where it stays.
+    #[must_use]
+    pub fn masked_text(&self, observation: &[u8]) -> Option<Vec<u8>> {
+        let result = result_of(observation, Span { start: 0, end: observation.len() }, 0);
+        let facts = Facts { chars: result.chars, newlines: result.newlines, turn: self.len() + 1, ..Facts::default() };
+        let mut alone = Outline::default();
+        alone.results.push(result);
+        let placeholder = Placeholder::of(&self.policy);
+        let (form, _) = placeholder.form(&alone, &Observations(observation), 0, &facts);
+        placeholder.render(&form, &facts, Vec::new)
+    }
+
+    /// The next turn comes; the request for it was made before. Its tokens are words, where they are not given.
+    pub fn add(&mut self, (reasoning, action, observation): Texts, tokens: Option<TurnTokens>) {
+        self.request();
+        let tokens = tokens.unwrap_or_else(|| TurnTokens {
+            own: FRAME_WORDS + count_words(reasoning) + count_words(action),
+            observation: count_words(observation),
+            masked: self.masked_text(observation).map_or(0, |text| count_words(&text)),
+        });
+        let start = self.text.len();
+        self.text.extend_from_slice(format!("\n\nTurn {}:\nReasoning: ", self.len() + 1).as_bytes());
+        let reasoning = self.keep(reasoning);
+        self.text.extend_from_slice(b"\nAction: ");
+        let action = self.keep(action);
+        self.text.extend_from_slice(b"\nObservation: ");
+        let observation = self.keep(observation);
+        self.text.push(b'\n');
+        self.outline_turn(start, observation);
+        let end = self.text.len();
+        self.turns.push(Turn { start, reasoning, action, observation, end, tokens, is_masked: false });
+        self.figures.observation_tokens += tokens.observation;
+        self.figures.raw_tokens += tokens.own + tokens.observation;
+        self.figures.sent_tokens += tokens.own + tokens.observation;
+    }
+
+    fn keep(&mut self, text: &[u8]) -> Span {
+        let start = self.text.len();
+        self.text.extend_from_slice(text);
+        Span { start, end: self.text.len() }
+    }
+
+    /// The turn whose text begins here: a message of the agent, and one that holds its observation.
+    fn outline_turn(&mut self, start: usize, value: Span) {
+        let first_result = self.outline.results.len() as u32;
+        let result = result_of(&self.text, value, self.outline.messages.len() as u32 + 1);
+        let chars = count_chars(&self.text[start..]) - result.chars;
+        let (role, is_agent_made) = (Role::Assistant, true);
+        let of_agent = Message { chars, first_result, role, is_agent_made, ..Message::default() };
+        self.runs.push(self.outline.messages.len(), is_agent_made);
+        self.outline.messages.push(of_agent);
+        self.pairs.push(&self.outline);
+        self.outline.messages.push(Message { chars: result.chars, first_result, ..Message::default() });
+        self.outline.results.push(result);
+        self.pairs.push(&self.outline);
+    }
+
+    /// The request for the next turn is made, if it was not yet.
+    fn request(&mut self) {
+        if self.requests.len() > self.len() {
+            return;
+        }
+        let (end, is_now) = (self.outline.messages.len(), true);
+        let masked = self.with_rules(|ground, fold| fold.request(ground, end, is_now));
+        self.mask(&masked);
+        let Figures { raw_tokens, sent_tokens, .. } = self.figures;
+        self.requests.push(Request { raw_tokens, sent_tokens });
+    }
+
+    fn with_rules<T>(&mut self, rule: impl FnOnce(Ground, &mut Fold) -> T) -> T {
+        let TurnLog { policy, text, outline, pairs, runs, fold, .. } = self;
+        let source = Observations(text);
+        rule(Ground { outline, source: &source, policy, costs: None, pairs: &pairs.pairs, turns: runs }, fold)
+    }
+
+    fn mask(&mut self, masked: &[Masked]) {
+        for one in masked {
+            let place = one.result as usize;
+            let turn = &mut self.turns[place];
+            turn.is_masked = true;
+            self.figures.masked_turns += 1;
+            self.figures.masked_tokens += turn.tokens.observation;
+            self.figures.placeholder_tokens += turn.tokens.masked;
+            if place >= self.first {
+                self.figures.sent_tokens = self.figures.sent_tokens - turn.tokens.observation + turn.tokens.masked;
+            }
+        }
+    }
+
+    /// A summary of so many tokens stands for the turns up to this one, counted from 1. What is older than the window
+    /// is masked now: the context is written anew in any case.
+    pub fn summarize_through(&mut self, turn: usize, tokens: usize) {
+        self.request();
+        let end = self.outline.messages.len();
+        let masked = self.with_rules(|ground, fold| {
+            fold.grow(ground, end);
+            fold.advance(ground)
+        });
+        self.mask(&masked);
+        self.first = turn.min(self.len());
+        self.chunk_ends.clear();
+        let shown = self.turns[self.first..].iter().map(Turn::sent_tokens);
+        self.figures.sent_tokens = tokens + shown.sum::<usize>();
+        // The request for the next turn sends the summary.
+        if let Some(request) = self.requests.last_mut() {
+            request.sent_tokens = self.figures.sent_tokens;
+        }
+    }
+
+    /// The turns as the context of the next request shows them: how many of the chunks that were handed out still
+    /// stand, those that follow, and what is open yet.
+    pub fn chunks(&mut self) -> (usize, Vec<Vec<u8>>, Vec<u8>) {
+        self.request();
+        let (stand, mut done, mut open) = (self.chunk_ends.len(), vec![], vec![]);
+        let start = self.chunk_ends.last().copied().unwrap_or(self.first);
+        // What comes before the boundary is masked for good, or stays for good.
+        let boundary = self.fold.boundary;
+        let mut raw = Span::default();
+        for (place, turn) in self.turns.iter().enumerate().skip(start) {
+            if turn.is_masked {
+                open.extend_from_slice(raw.of(&self.text));
+                open.extend_from_slice(&self.text[turn.start..turn.observation.start]);
+                self.write_placeholder(place, &mut open);
+                raw = Span { start: turn.observation.end, end: turn.end };
+            } else if raw.end == turn.start {
+                raw.end = turn.end;
+            } else {
+                open.extend_from_slice(raw.of(&self.text));
+                raw = Span { start: turn.start, end: turn.end };
+            }
+            if place < boundary && open.len() + (raw.end - raw.start) >= CHUNK_BYTES {
+                open.extend_from_slice(raw.of(&self.text));
+                raw = Span::default();
+                done.push(core::mem::take(&mut open));
+                self.chunk_ends.push(place + 1);
+            }
+        }
+        open.extend_from_slice(raw.of(&self.text));
+        (stand, done, open)
+    }
+
+    fn write_placeholder(&self, turn: usize, out: &mut Vec<u8>) {
+        let facts = facts(&self.outline, &self.pairs.pairs, Some(&self.runs), turn);
+        Placeholder::of(&self.policy).write(&facts, out);
+    }
+
+    /// The turns that the context of the next request masks, from 1, and what stands there, from one of them on.
+    pub fn masked(&mut self, from: usize) -> Vec<(usize, Vec<u8>)> {
+        self.request();
+        let shown = |one: &Masked| {
+            let (turn, mut text) = (one.result as usize, vec![]);
+            self.write_placeholder(turn, &mut text);
+            (turn + 1, text)
+        };
+        self.fold.masked.get(from..).unwrap_or_default().iter().map(shown).collect()
+    }
+
+    /// A turn as it was added, from 1.
+    #[must_use]
+    pub fn turn(&self, turn: usize) -> Option<Texts<'_>> {
+        let Turn { reasoning, action, observation, .. } = self.turns.get(turn.checked_sub(1)?)?;
+        Some((reasoning.of(&self.text), action.of(&self.text), observation.of(&self.text)))
+    }
+
+    /// What the context of the next request masks, and what that saves.
+    pub fn figures(&mut self) -> Figures {
+        self.request();
+        self.figures
+    }
+
+    /// What each request sent, the next one included; the first came before the first turn.
+    pub fn requests(&mut self) -> &[Request] {
+        self.request();
+        &self.requests
+    }
+}
+
+impl Turn {
+    fn sent_tokens(&self) -> usize {
+        let TurnTokens { own, observation, masked } = self.tokens;
+        own + if self.is_masked { masked } else { observation }
+    }
+}
+
+/// A result whose observation stands here.
+fn result_of(text: &[u8], value: Span, message: u32) -> ToolResult {
+    let observation = value.of(text);
+    ToolResult {
+        id: None,
+        value,
+        chars: count_chars(observation),
+        newlines: memchr_iter(b'\n', observation).count(),
+        message,
+        block: 0,
+        images: 0,
+        first_piece: 0,
+        pieces: 0,
+        first_byte: 0,
+        is_error: false,
+        may_hold_dispatch: false,
+    }
+}
+
+/// The observations of turns, by the places of their text. What is dispatched is none of theirs.
+struct Observations<'a>(&'a [u8]);
+
+impl Source for Observations<'_> {
+    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
+        outline.results[result].value.of(self.0).to_vec()
+    }
+
+    fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
+        outline.results[result].value.of(self.0).starts_with(prefix)
+    }
+
+    fn observation_may_hold_dispatch(&self, _: &Outline, _: usize) -> bool {
+        false
+    }
+
+    fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
+        vec![]
+    }
+
+    fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {
+        false
+    }
+}

@@ -1,0 +1,196 @@
+"""The managers of turns against what their rule says, at every turn of random runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recede
+from recede import HybridContextManager, ObservationMaskingContextManager, Turn
+from support import built_engines, using
+
+ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+# Text that could be taken for the frame of a turn, for a placeholder or a template, and what UTF-8 has no form for.
+PIECES = [
+    "",
+    "word",
+    "\n",
+    " ",
+    "é日本",
+    "\ud83d",
+    "Turn 3:",
+    "[Observation omitted]",
+    "{turn}",
+    "x" * 40,
+    "\x1c\u2028",
+]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
+TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), max_size=14)
+PLACEHOLDERS = st.sampled_from([None, "[gone]", "{turn}: {chars} chars, {lines} lines", "[Turn {turn} omitted]"])
+COUNTERS = st.sampled_from([None, len, lambda text: text.count("o")])
+
+Texts = tuple[str, str, str]
+
+
+def rendered(number: int, reasoning: str, action: str, observation: str) -> str:
+    return f"\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {observation}\n"
+
+
+def shown(turns: list[Texts], masked_below: int, template: str) -> list[Texts]:
+    """The turns, with a placeholder for the first ones where it is shorter."""
+    found = []
+    for number, (reasoning, action, observation) in enumerate(turns, 1):
+        lines = observation.count("\n") + 1
+        placeholder = template.format(turn=number, chars=len(observation), lines=lines)
+        is_masked = number < masked_below and len(placeholder) < len(observation)
+        found.append((reasoning, action, placeholder if is_masked else observation))
+    return found
+
+
+def joined(before: list[str], turns: list[Texts], first: int = 0) -> str:
+    return "\n".join([*before, *(rendered(number, *turn) for number, turn in enumerate(turns, 1) if number > first)])
+
+
+def count(counter: Any, text: str) -> int:
+    return len(text.split()) if counter is None else counter(text)
+
+
+@ENGINES
+@given(
+    turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, chunk=st.sampled_from([None, 1, 3]), data=st.data()
+)
+def test_exactly_the_last_turns_show_their_observation(
+    engine_name: str, turns: list[Texts], window: int, placeholder: str | None, chunk: int | None, data: Any
+) -> None:
+    with using(engine_name):
+        manager = ObservationMaskingContextManager(window, placeholder, mask_chunk=chunk)
+    for number, turn in enumerate(turns, 1):
+        assert manager.add_turn(*turn) == number
+        if not data.draw(st.booleans(), label="look"):
+            continue
+        older = max(0, number - window)
+        bound = older if chunk is None else older // chunk * chunk
+        expected = shown(turns[:number], bound + 1, placeholder or "[Observation omitted for brevity]")
+        assert manager.get_masked_context("S", "U") == joined(["S", "U"], expected)
+        messages = manager.get_masked_messages("S", "U")
+        assert [message["content"] for message in messages[:2]] == ["S", "U"]
+        assert [message["content"] for message in messages[3::2]] == [observation for *_, observation in expected]
+        assert [message["content"] for message in messages[2::2]] == [
+            f"Reasoning: {reasoning}\nAction: {action}" for reasoning, action, _ in expected
+        ]
+        if chunk is None:
+            with using(engine_name):
+                assert recede.apply_observation_masking(turns[:number], number + 1, window, placeholder) == expected
+    assert [turn[1:4] for turn in manager.trajectory] == turns
+    assert [manager.recall(number) for number in range(1, len(turns) + 1)] == [turn[2] for turn in turns]
+
+
+@ENGINES
+@given(turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, counter=COUNTERS, data=st.data())
+def test_the_report_is_a_count_of_what_was_rendered(
+    engine_name: str, turns: list[Texts], window: int, placeholder: str | None, counter: Any, data: Any
+) -> None:
+    boundary = data.draw(st.sampled_from(["sliding", "break_even"]), label="boundary")
+    with using(engine_name):
+        manager = ObservationMaskingContextManager(window, placeholder, boundary=boundary, token_counter=counter)
+    sent, raw = [], []
+    for number, turn in enumerate(turns):
+        sent.append(count(counter, manager.get_masked_context("", "")[1:]))
+        raw.append(count(counter, joined([""], turns[:number])))
+        manager.add_turn(*turn)
+    report = manager.report(price_per_token=2.0)
+    assert [turn.sent_tokens for turn in report.turns] == sent
+    assert [turn.raw_tokens for turn in report.turns] == raw
+    assert (report.raw_tokens, report.sent_tokens) == (sum(raw), sum(sent))
+    assert report.saved_tokens == sum(turn.saved_tokens for turn in report.turns) == sum(raw) - sum(sent)
+    assert (report.raw_cost, report.cost) == (2.0 * sum(raw), 2.0 * sum(sent))
+    assert report.efficiency_score == (report.saved_tokens / sum(raw) if sum(raw) else 0.0)
+    savings = manager.estimate_token_savings()
+    now = count(counter, manager.get_masked_context("", "")[1:])
+    assert savings["estimated_saved_tokens"] == count(counter, joined([""], turns)) - now
+    assert savings["total_obs_tokens"] == sum(count(counter, turn[2]) for turn in turns)
+    shown_now = [message["content"] for message in manager.get_masked_messages("", "")[3::2]]
+    assert savings["visible_turns"] == sum(one == turn[2] for one, turn in zip(shown_now, turns, strict=True))
+    assert savings["masked_turns"] + savings["visible_turns"] == len(turns)
+
+
+@pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
+@given(turns=TURNS, window=st.integers(0, 4), data=st.data())
+def test_both_engines_give_the_same_contexts(turns: list[Texts], window: int, data: Any) -> None:
+    boundary = data.draw(st.sampled_from(["break_even", "sliding", "stepped"]), label="boundary")
+    options: dict[str, Any] = {"boundary": boundary, "mask_chunk": 2 if boundary == "stepped" else None}
+    every, tail = data.draw(st.sampled_from([(2, 1), (4, 2), (5, 0), (40, 3)]), label="summaries")
+    fails = data.draw(st.sets(st.integers(0, 14)), label="failures")
+    sessions = []
+    for name in ("rust", "python"):
+        with using(name):
+            summarizer = Recorded(fails)
+            sessions.append((HybridContextManager(summarizer, window, every, tail, **options), summarizer))
+    (core, of_core), (mirror, of_mirror) = sessions
+    for turn in turns:
+        core.add_turn(*turn)
+        mirror.add_turn(*turn)
+        if data.draw(st.booleans(), label="look"):
+            assert core.get_context("S", "U") == mirror.get_context("S", "U")
+            assert core.get_messages("S", "U") == mirror.get_messages("S", "U")
+    assert core.report() == mirror.report()
+    assert [call[:2] for call in of_core.calls] == [call[:2] for call in of_mirror.calls]
+    assert repr(core) == repr(mirror)
+
+
+class Recorded:
+    """A summarizer that fails when it is told to, and remembers what it was given."""
+
+    def __init__(self, fails: set[int] = frozenset()) -> None:  # type: ignore[assignment]
+        self.fails = fails
+        self.calls: list[tuple[list[tuple[int, Texts]], str | None, bool]] = []
+        self.numbers: list[list[int]] = []
+
+    def __call__(self, turns: list[Turn], previous: str | None) -> str:
+        fails = len(self.calls) in self.fails
+        self.calls.append(([(turn.turn, turn[1:4]) for turn in turns], previous, fails))
+        if fails and len(self.calls) % 2:
+            raise OSError("no model")
+        self.numbers.append([] if fails else [turn.turn for turn in turns])
+        return "  \n" if fails else f"{previous or ''}<{turns[0].turn}-{turns[-1].turn}>"
+
+
+@ENGINES
+@given(turns=TURNS, window=st.integers(0, 6), tail=st.integers(0, 3), more=st.integers(1, 4), data=st.data())
+def test_every_turn_is_in_the_context_exactly_once(
+    engine_name: str, turns: list[Texts], window: int, tail: int, more: int, data: Any
+) -> None:
+    summarizer = Recorded(data.draw(st.sets(st.integers(0, 14)), label="failures"))
+    counter = data.draw(COUNTERS, label="counter")
+    with using(engine_name):
+        manager = HybridContextManager(summarizer, window, tail + more, tail, token_counter=counter)
+    sent: list[int] = []
+    for number, turn in enumerate(turns, 1):
+        sent.append(count(counter, manager.get_context("", "")[1:]))
+        calls, done = len(summarizer.calls), len(manager.summaries)
+        manager.add_turn(*turn)
+        # One is asked for when it is due, and after a failure at each turn until there is one.
+        assert len(summarizer.calls) - calls in (0, 1)
+        if number % (tail + more) == 0:
+            assert len(summarizer.calls) == calls + 1
+        if len(summarizer.calls) > calls and len(manager.summaries) == done:
+            assert manager.summary_failures > 0 and manager.summarizer_error is not None
+        end = manager.summaries[-1].end_turn if manager.summaries else 0
+        content = manager.summaries[-1].content if manager.summaries else ""
+        block = [f"\n[Summary through turn {end}:\n{content}\n]"] if end else []
+        expected = shown(turns[:number], number - window + 1, "[Observation omitted]")
+        assert manager.get_context("S", "U") == joined(["S", "U", *block], expected, end)
+        assert manager.phase == ("summarizing" if end else "masking")
+        assert end <= max(0, number - tail)
+    # What was summarized was told once, in order, unmasked.
+    told = [number for numbers in summarizer.numbers for number in numbers]
+    assert told == list(range(1, len(told) + 1))
+    for given_turns, previous, _ in summarizer.calls:
+        assert all(turns[number - 1] == turn for number, turn in given_turns)
+        assert previous is None or previous.startswith("<1-")
+    report = manager.report()
+    assert [turn.sent_tokens for turn in report.turns] == sent
+    assert manager.trajectory == manager.trajectory and len(manager) == len(turns)
