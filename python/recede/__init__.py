@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from recede._cost import PRESETS, Prices, Usage
     from recede._history import History, HistoryStats
     from recede._replay import (
+        SYSTEM_CHARS,
         PolicyCost,
         PolicyReplay,
         Replay,
         ReplayedTurn,
+        cheapest_policy,
         compare_costs,
         replay,
         replay_json,
     )
+    from recede._replay_policies import replay_policies
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
 
@@ -41,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ENGINE",
     "PRESETS",
+    "SYSTEM_CHARS",
     "AnthropicMessage",
     "BoundaryMove",
     "ChatMessage",
@@ -64,6 +68,7 @@ __all__ = [
     "Usage",
     "__version__",
     "approx_tokens",
+    "cheapest_policy",
     "check_pairs",
     "compare_costs",
     "count_chars",
@@ -77,6 +82,7 @@ __all__ = [
     "repair_pairs",
     "replay",
     "replay_json",
+    "replay_policies",
     "summarize_history",
     "truncate_history",
 ]
@@ -86,7 +92,18 @@ __all__ = [
 _LATER = {
     "_cost": ("PRESETS", "Prices", "Usage"),
     "_history": ("History", "HistoryStats"),
-    "_replay": ("PolicyCost", "PolicyReplay", "Replay", "ReplayedTurn", "compare_costs", "replay", "replay_json"),
+    "_replay": (
+        "SYSTEM_CHARS",
+        "PolicyCost",
+        "PolicyReplay",
+        "Replay",
+        "ReplayedTurn",
+        "cheapest_policy",
+        "compare_costs",
+        "replay",
+        "replay_json",
+    ),
+    "_replay_policies": ("replay_policies",),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }
 

@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._api import as_bytes
 from recede._cost import Prices, Usage
-from recede._policy import image_chars_of, replay_policy
+from recede._policy import image_chars_of
+from recede._replay_policies import DEFAULT_POLICIES, compiled_policies, is_optimum, window_of
 
 if TYPE_CHECKING:
     from recede._api import Json
 
 __all__ = [
-    "DEFAULT_POLICIES",
+    "SYSTEM_CHARS",
     "PolicyCost",
     "PolicyReplay",
     "Replay",
     "ReplayedTurn",
+    "cheapest_policy",
     "compare_costs",
     "replay",
     "replay_json",
 ]
 
-DEFAULT_POLICIES = (
-    "raw",
-    *(f"sliding:window={window}" for window in (5, 10, 20, 58)),
-    *(f"stepped:window={window},chunk=10" for window in (5, 10, 20, 58)),
-    *(f"break_even:window={window}" for window in (5, 10, 20, 58)),
-    "keep_last:messages=20",
-)
-"""The policies that `replay` compares where none are named. The windows are those of the research: 10 was best for
-SWE-agent, 58 for OpenHands (JetBrains, "The Complexity Trap", 2025), 5 and 20 were compared with 10."""
-
 SYSTEM_CHARS = 12_000
 """What a log leaves out of each request: the system prompt and the schemas of the tools. An agent's are some 3,000
 tokens."""
-
-_EVERYTHING = 1 << 60
-
-# name -> (the goal of its Policy, key -> (the option that it sets, its least value)); the last have no public option
-_POLICIES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
-    "raw": ("mask", {}),
-    "sliding": ("mask", {"window": ("keep_results", 0)}),
-    "stepped": ("mask", {"window": ("keep_results", 0), "chunk": ("mask_chunk", 1)}),
-    "break_even": ("mask", {"window": ("keep_results", 0)}),
-    "high_water": ("mask", {"window": ("keep_results", 0), "chars": ("high_water_chars", 0)}),
-    "optimum": ("mask", {"window": ("keep_results", 0)}),
-    "keep_last": ("truncate", {"messages": ("preserve_recent_raw_turns", 0)}),
-}
 
 
 class ReplayedTurn(NamedTuple):
@@ -140,6 +118,11 @@ class PolicyCost(NamedTuple):
     dearer_count: int
     of_optimum: float | None
 
+    @property
+    def is_optimum(self) -> bool:
+        """Whether the policy is the one that knows the future, which no rule can do."""
+        return is_optimum(self.policy)
+
 
 class Replay(NamedTuple):
     """A session under several policies.
@@ -169,7 +152,7 @@ class Replay(NamedTuple):
     @property
     def cheapest(self) -> PolicyCost:
         """The policy that costs least with a prompt cache, of equal ones the first; never the optimum."""
-        return cheapest(self.costs)
+        return cheapest_policy(self.costs)
 
     def __repr__(self) -> str:
         requests = len(self.policies[0].turns)
@@ -232,8 +215,8 @@ def replay(
         (55400, 15067, 49)
     """
     engine = _engine.engine
-    names, compiled_policies = _policies(policies, _checked(prices))
-    replayed = engine.replay(messages, compiled_policies, image_chars_of({}))
+    names, compiled = compiled_policies(policies, _checked(prices))
+    replayed = engine.replay(messages, compiled, image_chars_of({}))
     return _replay(names, replayed, prices, system_chars)
 
 
@@ -252,8 +235,8 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     engine = _engine.engine
-    names, compiled_policies = _policies(policies, _checked(prices))
-    replayed = engine.replay_json(*as_bytes(data), compiled_policies, image_chars_of({}))
+    names, compiled = compiled_policies(policies, _checked(prices))
+    replayed = engine.replay_json(*as_bytes(data), compiled, image_chars_of({}))
     return _replay(names, replayed, prices, system_chars)
 
 
@@ -287,10 +270,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
             raise ValueError("the sessions must have been played again under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
     raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
-    optima = {_window_of(name): usage for name, usage in zip(names, totals, strict=True) if _is_optimum(name)}
+    optima = {window_of(name): usage for name, usage in zip(names, totals, strict=True) if is_optimum(name)}
 
     def cost_of(place: int, name: str) -> PolicyCost:
-        usage, window = totals[place], _window_of(name)
+        usage, window = totals[place], window_of(name)
         shares = [_share(session[place].cost(prices), session[0].cost(prices)) for session in usages]
         return PolicyCost(
             policy=name,
@@ -308,18 +291,26 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     return tuple(cost_of(place, name) for place, name in enumerate(names))
 
 
-def _window_of(policy: str) -> str:
-    """What `optimum` is spelt with, too."""
-    return policy.partition(":")[2].partition(",")[0]
+def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:
+    """The policy that costs least with a prompt cache, of equal ones the first; never the optimum.
 
+    Args:
+        costs: of several policies, as `compare_costs` gives them; one at least.
 
-def cheapest(costs: Iterable[PolicyCost]) -> PolicyCost:
-    """The policy that costs least, of equal ones the first; never the optimum, which no rule can do."""
-    return min((cost for cost in costs if not _is_optimum(cost.policy)), key=lambda cost: cost.cost)
+    Raises:
+        ValueError: there are none, or the optimum alone.
 
-
-def _is_optimum(policy: str) -> bool:
-    return policy.startswith("optimum:")
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> sessions = [recede.replay(history, ["sliding:window=10", "optimum:window=10"])]
+        >>> recede.cheapest_policy(recede.compare_costs(sessions)).policy
+        'raw'
+    """
+    rules = [cost for cost in costs if not cost.is_optimum]
+    if not rules:
+        raise ValueError("there is no policy to choose from")
+    return min(rules, key=lambda cost: cost.cost)
 
 
 def _share(part: float, whole: float) -> float:
@@ -330,51 +321,6 @@ def _checked(prices: Prices) -> Prices:
     if not isinstance(prices, Prices):
         raise TypeError(f"prices must be recede.Prices, not {type(prices).__name__}")
     return prices.checked()
-
-
-def _policies(specs: Iterable[str], prices: Prices) -> tuple[list[str], list[Any]]:
-    """Their names, spelt in one way, and the engine's Policies; raw first, none twice."""
-    if isinstance(specs, str):
-        raise TypeError("policies must be a list of names, not one string")
-    parsed = dict(_parsed(spec, prices) for spec in ("raw", *specs))
-    return list(parsed), list(parsed.values())
-
-
-def _parsed(spec: str, prices: Prices) -> tuple[str, Any]:
-    if not isinstance(spec, str):
-        raise TypeError(f"a policy must be a string, not {type(spec).__name__}")
-    name, _, rest = spec.strip().partition(":")
-    if name not in _POLICIES:
-        raise ValueError(f"there is no policy {name!r}{_hint(name, list(_POLICIES))}")
-    goal, keys = _POLICIES[name]
-    options: dict[str, int] = {}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
-        key, _, value = (piece.strip() for piece in part.partition("="))
-        if key not in keys:
-            raise ValueError(f"the policy {name!r} has no key {key!r}{_hint(key, list(keys))}")
-        option, least = keys[key]
-        if not (value.isascii() and value.isdigit() and int(value) >= least):
-            raise ValueError(f"{key!r} of the policy {name!r} must be a whole number from {least}, not {value!r}")
-        options[option] = int(value)
-    missing = [key for key, (option, _) in keys.items() if option not in options]
-    if missing:
-        raise ValueError(f"the policy {name!r} needs {missing[0]!r}: {name}:{','.join(f'{key}=10' for key in keys)}")
-    spelt = ",".join(f"{key}={options[option]}" for key, (option, _) in keys.items())
-    boundary = None
-    if name in ("break_even", "optimum"):
-        boundary = name, float(prices.cached), float(prices.write)
-    elif name == "high_water":
-        boundary = name, float(options.pop("high_water_chars")), 0.0
-    if goal == "mask":
-        options = {"keep_results": _EVERYTHING, **options}
-    return f"{name}:{spelt}" if spelt else name, replay_policy(_engine.engine, goal, options, boundary)
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known)}" if known else "; it has none"
 
 
 def _replay(names: list[str], replayed: tuple[Any, Any], prices: Prices, system_chars: int) -> Replay:

@@ -29,7 +29,8 @@ PYTHON: dict[str, set[str]] = {
     "_api": LEAVES | {"_policy", "_report", "_repair", "_engine"},
     "_cost": LEAVES,
     "_history": LEAVES | {"_api", "_engine", "_policy", "_report"},
-    "_replay": LEAVES | {"_api", "_cost", "_engine", "_policy"},
+    "_replay_policies": {"_cost", "_engine", "_policy"},
+    "_replay": LEAVES | {"_api", "_cost", "_engine", "_policy", "_replay_policies"},
     "transcripts": LEAVES | {"_api", "transcripts"},
 }
 PUBLIC_MODULES = {"transcripts"}

@@ -24,7 +24,7 @@ from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
 from recede.cli.plot import plot
 from recede.cli.timeline import columns, extents, moves, shown
-from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
+from recede.cli.verdict import Session, money, percent, price_line, verdict
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = frozenset({"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
@@ -314,7 +314,7 @@ def test_the_optimum_is_a_reference_and_never_the_cheapest() -> None:
     policies = [*(f"{kind}:window={window}" for window in (3, 8) for kind in kinds), "keep_last:messages=90"]
     sessions = [session(history(90), policies=policies), session(history(30), "other.json", policies)]
     costs = recede.compare_costs(each.replay for each in sessions)
-    assert is_optimum(min(costs, key=lambda cost: cost.cost)), "here the optimum costs least of all"
+    assert min(costs, key=lambda cost: cost.cost).is_optimum, "here the optimum costs least of all"
     document = checked(page(sessions))
     column = [row[-2] for row in document.rows("costs-table")]
     assert column == ["-" if cost.of_optimum is None else percent(cost.of_optimum) for cost in costs]
@@ -322,7 +322,7 @@ def test_the_optimum_is_a_reference_and_never_the_cheapest() -> None:
     bars = document.charts("bars")[0]
     for class_, wanted in (("reference", 4), ("dearer", sum(cost.of_raw > 1 for cost in costs))):
         assert sum(class_ in (bar.get("class") or "").split() for bar in bars.iter("rect")) == wanted
-    best = cheapest(costs).policy
+    best = recede.cheapest_policy(costs).policy
     names = [text.text or "" for text in bars.iter("text") if "name" in (text.get("class") or "").split()]
     assert [name for name in names if "cheapest" in name] == [f"{best} — cheapest"]
     assert not re.search(r"optimum[^.;]{0,20}cheapest|cheapest: optimum", "".join(data for _, data in document.texts))

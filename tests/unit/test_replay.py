@@ -254,3 +254,10 @@ def test_the_history_is_left_as_it_was() -> None:
     before = dumps(HISTORY)
     recede.replay(HISTORY)
     assert dumps(HISTORY) == before
+
+
+def test_the_default_policies_are_the_grid() -> None:
+    found = [replayed.policy for replayed in recede.replay(HISTORY).policies]
+    assert found == list(recede.replay_policies())
+    with pytest.raises(ValueError, match="no policy to choose from"):
+        recede.cheapest_policy([])

@@ -8,13 +8,22 @@ from typing import Any
 
 import click
 
-from recede import PolicyCost, Prices, approx_tokens, compare_costs, mask_observations_json, replay_json
+from recede import (
+    SYSTEM_CHARS,
+    PolicyCost,
+    Prices,
+    cheapest_policy,
+    compare_costs,
+    mask_observations_json,
+    replay_json,
+    replay_policies,
+)
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, named, over, write_report
 from recede.cli.page import page
 from recede.cli.plot import plot
-from recede.cli.tables import share, table
-from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
+from recede.cli.tables import cost_table, share, table
+from recede.cli.verdict import Session, percent, price_line, verdict
 
 __all__ = ["replay"]
 
@@ -96,7 +105,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
 @click.option(
     "--system-chars",
     type=click.IntRange(min=0),
-    default=12_000,
+    default=SYSTEM_CHARS,
     show_default=True,
     metavar="N",
     help="What logs leave out of each request: system prompt and tools.",
@@ -142,7 +151,7 @@ def replay(
       recede replay session.jsonl --html report.html
       recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --optimum
     """
-    wanted = policies or tuple(_grid(windows, chunks, keep_last))
+    wanted = policies or replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
     if optimum:
         found = dict.fromkeys(re.findall(r"\bwindow=(\d+)", " ".join(wanted)))
         wanted += tuple(f"optimum:window={window}" for window in found)
@@ -174,16 +183,6 @@ def replay(
     finish(done, failed, warn=not as_json)
 
 
-def _grid(windows: tuple[int, ...], chunks: tuple[int, ...], keep_last: tuple[int, ...]) -> list[str]:
-    masks = [
-        f"sliding:window={window}" if chunk == 1 else f"stepped:window={window},chunk={chunk}"
-        for chunk in chunks
-        for window in windows
-    ]
-    paying = [f"break_even:window={window}" for window in windows]
-    return ["raw", *masks, *paying, *(f"keep_last:messages={count}" for count in keep_last)]
-
-
 def _results(session: Session) -> int:
     return sum(tool.observations for tool in session.tools.values())
 
@@ -203,23 +202,13 @@ def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
 
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     requests = costs[0].usage.requests
-    headings = ["policy", "tokens sent", "from cache", "cost", "of raw", "no cache", "of raw"]
-    has_optimum = any(is_optimum(cost) for cost in costs)
-    headings += ["of optimum"] * has_optimum + ["mean", "worst", "dearer"] * (sessions > 1)
-    rows = []
-    for cost in costs:
-        row = [
-            cost.policy,
-            f"{approx_tokens(cost.usage.sent_chars):,}",
-            share(cost.usage.cached_chars, cost.usage.sent_chars),
-            money(cost.cost),
-            percent(cost.of_raw),
-            money(cost.cost_uncached),
-            percent(cost.of_raw_uncached),
-        ]
-        of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
-        of_sessions = [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)]
-        rows.append([*row, *[of_optimum] * has_optimum, *of_sessions * (sessions > 1)])
+    headings, rows = cost_table(costs, "no cache")
+    if sessions > 1:
+        headings += ["mean", "worst", "dearer"]
+        of_sessions = (
+            [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
+        )
+        rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
     head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
     return f"{head}\n\n{table(headings, rows)}"
 
@@ -281,4 +270,4 @@ def _as_json(history: Transcript, session: Session, turns: bool) -> dict[str, An
 
 def _costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
     policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
-    return {"requests": costs[0].usage.requests, "cheapest": cheapest(costs).policy, "policies": policies}
+    return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede import PolicyReplay, Prices, Replay, ReplayedTurn, approx_tokens
+from recede import PolicyReplay, Prices, Replay, ReplayedTurn, approx_tokens, cheapest_policy
 from recede.cli.chart import at, breakable, compact, element, kind_of, label, picture, ticks, turn_ticks
-from recede.cli.verdict import cheapest, money
+from recede.cli.verdict import money
 
 __all__ = ["Column", "columns", "extents", "figures", "moved", "moves", "shown", "timeline"]
 
@@ -49,12 +49,12 @@ def shown(replay: Replay) -> list[PolicyReplay]:
     costs = replay.costs
     resting = [cost for cost in costs if kind_of(cost.policy) in _RESTING]
     sliding = [cost for cost in costs if kind_of(cost.policy) == "sliding"]
-    rest = cheapest(resting).policy if resting else ""
+    rest = cheapest_policy(resting).policy if resting else ""
     same = [cost for cost in sliding if _window(cost.policy) == _window(rest)]
-    slide = cheapest(same or sliding).policy if sliding else ""
+    slide = cheapest_policy(same or sliding).policy if sliding else ""
     found = {replayed.policy: replayed for replayed in replay.policies}
     moving = [name for name in (rest, slide) if name and moves(found[name].turns)]
-    return [found[name] for name in dict.fromkeys([costs[0].policy, cheapest(costs).policy, *moving])]
+    return [found[name] for name in dict.fromkeys([costs[0].policy, cheapest_policy(costs).policy, *moving])]
 
 
 def _window(policy: str) -> str:
@@ -131,7 +131,7 @@ def timeline(key: str, replay: Replay) -> str:
     panels = shown(replay)
     if len(panels[0].turns) < 2:
         return ""
-    best = cheapest(replay.costs).policy
+    best = cheapest_policy(replay.costs).policy
     costs = {cost.policy: cost.cost for cost in replay.costs}
     sizes = extents(panels)
     drawn = []

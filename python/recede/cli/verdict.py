@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recede import PRESETS, PolicyCost, Prices, Replay, ToolReport
+from recede import PRESETS, PolicyCost, Prices, Replay, ToolReport, cheapest_policy
 
-__all__ = ["Session", "cheapest", "is_optimum", "money", "percent", "price_line", "verdict"]
+__all__ = ["Session", "money", "percent", "price_line", "verdict"]
 
 
 # What a larger window may cost more than the cheapest, as a share of raw, before it is too dear.
@@ -56,10 +56,10 @@ def price_line(prices: Prices) -> str:
 
 def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     """The sentences; the first policy is the raw history."""
-    raw, *others = [cost for cost in costs if not is_optimum(cost)]
+    raw, *others = [cost for cost in costs if not cost.is_optimum]
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
-    best = cheapest(costs)
+    best = cheapest_policy(costs)
     if best is raw:
         lines = [f"cheapest: raw, {money(raw.cost)}: masking pays off later, or never, in so short a session"]
     else:
@@ -75,16 +75,6 @@ def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     if sessions > 1 and best is not raw and best.dearer_count:
         lines.append(f"the cheapest was dearer than raw in {best.dearer_count} of {sessions} sessions")
     return lines
-
-
-def is_optimum(cost: PolicyCost) -> bool:
-    """Whether the policy is the one that knows the future, which no rule can do."""
-    return cost.policy.startswith("optimum:")
-
-
-def cheapest(costs: Sequence[PolicyCost]) -> PolicyCost:
-    """The policy that costs least, of equal ones the first; never the optimum."""
-    return min((cost for cost in costs if not is_optimum(cost)), key=lambda cost: cost.cost)
 
 
 def _less(of_optimum: float) -> str:
