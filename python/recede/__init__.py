@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         replay,
         replay_json,
     )
-    from recede._replay_policies import replay_policies
+    from recede._replay_policies import SUMMARY_CHARS, replay_policies
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
 
@@ -44,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ENGINE",
     "PRESETS",
+    "SUMMARY_CHARS",
     "SYSTEM_CHARS",
     "AnthropicMessage",
     "BoundaryMove",
@@ -103,7 +104,7 @@ _LATER = {
         "replay",
         "replay_json",
     ),
-    "_replay_policies": ("replay_policies",),
+    "_replay_policies": ("SUMMARY_CHARS", "replay_policies"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }
 

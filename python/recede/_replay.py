@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +10,7 @@ from recede import _engine
 from recede._api import as_bytes
 from recede._cost import Prices, Usage
 from recede._policy import image_chars_of
-from recede._replay_policies import DEFAULT_POLICIES, compiled_policies, is_optimum, window_of
+from recede._replay_policies import DEFAULT_POLICIES, SUMMARY_CHARS, compiled_policies, is_optimum, window_of
 
 if TYPE_CHECKING:
     from recede._api import Json
@@ -42,6 +43,9 @@ class ReplayedTurn(NamedTuple):
         written_chars: of these, what would be written to it: the rest, or nothing where a request is too short.
         answer_chars: characters of the answer.
         masked_count: observations that were masked in the view.
+        summarized_turns: how many turns it showed as a summary.
+        summary_input_chars: characters that a model was given for a new summary before this request, if it was.
+        summary_output_chars: characters that it wrote.
 
     Example:
         >>> import recede
@@ -55,6 +59,9 @@ class ReplayedTurn(NamedTuple):
     written_chars: int
     answer_chars: int
     masked_count: int
+    summarized_turns: int = 0
+    summary_input_chars: int = 0
+    summary_output_chars: int = 0
 
     @property
     def view_tokens(self) -> int:
@@ -72,8 +79,8 @@ class PolicyReplay(NamedTuple):
     Example:
         >>> import recede
         >>> turns = recede.ReplayedTurn(1, 100, 0, 100, 9, 0), recede.ReplayedTurn(3, 150, 100, 50, 5, 0)
-        >>> recede.PolicyReplay("raw", turns).usage
-        Usage(requests=2, sent_chars=250, cached_chars=100, written_chars=150, answer_chars=14)
+        >>> recede.PolicyReplay("raw", turns).usage[:5]
+        (2, 250, 100, 150, 14)
     """
 
     policy: str
@@ -82,8 +89,7 @@ class PolicyReplay(NamedTuple):
     @property
     def usage(self) -> Usage:
         """All requests added up."""
-        columns = list(zip(*self.turns, strict=True)) or [()] * 6
-        return Usage(len(self.turns), *map(sum, columns[1:5]))
+        return Usage.total(Usage(1, *turn[1:5], int(turn.summary_input_chars > 0), *turn[7:]) for turn in self.turns)
 
 
 class PolicyCost(NamedTuple):
@@ -92,19 +98,21 @@ class PolicyCost(NamedTuple):
     Attributes:
         policy: its name and numbers.
         usage: the characters that it sent, added up.
-        cost: what that costs with a prompt cache, in the currency of the prices.
+        cost: what that costs with a prompt cache, in the currency of the prices, calls for summaries included.
         cost_uncached: what it costs without one.
         of_raw: `cost` as a share of sending the raw history.
         of_raw_uncached: the same for `cost_uncached`.
         mean_of_raw: the same share of single sessions, on average.
         worst_of_raw: the same share of the session in which it is largest.
         dearer_count: in how many of the sessions it costs more than the raw history.
-        of_optimum: `cost` as a share of the optimum's with the same window; None where that was not played.
+        of_optimum: `cost` as a share of the optimum's with the same window; None where that was not played, or the
+            policy does more than to mask.
+        summary_cost: of both costs, what the calls for summaries come to.
 
     Example:
         >>> import recede
-        >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage
-        Usage(requests=0, sent_chars=0, cached_chars=0, written_chars=0, answer_chars=0)
+        >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage[:5]
+        (0, 0, 0, 0, 0)
     """
 
     policy: str
@@ -117,11 +125,17 @@ class PolicyCost(NamedTuple):
     worst_of_raw: float
     dearer_count: int
     of_optimum: float | None
+    summary_cost: float = 0.0
 
     @property
     def is_optimum(self) -> bool:
         """Whether the policy is the one that knows the future, which no rule can do."""
         return is_optimum(self.policy)
+
+    @property
+    def window(self) -> int | None:
+        """How many of the newest results a mask leaves raw; None where the policy is no mask, or does more."""
+        return window_of(self.policy)
 
 
 class Replay(NamedTuple):
@@ -130,6 +144,7 @@ class Replay(NamedTuple):
     Attributes:
         policies: a `PolicyReplay` for each, ``raw`` first.
         prices: what the costs are reckoned with.
+        summary_prices: those of the model that summarizes; None: the same.
 
     Example:
         >>> import recede
@@ -137,12 +152,14 @@ class Replay(NamedTuple):
         >>> session = recede.replay(history, ["sliding:window=10"])
         >>> session
         <Replay: 1 requests, cheapest raw at 100% of raw>
-        >>> session.policies[0].turns[0]
-        ReplayedTurn(messages=1, view_chars=12002, cached_chars=0, written_chars=12002, answer_chars=5, masked_count=0)
+        >>> turn = session.policies[0].turns[0]
+        >>> turn.messages, turn.view_chars, turn.written_chars, turn.answer_chars
+        (1, 12002, 12002, 5)
     """
 
     policies: tuple[PolicyReplay, ...]
     prices: Prices
+    summary_prices: Prices | None = None
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -166,6 +183,8 @@ def replay(
     *,
     prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
     system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
     """Play a finished session again, request by request, under several policies side by side.
 
@@ -184,8 +203,19 @@ def replay(
               measured by, but none can do.
             - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
               what pairs with them; the rest is left out.
+            - ``summary:every=21,tail=10``: nothing is masked; at turn 31, 52, … all turns but the last 10 become a
+              summary.
+            - ``hybrid:window=10,at=43,tail=10``: all observations but those of the last 10 turns are masked, and at
+              turn 43, 86, … all turns but the last 10 become a summary. ``boundary`` and ``chunk`` say when the
+              boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
+
+            These two are also spelt without their numbers, which are those of the research; with
+            ``every=break_even`` or ``at=break_even`` a summary is made when it has paid for itself.
         prices: for a million tokens; their docstring says what the defaults are.
         system_chars: what logs leave out of each request: the system prompt and the schemas of the tools.
+        summary_prices: the prices of the model that summarizes; None: the same.
+        summary_chars: how long a summary is that a model writes; 0: the built-in summary, which costs nothing and is
+            as long as it is.
 
     Returns:
         A `Replay`: for each policy what each request sent, how much of it a prompt cache would have served, and
@@ -214,10 +244,8 @@ def replay(
         >>> last.view_chars, last.cached_chars, last.masked_count
         (55400, 15067, 49)
     """
-    engine = _engine.engine
-    names, compiled = compiled_policies(policies, _checked(prices))
-    replayed = engine.replay(messages, compiled, image_chars_of({}))
-    return _replay(names, replayed, prices, system_chars)
+    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
+    return asked.answer(_engine.engine.replay(messages, asked.policies, image_chars_of({})))
 
 
 def replay_json(
@@ -226,6 +254,8 @@ def replay_json(
     *,
     prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
     system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
     """`replay` for a serialized history, as `reduce_json` is `reduce` for one.
 
@@ -234,10 +264,8 @@ def replay_json(
         >>> recede.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    engine = _engine.engine
-    names, compiled = compiled_policies(policies, _checked(prices))
-    replayed = engine.replay_json(*as_bytes(data), compiled, image_chars_of({}))
-    return _replay(names, replayed, prices, system_chars)
+    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
+    return asked.answer(_engine.engine.replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
@@ -264,28 +292,31 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0].prices
+    prices = sessions[0][1:]
     for session in sessions:
-        if [replayed.policy for replayed in session.policies] != names or session.prices != prices:
+        if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
             raise ValueError("the sessions must have been played again under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
     raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
+    costs_of_raw = [session[0].cost(*prices) for session in usages]
     optima = {window_of(name): usage for name, usage in zip(names, totals, strict=True) if is_optimum(name)}
 
     def cost_of(place: int, name: str) -> PolicyCost:
-        usage, window = totals[place], window_of(name)
-        shares = [_share(session[place].cost(prices), session[0].cost(prices)) for session in usages]
+        usage, optimum = totals[place], optima.get(window_of(name))
+        costs = [session[place].cost(*prices) for session in usages]
+        shares = list(map(_share, costs, costs_of_raw))
         return PolicyCost(
             policy=name,
             usage=usage,
-            cost=usage.cost(prices),
-            cost_uncached=usage.cost_uncached(prices),
-            of_raw=_share(usage.cost(prices), raw.cost(prices)),
-            of_raw_uncached=_share(usage.cost_uncached(prices), raw.cost_uncached(prices)),
+            cost=usage.cost(*prices),
+            cost_uncached=usage.cost_uncached(*prices),
+            of_raw=_share(usage.cost(*prices), raw.cost(*prices)),
+            of_raw_uncached=_share(usage.cost_uncached(*prices), raw.cost_uncached(*prices)),
             mean_of_raw=sum(shares) / len(shares),
             worst_of_raw=max(shares),
-            dearer_count=sum(session[place].cost(prices) > session[0].cost(prices) for session in usages),
-            of_optimum=_share(usage.cost(prices), optima[window].cost(prices)) if window in optima else None,
+            dearer_count=sum(map(operator.gt, costs, costs_of_raw)),
+            of_optimum=None if optimum is None else _share(usage.cost(*prices), optimum.cost(*prices)),
+            summary_cost=usage.summary_cost(prices[1] or prices[0]),
         )
 
     return tuple(cost_of(place, name) for place, name in enumerate(names))
@@ -317,29 +348,58 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else 1.0
 
 
-def _checked(prices: Prices) -> Prices:
+def _checked(name: str, prices: Prices) -> Prices:
     if not isinstance(prices, Prices):
-        raise TypeError(f"prices must be recede.Prices, not {type(prices).__name__}")
+        raise TypeError(f"{name} must be recede.Prices, not {type(prices).__name__}")
     return prices.checked()
 
 
-def _replay(names: list[str], replayed: tuple[Any, Any], prices: Prices, system_chars: int) -> Replay:
-    if not isinstance(system_chars, int) or isinstance(system_chars, bool):
-        raise TypeError(f"system_chars must be a whole number, not {type(system_chars).__name__}")
-    if system_chars < 0:
-        raise ValueError(f"system_chars must be at least 0, not {system_chars}")
-    requests, by_policy = replayed
-    least = 4 * prices.min_cached_tokens
-    policies = []
-    for name, sent in zip(names, by_policy, strict=True):
-        turns = []
-        before = 0  # what the cache holds of the request before; at first nothing, not even the system prompt
-        for (messages, answer_chars), (chars, same, masked_count) in zip(requests, sent, strict=True):
-            view = chars + system_chars
-            cached = min(same + system_chars, before)
-            cached = cached if cached >= least else 0
-            written = view - cached if view >= least else 0
-            turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count))
-            before = cached + written
-        policies.append(PolicyReplay(name, tuple(turns)))
-    return Replay(tuple(policies), prices)
+def _checked_count(name: str, count: int) -> int:
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise TypeError(f"{name} must be a whole number, not {type(count).__name__}")
+    if count < 0:
+        raise ValueError(f"{name} must be at least 0, not {count}")
+    return count
+
+
+class _Asked(NamedTuple):
+    """What a replay was asked for, checked."""
+
+    names: list[str]
+    policies: list[Any]
+    prices: Prices
+    summary_prices: Prices | None
+    system_chars: int
+
+    @classmethod
+    def of(
+        cls,
+        specs: Iterable[str],
+        prices: Prices,
+        system_chars: int,
+        summary_prices: Prices | None,
+        summary_chars: int,
+    ) -> _Asked:
+        prices = _checked("prices", prices)
+        if summary_prices is not None:
+            summary_prices = _checked("summary_prices", summary_prices)
+        summary_chars = _checked_count("summary_chars", summary_chars)
+        names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
+        return cls(names, policies, prices, summary_prices, _checked_count("system_chars", system_chars))
+
+    def answer(self, replayed: tuple[Any, Any]) -> Replay:
+        requests, by_policy = replayed
+        least = 4 * self.prices.min_cached_tokens
+        policies = []
+        for name, sent in zip(self.names, by_policy, strict=True):
+            turns = []
+            before = 0  # what the cache holds of the request before; at first nothing, not even the system prompt
+            for (messages, answer_chars), (chars, same, masked_count, *summary) in zip(requests, sent, strict=True):
+                view = chars + self.system_chars
+                cached = min(same + self.system_chars, before)
+                cached = cached if cached >= least else 0
+                written = view - cached if view >= least else 0
+                turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count, *summary))
+                before = cached + written
+            policies.append(PolicyReplay(name, tuple(turns)))
+        return Replay(tuple(policies), self.prices, self.summary_prices)

@@ -21,7 +21,7 @@ pub struct Request {
 }
 
 /// What a request sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Characters of the view.
     pub chars: usize,
@@ -29,6 +29,10 @@ pub struct Sent {
     pub cached_chars: usize,
     /// Observations that are masked.
     pub masked: usize,
+    /// How many turns it shows as a summary.
+    pub summarized: usize,
+    /// Characters that a model was given for a summary before this request, and that it wrote.
+    pub summary: (usize, usize),
 }
 
 /// The requests of a session.
@@ -48,9 +52,10 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Vec<Sent> {
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    match (policy.goal, policy.boundary) {
-        (Goal::Truncate, _) => planner.replay_truncated(requests.into_iter()),
-        (_, Boundary::Optimum { read, write }) => planner.replay_optimum(&requests, read, write),
+    match (policy.goal, policy.boundary, policy.summaries) {
+        (Goal::Truncate, ..) => planner.replay_truncated(requests.into_iter()),
+        (_, _, Some(rules)) => planner.replay_summarized(&requests, rules),
+        (_, Boundary::Optimum { read, write }, _) => planner.replay_optimum(&requests, read, write),
         _ => planner.replay_masked(&requests),
     }
 }
@@ -63,7 +68,12 @@ impl Planner<'_> {
         for end in requests {
             let changed = fold.request(self.ground(), *end, false);
             let cached_chars = fold.chars_before(changed.min(before));
-            sent.push(Sent { chars: fold.chars_before(*end), cached_chars, masked: fold.masked.len() });
+            sent.push(Sent {
+                chars: fold.chars_before(*end),
+                cached_chars,
+                masked: fold.masked.len(),
+                ..Sent::default()
+            });
             before = *end;
         }
         sent
@@ -86,7 +96,7 @@ impl Planner<'_> {
                 let kept = messages.iter().enumerate().filter(|(_, is_kept)| **is_kept);
                 kept.map(|(message, _)| self.outline.chars_of(message, self.policy.image_chars)).sum()
             };
-            sent.push(Sent { chars: chars(&kept), cached_chars: chars(&kept[..same]), masked: 0 });
+            sent.push(Sent { chars: chars(&kept), cached_chars: chars(&kept[..same]), ..Sent::default() });
             before = kept;
         }
         sent

@@ -36,6 +36,9 @@ _KINDS = {
     "break_even": "the same, but the boundary moves when that has paid for itself at these prices",
     "high_water": "the same, but the boundary moves when the view is larger than a number of characters",
     "optimum": "the same, but the boundary moves when that costs least, knowing what comes, as no rule can",
+    "summary": "now and then all but the newest turns become one summary, which a model writes; nothing is masked",
+    "hybrid": "the tool results of the newest turns stay, older ones are masked; now and then all but the newest turns "
+    "become one summary, which a model writes",
     "keep_last": "the system messages, the first of the user and the newest are sent, the rest is left out",
 }
 
@@ -169,7 +172,7 @@ def page(sessions: Sequence[Session]) -> str:
         _costs(costs, len(sessions)) if requests else "",
         _sources_of_all(sessions) if len(sessions) > 1 else "",
         _dearest(sessions, emphasized(costs)),
-        _footer(sessions[0]),
+        _footer(sessions),
     ]
     main = "\n".join(filter(None, body))
     return (
@@ -340,13 +343,16 @@ def _figures(key: str, session: Session, is_open: bool) -> str:
     return element("details", *parts, **({"open": ""} if is_open else {}))
 
 
-def _footer(session: Session) -> str:
+def _footer(sessions: Sequence[Session]) -> str:
     words = (
         "Characters are code points; a token is about four of them. Without a cache each request pays for all of its "
         "input; with one, what it shares with the beginning of the request before is read from the cache, and the "
-        "rest is written to it. Answers cost the same under every policy: they are those of the recorded session."
+        "rest is written to it. Answers cost the same under every policy: they are those of the recorded session. What "
+        "a model takes for summaries is part of the costs."
     )
-    return element("footer", element("p", _text(price_line(session.replay.prices))), element("p", words))
+    return element(
+        "footer", element("p", _text(price_line([session.replay for session in sessions]))), element("p", words)
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -12,7 +12,7 @@ import click
 
 from recede import PolicyCost, PolicyReplay, cheapest_policy, compare_costs
 from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks
-from recede.cli.timeline import columns, figures, moves, shown
+from recede.cli.timeline import changes, columns, figures, shown
 from recede.cli.verdict import Session, money, percent
 
 __all__ = ["plot"]
@@ -205,10 +205,8 @@ def _draw_timeline(axes: Any, panel: PolicyReplay, session: Session, place: int)
     name = _plain(panel.policy)
     head = name if place else f"Request by request, with a cache: {name}"
     axes.set_title(head, loc="left", fontweight="bold", fontsize="large" if not place else "medium")
-    axes.set_title(
-        figures(panel, session.replay.prices).replace("$", r"\$"), loc="right", fontsize="small", color=_SOFT
-    )
-    moved = [turn + 1 for turn in moves(panel.turns)]
+    axes.set_title(figures(panel, session.replay).replace("$", r"\$"), loc="right", fontsize="small", color=_SOFT)
+    moved = [turn + 1 for turn in changes(panel.turns)]
     # Below the axis, where they cover no column.
     across = axes.get_xaxis_transform()
     axes.vlines(moved, -0.13, -0.05, color=_INK, linewidth=1, transform=across, clip_on=False)

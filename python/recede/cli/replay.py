@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from recede import (
+    SUMMARY_CHARS,
     SYSTEM_CHARS,
     PolicyCost,
     Prices,
@@ -44,9 +45,9 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     return read
 
 
-def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
+def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Prices | None:
     try:
-        return Prices.parse(value)
+        return None if value is None else Prices.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from None
 
@@ -90,7 +91,8 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
     multiple=True,
     metavar="NAME:KEY=N,...",
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
-    "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K. Repeatable.",
+    "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K, summary:every=N,tail=M, "
+    "hybrid:window=W,at=N,tail=M. Repeatable.",
 )
 @click.option(
     "--price",
@@ -101,6 +103,21 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
     metavar="NAME,...",
     help="Prices for a million tokens: anthropic, anthropic_1h, openai, gemini, or one of these with changes, such as "
     "openai,output=0.",
+)
+@click.option(
+    "--summary-price",
+    "summary_prices",
+    callback=_prices,
+    metavar="NAME,...",
+    help="The same for the model that writes summaries, if it is another one.",
+)
+@click.option(
+    "--summary-chars",
+    type=click.IntRange(min=0),
+    default=SUMMARY_CHARS,
+    show_default=True,
+    metavar="N",
+    help="How long its summaries are; 0 takes the built-in summary, which needs no model.",
 )
 @click.option(
     "--system-chars",
@@ -131,6 +148,8 @@ def replay(
     optimum: bool,
     policies: tuple[str, ...],
     prices: Prices,
+    summary_prices: Prices | None,
+    summary_chars: int,
     system_chars: int,
     min_results: int,
     format_name: str | None,
@@ -153,15 +172,19 @@ def replay(
     """
     wanted = policies or replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
     if optimum:
-        found = dict.fromkeys(re.findall(r"\bwindow=(\d+)", " ".join(wanted)))
+        masks = (re.match(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)", policy) for policy in wanted)
+        found = dict.fromkeys(mask[1] for mask in masks if mask)
         wanted += tuple(f"optimum:window={window}" for window in found)
     try:
         replay_json(b"[]", wanted)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
 
+    options: dict[str, Any] = {"prices": prices, "system_chars": system_chars}
+    options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
+
     def play(history: Transcript) -> Session:
-        replayed = history.run(lambda data: replay_json(data, wanted, prices=prices, system_chars=system_chars))
+        replayed = history.run(lambda data: replay_json(data, wanted, **options))
         raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
         return Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
 
@@ -197,7 +220,7 @@ def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
     else:
         parts.append(_costs_table(compare_costs(replays), len(sessions)))
     lines = [] if by_format else verdict(compare_costs(replays), len(sessions))
-    return "\n".join([*parts, "\n".join([*lines, price_line(replays[0].prices)]) + "\n"])
+    return "\n".join([*parts, "\n".join([*lines, price_line(replays)]) + "\n"])
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:

@@ -49,6 +49,10 @@ def cost_table(costs: Sequence[PolicyCost], without_cache: str) -> tuple[list[st
         ]
         for cost in costs
     ]
+    if any(cost.usage.summary_calls for cost in costs):
+        headings.append("summaries")
+        for row, cost in zip(rows, costs, strict=True):
+            row.append(money(cost.summary_cost) if cost.usage.summary_calls else "-")
     if any(cost.is_optimum for cost in costs):
         headings.append("of optimum")
         for row, cost in zip(rows, costs, strict=True):
