@@ -22,15 +22,14 @@ from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Red
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recede._compare import PolicyCost, cheapest_policy
     from recede._cost import PRESETS, Prices, Usage
     from recede._history import History, HistoryStats
     from recede._replay import (
         SYSTEM_CHARS,
-        PolicyCost,
         PolicyReplay,
         Replay,
         ReplayedTurn,
-        cheapest_policy,
         compare_costs,
         replay,
         replay_json,
@@ -91,15 +90,14 @@ __all__ = [
 
 # What is imported when a program asks for it, so that a reducer in an agent loop starts at once.
 _LATER = {
+    "_compare": ("PolicyCost", "cheapest_policy"),
     "_cost": ("PRESETS", "Prices", "Usage"),
     "_history": ("History", "HistoryStats"),
     "_replay": (
         "SYSTEM_CHARS",
-        "PolicyCost",
         "PolicyReplay",
         "Replay",
         "ReplayedTurn",
-        "cheapest_policy",
         "compare_costs",
         "replay",
         "replay_json",

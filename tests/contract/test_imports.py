@@ -30,7 +30,8 @@ PYTHON: dict[str, set[str]] = {
     "_cost": LEAVES,
     "_history": LEAVES | {"_api", "_engine", "_policy", "_report"},
     "_replay_policies": {"_cost", "_engine", "_policy"},
-    "_replay": LEAVES | {"_api", "_cost", "_engine", "_policy", "_replay_policies"},
+    "_compare": {"_cost", "_replay_policies"},
+    "_replay": LEAVES | {"_api", "_compare", "_cost", "_engine", "_policy", "_replay_policies"},
     "transcripts": LEAVES | {"_api", "transcripts"},
 }
 PUBLIC_MODULES = {"transcripts"}

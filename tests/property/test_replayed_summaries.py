@@ -77,7 +77,7 @@ def tangled(draw: st.DrawFn) -> History:
     """Histories in which some results came late, in one message with those of a later turn."""
     history: History = draw(histories("anthropic", max_turns=9, max_parallel_calls=3))
     holders = [message for message in history if blocks(message, "tool_result")]
-    for _ in range(draw(st.integers(0, 3)) if len(holders) > 1 else 0):
+    for _ in range(draw(st.integers(0, 5)) if len(holders) > 1 else 0):
         first = draw(st.integers(0, len(holders) - 2))
         source, target = holders[first], holders[draw(st.integers(first + 1, len(holders) - 1))]
         late = blocks(source, "tool_result")[:1]
@@ -89,7 +89,7 @@ def tangled(draw: st.DrawFn) -> History:
     return history
 
 
-SESSIONS = tangled() | histories("openai", max_turns=12, max_parallel_calls=2)
+SESSIONS = tangled() | tangled() | histories("openai", max_turns=12, max_parallel_calls=2)
 
 
 def expected_turns(history: History, first: int, every: int, tail: int, **mask: Any) -> list[tuple[int, ...]]:
