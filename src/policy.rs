@@ -70,6 +70,49 @@ impl Boundary {
     }
 }
 
+/// A summary in the place of old turns, again and again; in replays.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summaries {
+    /// When one is made.
+    pub due: Due,
+    /// How many of the newest turns it leaves.
+    pub tail: usize,
+    /// Who writes it; None: nobody, it is the built-in one.
+    pub model: Option<Model>,
+}
+
+/// When a summary is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Due {
+    /// By the number of turns.
+    Turns {
+        /// How many there are when the first is made.
+        first: usize,
+        /// How many come until the next.
+        every: usize,
+    },
+    /// When what the older turns cost to read again has paid for it. The prices are those of a token.
+    BreakEven {
+        /// That the cache serves.
+        read: f64,
+        /// That is written to it.
+        write: f64,
+        /// That the model is given which writes summaries.
+        input: f64,
+        /// That it writes.
+        output: f64,
+    },
+}
+
+/// A model that writes summaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// Characters that it writes.
+    pub summary_chars: usize,
+    /// Characters that it is given beside the turns and the summary before.
+    pub prompt_chars: usize,
+}
+
 /// A template: decoded literal text, and the field behind it.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
@@ -119,6 +162,8 @@ pub struct Policy {
     pub summary_role: Option<String>,
     /// Ask the caller for the summary.
     pub ask_summary: bool,
+    /// In a replay: summaries in the place of old turns.
+    pub summaries: Option<Summaries>,
 }
 
 impl Default for Policy {
@@ -145,6 +190,7 @@ impl Default for Policy {
             summary_max_chars: 1_400,
             summary_role: None,
             ask_summary: false,
+            summaries: None,
         }
     }
 }

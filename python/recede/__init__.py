@@ -31,12 +31,13 @@ from recede._report import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recede._compare import PolicyCost, cheapest_policy
     from recede._cost import PRESETS, Prices, Usage
     from recede._history import History, HistoryStats
     from recede._hybrid import HybridContextManager, Summary
     from recede._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
     from recede._replay import (
-        PolicyCost,
+        SYSTEM_CHARS,
         PolicyReplay,
         Replay,
         ReplayedTurn,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         replay,
         replay_json,
     )
+    from recede._replay_policies import SUMMARY_CHARS, replay_policies
     from recede._turns import ObservationMaskingContextManager, TokenSavings, Turn, apply_observation_masking
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
@@ -53,6 +55,8 @@ __version__ = "0.1.0"
 __all__ = [
     "ENGINE",
     "PRESETS",
+    "SUMMARY_CHARS",
+    "SYSTEM_CHARS",
     "AgentRun",
     "AnthropicMessage",
     "BoundaryMove",
@@ -87,6 +91,7 @@ __all__ = [
     "__version__",
     "apply_observation_masking",
     "approx_tokens",
+    "cheapest_policy",
     "check_pairs",
     "compare_costs",
     "count_chars",
@@ -100,6 +105,7 @@ __all__ = [
     "repair_pairs",
     "replay",
     "replay_json",
+    "replay_policies",
     "summarize_history",
     "truncate_history",
 ]
@@ -107,11 +113,21 @@ __all__ = [
 
 # What is imported when a program asks for it, so that a reducer in an agent loop starts at once.
 _LATER = {
+    "_compare": ("PolicyCost", "cheapest_policy"),
     "_cost": ("PRESETS", "Prices", "Usage"),
     "_history": ("History", "HistoryStats"),
     "_hybrid": ("HybridContextManager", "Summary"),
     "_production": ("AgentRun", "EfficiencyReport", "ProductionHybridContextManager"),
-    "_replay": ("PolicyCost", "PolicyReplay", "Replay", "ReplayedTurn", "compare_costs", "replay", "replay_json"),
+    "_replay": (
+        "SYSTEM_CHARS",
+        "PolicyReplay",
+        "Replay",
+        "ReplayedTurn",
+        "compare_costs",
+        "replay",
+        "replay_json",
+    ),
+    "_replay_policies": ("SUMMARY_CHARS", "replay_policies"),
     "_turns": ("ObservationMaskingContextManager", "TokenSavings", "Turn", "apply_observation_masking"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }

@@ -67,8 +67,15 @@ _JsonAnswer: TypeAlias = tuple[
 _Request: TypeAlias = tuple[list[int], str | None, str]
 _JsonRequest: TypeAlias = tuple[list[tuple[int, int]], str | None, str]
 
-# Of each request (messages before it, chars of its answer); by policy, of each request (chars, cached chars, masked).
-_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int]]]]
+# Of each request (messages before it, chars of its answer); by policy, of each request (chars, cached chars, masked,
+# summarized turns, chars that a summary was made of, its own).
+_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
+
+# When they are due: by turns (the first, every), or by prices (read, write, input, output); the tail; of a model, chars
+# of its summary and of its prompt.
+_Summaries: TypeAlias = tuple[
+    tuple[int, int] | None, tuple[float, float, float, float] | None, int, tuple[int, int] | None
+]
 
 @final
 class Policy:
@@ -96,6 +103,7 @@ class Policy:
         summary_max_chars: int,
         summary_role: str | None,
         ask_summary: bool,
+        summaries: _Summaries | None = None,
     ) -> Policy: ...
 
 @final

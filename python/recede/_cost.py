@@ -104,6 +104,9 @@ class Usage(NamedTuple):
         cached_chars: of these, what the cache served.
         written_chars: of these, what was written to it.
         answer_chars: characters of the answers.
+        summary_calls: how often a model was asked for a summary.
+        summary_input_chars: characters that it was given for them.
+        summary_output_chars: characters that it wrote.
 
     Example:
         >>> import recede
@@ -117,17 +120,26 @@ class Usage(NamedTuple):
     cached_chars: int
     written_chars: int
     answer_chars: int
+    summary_calls: int = 0
+    summary_input_chars: int = 0
+    summary_output_chars: int = 0
 
-    def cost(self, prices: Prices) -> float:
-        """What it costs with a prompt cache."""
+    def cost(self, prices: Prices, summary_prices: Prices | None = None) -> float:
+        """What it costs with a prompt cache; `summary_prices` are those of the model that summarizes, if others."""
         plain = self.sent_chars - self.cached_chars - self.written_chars
         sent = self.cached_chars * prices.cached + self.written_chars * prices.write + plain * prices.input
-        return (sent + self.answer_chars * prices.output) / _CHARS_PER_TOKEN / _PER_TOKENS
+        answers = self.answer_chars * prices.output
+        return (sent + answers) / _CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
 
-    def cost_uncached(self, prices: Prices) -> float:
+    def cost_uncached(self, prices: Prices, summary_prices: Prices | None = None) -> float:
         """What it costs without one."""
         sent = self.sent_chars * prices.input + self.answer_chars * prices.output
-        return sent / _CHARS_PER_TOKEN / _PER_TOKENS
+        return sent / _CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
+
+    def summary_cost(self, prices: Prices) -> float:
+        """What the calls for summaries cost: each is new to the cache, and read but once."""
+        called = self.summary_input_chars * prices.input + self.summary_output_chars * prices.output
+        return called / _CHARS_PER_TOKEN / _PER_TOKENS
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
@@ -135,8 +147,8 @@ class Usage(NamedTuple):
 
         Example:
             >>> import recede
-            >>> recede.Usage.total([recede.Usage(1, 10, 0, 10, 2), recede.Usage(2, 30, 20, 10, 5)])
-            Usage(requests=3, sent_chars=40, cached_chars=20, written_chars=20, answer_chars=7)
+            >>> tuple(recede.Usage.total([recede.Usage(1, 10, 0, 10, 2), recede.Usage(2, 30, 20, 10, 5, 1, 90, 8)]))
+            (3, 40, 20, 20, 7, 1, 90, 8)
         """
-        every = [cls(0, 0, 0, 0, 0), *usages]
+        every = [cls(*[0] * len(cls._fields)), *usages]
         return cls(*map(sum, zip(*every, strict=True)))

@@ -187,10 +187,14 @@ def _policy(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
 
 
 def replay_policy(
-    engine: Any, goal: str, options: Mapping[str, Any], boundary: tuple[str, float, float] | None = None
+    engine: Any,
+    goal: str,
+    options: Mapping[str, Any],
+    boundary: tuple[str, float, float] | None = None,
+    summaries: tuple[Any, ...] | None = None,
 ) -> Any:
-    """The Policy of a replay; its boundary may be one that nobody can choose for a view."""
-    fields = _fields(goal, _checked(goal, options))
+    """The Policy of a replay; its boundary and its summaries may be such that nobody can choose them for a view."""
+    fields = {**_fields(goal, _checked(goal, options)), "summaries": summaries}
     return engine.Policy(**fields if boundary is None else {**fields, "boundary": boundary})
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._api import as_bytes
+from recede._compare import PolicyCost, cheapest_policy, costs_of
 from recede._cost import Prices, Usage
-from recede._policy import image_chars_of, replay_policy
+from recede._policy import image_chars_of
+from recede._replay_policies import DEFAULT_POLICIES, SUMMARY_CHARS, compiled_policies
 
 if TYPE_CHECKING:
     from recede._api import Json
 
 __all__ = [
-    "DEFAULT_POLICIES",
-    "PolicyCost",
+    "SYSTEM_CHARS",
     "PolicyReplay",
     "Replay",
     "ReplayedTurn",
@@ -25,32 +25,9 @@ __all__ = [
     "replay_json",
 ]
 
-DEFAULT_POLICIES = (
-    "raw",
-    *(f"sliding:window={window}" for window in (5, 10, 20, 58)),
-    *(f"stepped:window={window},chunk=10" for window in (5, 10, 20, 58)),
-    *(f"break_even:window={window}" for window in (5, 10, 20, 58)),
-    "keep_last:messages=20",
-)
-"""The policies that `replay` compares where none are named. The windows are those of the research: 10 was best for
-SWE-agent, 58 for OpenHands (JetBrains, "The Complexity Trap", 2025), 5 and 20 were compared with 10."""
-
 SYSTEM_CHARS = 12_000
 """What a log leaves out of each request: the system prompt and the schemas of the tools. An agent's are some 3,000
 tokens."""
-
-_EVERYTHING = 1 << 60
-
-# name -> (the goal of its Policy, key -> (the option that it sets, its least value)); the last have no public option
-_POLICIES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
-    "raw": ("mask", {}),
-    "sliding": ("mask", {"window": ("keep_results", 0)}),
-    "stepped": ("mask", {"window": ("keep_results", 0), "chunk": ("mask_chunk", 1)}),
-    "break_even": ("mask", {"window": ("keep_results", 0)}),
-    "high_water": ("mask", {"window": ("keep_results", 0), "chars": ("high_water_chars", 0)}),
-    "optimum": ("mask", {"window": ("keep_results", 0)}),
-    "keep_last": ("truncate", {"messages": ("preserve_recent_raw_turns", 0)}),
-}
 
 
 class ReplayedTurn(NamedTuple):
@@ -64,6 +41,9 @@ class ReplayedTurn(NamedTuple):
         written_chars: of these, what would be written to it: the rest, or nothing where a request is too short.
         answer_chars: characters of the answer.
         masked_count: observations that were masked in the view.
+        summarized_turns: how many turns it showed as a summary.
+        summary_input_chars: characters that a model was given for a new summary before this request, if it was.
+        summary_output_chars: characters that it wrote.
 
     Example:
         >>> import recede
@@ -77,6 +57,9 @@ class ReplayedTurn(NamedTuple):
     written_chars: int
     answer_chars: int
     masked_count: int
+    summarized_turns: int = 0
+    summary_input_chars: int = 0
+    summary_output_chars: int = 0
 
     @property
     def view_tokens(self) -> int:
@@ -94,8 +77,8 @@ class PolicyReplay(NamedTuple):
     Example:
         >>> import recede
         >>> turns = recede.ReplayedTurn(1, 100, 0, 100, 9, 0), recede.ReplayedTurn(3, 150, 100, 50, 5, 0)
-        >>> recede.PolicyReplay("raw", turns).usage
-        Usage(requests=2, sent_chars=250, cached_chars=100, written_chars=150, answer_chars=14)
+        >>> recede.PolicyReplay("raw", turns).usage[:5]
+        (2, 250, 100, 150, 14)
     """
 
     policy: str
@@ -104,41 +87,9 @@ class PolicyReplay(NamedTuple):
     @property
     def usage(self) -> Usage:
         """All requests added up."""
-        columns = list(zip(*self.turns, strict=True)) or [()] * 6
-        return Usage(len(self.turns), *map(sum, columns[1:5]))
-
-
-class PolicyCost(NamedTuple):
-    """What a policy costs, over one session or several.
-
-    Attributes:
-        policy: its name and numbers.
-        usage: the characters that it sent, added up.
-        cost: what that costs with a prompt cache, in the currency of the prices.
-        cost_uncached: what it costs without one.
-        of_raw: `cost` as a share of sending the raw history.
-        of_raw_uncached: the same for `cost_uncached`.
-        mean_of_raw: the same share of single sessions, on average.
-        worst_of_raw: the same share of the session in which it is largest.
-        dearer_count: in how many of the sessions it costs more than the raw history.
-        of_optimum: `cost` as a share of the optimum's with the same window; None where that was not played.
-
-    Example:
-        >>> import recede
-        >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage
-        Usage(requests=0, sent_chars=0, cached_chars=0, written_chars=0, answer_chars=0)
-    """
-
-    policy: str
-    usage: Usage
-    cost: float
-    cost_uncached: float
-    of_raw: float
-    of_raw_uncached: float
-    mean_of_raw: float
-    worst_of_raw: float
-    dearer_count: int
-    of_optimum: float | None
+        totals = [sum(column) for column in zip(*self.turns, strict=True)] or [0] * len(ReplayedTurn._fields)
+        calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
+        return Usage._make([len(self.turns), *totals[1:5], calls, *totals[7:]])
 
 
 class Replay(NamedTuple):
@@ -147,6 +98,7 @@ class Replay(NamedTuple):
     Attributes:
         policies: a `PolicyReplay` for each, ``raw`` first.
         prices: what the costs are reckoned with.
+        summary_prices: those of the model that summarizes; None: the same.
 
     Example:
         >>> import recede
@@ -154,12 +106,14 @@ class Replay(NamedTuple):
         >>> session = recede.replay(history, ["sliding:window=10"])
         >>> session
         <Replay: 1 requests, cheapest raw at 100% of raw>
-        >>> session.policies[0].turns[0]
-        ReplayedTurn(messages=1, view_chars=12002, cached_chars=0, written_chars=12002, answer_chars=5, masked_count=0)
+        >>> turn = session.policies[0].turns[0]
+        >>> turn.messages, turn.view_chars, turn.written_chars, turn.answer_chars
+        (1, 12002, 12002, 5)
     """
 
     policies: tuple[PolicyReplay, ...]
     prices: Prices
+    summary_prices: Prices | None = None
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -169,7 +123,7 @@ class Replay(NamedTuple):
     @property
     def cheapest(self) -> PolicyCost:
         """The policy that costs least with a prompt cache, of equal ones the first; never the optimum."""
-        return cheapest(self.costs)
+        return cheapest_policy(self.costs)
 
     def __repr__(self) -> str:
         requests = len(self.policies[0].turns)
@@ -183,6 +137,8 @@ def replay(
     *,
     prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
     system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
     """Play a finished session again, request by request, under several policies side by side.
 
@@ -201,8 +157,19 @@ def replay(
               measured by, but none can do.
             - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
               what pairs with them; the rest is left out.
+            - ``summary:every=21,tail=10``: nothing is masked; at turn 31, 52, … all turns but the last 10 become a
+              summary.
+            - ``hybrid:window=10,at=43,tail=10``: all observations but those of the last 10 turns are masked, and at
+              turn 43, 86, … all turns but the last 10 become a summary. ``boundary`` and ``chunk`` say when the
+              boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
+
+            These two are also spelt without their numbers, which are those of the research; with
+            ``every=break_even`` or ``at=break_even`` a summary is made when it has paid for itself.
         prices: for a million tokens; their docstring says what the defaults are.
         system_chars: what logs leave out of each request: the system prompt and the schemas of the tools.
+        summary_prices: the prices of the model that summarizes; None: the same.
+        summary_chars: how long a summary is that a model writes; 0: the built-in summary, which costs nothing and is
+            as long as it is.
 
     Returns:
         A `Replay`: for each policy what each request sent, how much of it a prompt cache would have served, and
@@ -231,10 +198,8 @@ def replay(
         >>> last.view_chars, last.cached_chars, last.masked_count
         (55400, 15067, 49)
     """
-    engine = _engine.engine
-    names, compiled_policies = _policies(policies, _checked(prices))
-    replayed = engine.replay(messages, compiled_policies, image_chars_of({}))
-    return _replay(names, replayed, prices, system_chars)
+    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
+    return asked.answer(_engine.engine.replay(messages, asked.policies, image_chars_of({})))
 
 
 def replay_json(
@@ -243,6 +208,8 @@ def replay_json(
     *,
     prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
     system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
     """`replay` for a serialized history, as `reduce_json` is `reduce` for one.
 
@@ -251,10 +218,8 @@ def replay_json(
         >>> recede.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    engine = _engine.engine
-    names, compiled_policies = _policies(policies, _checked(prices))
-    replayed = engine.replay_json(*as_bytes(data), compiled_policies, image_chars_of({}))
-    return _replay(names, replayed, prices, system_chars)
+    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
+    return asked.answer(_engine.engine.replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
@@ -281,119 +246,66 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0].prices
+    prices = sessions[0][1:]
     for session in sessions:
-        if [replayed.policy for replayed in session.policies] != names or session.prices != prices:
+        if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
             raise ValueError("the sessions must have been played again under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
-    raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
-    optima = {_window_of(name): usage for name, usage in zip(names, totals, strict=True) if _is_optimum(name)}
-
-    def cost_of(place: int, name: str) -> PolicyCost:
-        usage, window = totals[place], _window_of(name)
-        shares = [_share(session[place].cost(prices), session[0].cost(prices)) for session in usages]
-        return PolicyCost(
-            policy=name,
-            usage=usage,
-            cost=usage.cost(prices),
-            cost_uncached=usage.cost_uncached(prices),
-            of_raw=_share(usage.cost(prices), raw.cost(prices)),
-            of_raw_uncached=_share(usage.cost_uncached(prices), raw.cost_uncached(prices)),
-            mean_of_raw=sum(shares) / len(shares),
-            worst_of_raw=max(shares),
-            dearer_count=sum(session[place].cost(prices) > session[0].cost(prices) for session in usages),
-            of_optimum=_share(usage.cost(prices), optima[window].cost(prices)) if window in optima else None,
-        )
-
-    return tuple(cost_of(place, name) for place, name in enumerate(names))
+    return costs_of(names, usages, *prices)
 
 
-def _window_of(policy: str) -> str:
-    """What `optimum` is spelt with, too."""
-    return policy.partition(":")[2].partition(",")[0]
-
-
-def cheapest(costs: Iterable[PolicyCost]) -> PolicyCost:
-    """The policy that costs least, of equal ones the first; never the optimum, which no rule can do."""
-    return min((cost for cost in costs if not _is_optimum(cost.policy)), key=lambda cost: cost.cost)
-
-
-def _is_optimum(policy: str) -> bool:
-    return policy.startswith("optimum:")
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 1.0
-
-
-def _checked(prices: Prices) -> Prices:
+def _checked(name: str, prices: Prices) -> Prices:
     if not isinstance(prices, Prices):
-        raise TypeError(f"prices must be recede.Prices, not {type(prices).__name__}")
+        raise TypeError(f"{name} must be recede.Prices, not {type(prices).__name__}")
     return prices.checked()
 
 
-def _policies(specs: Iterable[str], prices: Prices) -> tuple[list[str], list[Any]]:
-    """Their names, spelt in one way, and the engine's Policies; raw first, none twice."""
-    if isinstance(specs, str):
-        raise TypeError("policies must be a list of names, not one string")
-    parsed = dict(_parsed(spec, prices) for spec in ("raw", *specs))
-    return list(parsed), list(parsed.values())
+def _checked_count(name: str, count: int) -> int:
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise TypeError(f"{name} must be a whole number, not {type(count).__name__}")
+    if count < 0:
+        raise ValueError(f"{name} must be at least 0, not {count}")
+    return count
 
 
-def _parsed(spec: str, prices: Prices) -> tuple[str, Any]:
-    if not isinstance(spec, str):
-        raise TypeError(f"a policy must be a string, not {type(spec).__name__}")
-    name, _, rest = spec.strip().partition(":")
-    if name not in _POLICIES:
-        raise ValueError(f"there is no policy {name!r}{_hint(name, list(_POLICIES))}")
-    goal, keys = _POLICIES[name]
-    options: dict[str, int] = {}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
-        key, _, value = (piece.strip() for piece in part.partition("="))
-        if key not in keys:
-            raise ValueError(f"the policy {name!r} has no key {key!r}{_hint(key, list(keys))}")
-        option, least = keys[key]
-        if not (value.isascii() and value.isdigit() and int(value) >= least):
-            raise ValueError(f"{key!r} of the policy {name!r} must be a whole number from {least}, not {value!r}")
-        options[option] = int(value)
-    missing = [key for key, (option, _) in keys.items() if option not in options]
-    if missing:
-        raise ValueError(f"the policy {name!r} needs {missing[0]!r}: {name}:{','.join(f'{key}=10' for key in keys)}")
-    spelt = ",".join(f"{key}={options[option]}" for key, (option, _) in keys.items())
-    boundary = None
-    if name in ("break_even", "optimum"):
-        boundary = name, float(prices.cached), float(prices.write)
-    elif name == "high_water":
-        boundary = name, float(options.pop("high_water_chars")), 0.0
-    if goal == "mask":
-        options = {"keep_results": _EVERYTHING, **options}
-    return f"{name}:{spelt}" if spelt else name, replay_policy(_engine.engine, goal, options, boundary)
+class _Asked(NamedTuple):
+    """What a replay was asked for, checked."""
 
+    names: list[str]
+    policies: list[Any]
+    prices: Prices
+    summary_prices: Prices | None
+    system_chars: int
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known)}" if known else "; it has none"
+    @classmethod
+    def of(
+        cls,
+        specs: Iterable[str],
+        prices: Prices,
+        system_chars: int,
+        summary_prices: Prices | None,
+        summary_chars: int,
+    ) -> _Asked:
+        prices = _checked("prices", prices)
+        if summary_prices is not None:
+            summary_prices = _checked("summary_prices", summary_prices)
+        summary_chars = _checked_count("summary_chars", summary_chars)
+        names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
+        return cls(names, policies, prices, summary_prices, _checked_count("system_chars", system_chars))
 
-
-def _replay(names: list[str], replayed: tuple[Any, Any], prices: Prices, system_chars: int) -> Replay:
-    if not isinstance(system_chars, int) or isinstance(system_chars, bool):
-        raise TypeError(f"system_chars must be a whole number, not {type(system_chars).__name__}")
-    if system_chars < 0:
-        raise ValueError(f"system_chars must be at least 0, not {system_chars}")
-    requests, by_policy = replayed
-    least = 4 * prices.min_cached_tokens
-    policies = []
-    for name, sent in zip(names, by_policy, strict=True):
-        turns = []
-        before = 0  # what the cache holds of the request before; at first nothing, not even the system prompt
-        for (messages, answer_chars), (chars, same, masked_count) in zip(requests, sent, strict=True):
-            view = chars + system_chars
-            cached = min(same + system_chars, before)
-            cached = cached if cached >= least else 0
-            written = view - cached if view >= least else 0
-            turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count))
-            before = cached + written
-        policies.append(PolicyReplay(name, tuple(turns)))
-    return Replay(tuple(policies), prices)
+    def answer(self, replayed: tuple[Any, Any]) -> Replay:
+        requests, by_policy = replayed
+        least = 4 * self.prices.min_cached_tokens
+        policies = []
+        for name, sent in zip(self.names, by_policy, strict=True):
+            turns = []
+            before = 0  # what the cache holds of the request before; at first nothing, not even the system prompt
+            for (messages, answer_chars), (chars, same, masked_count, *summary) in zip(requests, sent, strict=True):
+                view = chars + self.system_chars
+                cached = min(same + self.system_chars, before)
+                cached = cached if cached >= least else 0
+                written = view - cached if view >= least else 0
+                turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count, *summary))
+                before = cached + written
+            policies.append(PolicyReplay(name, tuple(turns)))
+        return Replay(tuple(policies), self.prices, self.summary_prices)

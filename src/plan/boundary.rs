@@ -42,10 +42,39 @@ pub(super) fn cost(chars: usize, price: f64) -> f64 {
     chars as f64 * price
 }
 
+/// A summary that stands in a view.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// Of each message, whether it is what the summary stands for.
+    pub hidden: Vec<bool>,
+    /// The hidden message in whose place it stands.
+    pub place: usize,
+    /// Its characters.
+    pub chars: usize,
+}
+
+impl Standing {
+    fn hides(&self, message: usize) -> bool {
+        self.hidden.get(message) == Some(&true)
+    }
+
+    /// What stands in the place of a message of so many characters.
+    fn chars(&self, message: usize, chars: usize) -> usize {
+        match self.hides(message) {
+            false => chars,
+            true if message == self.place => self.chars,
+            true => 0,
+        }
+    }
+}
+
 /// The state between two requests.
 #[derive(Debug, Default)]
 pub struct Fold {
     aging: Aging,
+    summary: Standing,
+    /// All of the view will be written again at the next request, whether the boundary moves or not.
+    is_rewritten: bool,
     /// Characters of the view before each message but the first, and at its end.
     chars_before: Vec<usize>,
     /// What the view costs.
@@ -83,6 +112,11 @@ impl Fold {
         (fold.waiting, older)
     }
 
+    /// A view that begins anew, since its summary is another one, and that was of so many messages at the request before.
+    pub(super) fn anew(summary: Standing, before: usize) -> Self {
+        Fold { summary, before, is_rewritten: true, ..Fold::default() }
+    }
+
     /// Characters of the view before a message; before the one that does not exist yet, of the whole.
     #[must_use]
     pub fn chars_before(&self, message: usize) -> usize {
@@ -96,7 +130,7 @@ impl Fold {
         self.waste = self.waste.saturating_add(self.gain);
         let masked = if moves { self.advance(ground) } else { vec![] };
         self.requests += 1;
-        (self.before, self.new_gain) = (end, 0);
+        (self.before, self.new_gain, self.is_rewritten) = (end, 0, false);
         masked
     }
 
@@ -111,7 +145,7 @@ impl Fold {
                 // A request that finds the cache cold is not served anything anyway.
                 let is_cold = |request: usize| policy.cold_requests.binary_search(&request).is_ok();
                 let is_cold = is_cold(end) || (is_now && is_cold(NOW));
-                is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
+                self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
             }
             Boundary::HighWater(chars) => self.chars_before(end) > chars,
             Boundary::Optimum { .. } => false,
@@ -130,7 +164,7 @@ impl Fold {
     pub fn grow(&mut self, ground: Ground, end: usize) {
         let Ground { outline, policy, costs, .. } = ground;
         for message in self.chars_before.len()..end {
-            let chars = outline.chars_of(message, policy.image_chars);
+            let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
             self.chars_before.push(self.chars_before(message).saturating_add(chars));
             self.cost = self.cost.saturating_add(match costs {
                 None => chars,
@@ -143,10 +177,12 @@ impl Fold {
         let masker = Masker::of(ground);
         let waiting = &mut self.waiting;
         let (gain, new_gain, first, before) = (&mut self.gain, &mut self.new_gain, &mut self.first, self.before);
+        let summary = &self.summary;
         self.aging.grow(ground, end, |result| {
-            if let Some(masked) = masker.mask(result) {
+            let message = outline.results[result].message as usize;
+            if let Some(masked) = (!summary.hides(message)).then(|| masker.mask(result)).flatten() {
                 *gain += masked.removed;
-                if outline.results[result].message as usize >= before {
+                if message >= before {
                     *new_gain += masked.removed;
                 }
                 *first = Some(first.map_or(masked.result, |first| first.min(masked.result)));
@@ -235,6 +271,11 @@ fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Cos
     })
 }
 
-pub(super) fn message_of(outline: &Outline, result: u32) -> usize {
+fn message_of(outline: &Outline, result: u32) -> usize {
     outline.results[result as usize].message as usize
+}
+
+/// The first message that these observations, masked, change in a view; none is `usize::MAX`.
+pub(super) fn first_changed(outline: &Outline, masked: &[Masked]) -> usize {
+    masked.first().map_or(usize::MAX, |first| message_of(outline, first.result))
 }

@@ -1,6 +1,7 @@
 //! The stages, each a function of Outline and Policy: the same Outline, Policy and summary give the same Plan.
 
 mod boundary;
+mod hybrid;
 mod mask;
 mod optimum;
 mod replay;

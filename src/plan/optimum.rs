@@ -60,7 +60,7 @@ impl Planner<'_> {
                 Some((end, same)) if same == masked => views.chars(end, same),
                 Some((end, other)) => views.chars_before_next(end, other),
             };
-            sent.push(Sent { chars: views.chars(*end, masked), cached_chars, masked });
+            sent.push(Sent { chars: views.chars(*end, masked), cached_chars, masked, ..Sent::default() });
             before = Some((*end, masked));
         }
         sent

@@ -4,7 +4,7 @@
 //! A request stands before each run of agent messages, which is its answer. What it sends is the plan of the messages
 //! before it; the plans are not made anew each time, since what is masked once stays masked.
 
-use super::boundary::{Fold, message_of};
+use super::boundary::{Fold, first_changed};
 use super::{Planner, Window};
 use crate::outline::Outline;
 use crate::policy::{Boundary, Goal, Policy};
@@ -21,7 +21,7 @@ pub struct Request {
 }
 
 /// What a request sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Characters of the view.
     pub chars: usize,
@@ -29,6 +29,10 @@ pub struct Sent {
     pub cached_chars: usize,
     /// Observations that are masked.
     pub masked: usize,
+    /// How many turns it shows as a summary.
+    pub summarized: usize,
+    /// Characters that a model was given for a summary before this request, and that it wrote.
+    pub summary: (usize, usize),
 }
 
 /// The requests of a session.
@@ -48,9 +52,10 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Vec<Sent> {
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    match (policy.goal, policy.boundary) {
-        (Goal::Truncate, _) => planner.replay_truncated(requests.into_iter()),
-        (_, Boundary::Optimum { read, write }) => planner.replay_optimum(&requests, read, write),
+    match (policy.goal, policy.boundary, policy.summaries) {
+        (Goal::Truncate, ..) => planner.replay_truncated(requests.into_iter()),
+        (_, _, Some(rules)) => planner.replay_summarized(&requests, rules),
+        (_, Boundary::Optimum { read, write }, _) => planner.replay_optimum(&requests, read, write),
         _ => planner.replay_masked(&requests),
     }
 }
@@ -62,9 +67,14 @@ impl Planner<'_> {
         let mut sent = vec![];
         for end in requests {
             let moved = fold.request(self.ground(), *end, false);
-            let changed = moved.first().map_or(before, |first| message_of(self.outline, first.result).min(before));
-            let cached_chars = fold.chars_before(changed);
-            sent.push(Sent { chars: fold.chars_before(*end), cached_chars, masked: fold.masked.len() });
+            let changed = first_changed(self.outline, &moved);
+            let cached_chars = fold.chars_before(changed.min(before));
+            sent.push(Sent {
+                chars: fold.chars_before(*end),
+                cached_chars,
+                masked: fold.masked.len(),
+                ..Sent::default()
+            });
             before = *end;
         }
         sent
@@ -87,7 +97,7 @@ impl Planner<'_> {
                 let kept = messages.iter().enumerate().filter(|(_, is_kept)| **is_kept);
                 kept.map(|(message, _)| self.outline.chars_of(message, self.policy.image_chars)).sum()
             };
-            sent.push(Sent { chars: chars(&kept), cached_chars: chars(&kept[..same]), masked: 0 });
+            sent.push(Sent { chars: chars(&kept), cached_chars: chars(&kept[..same]), ..Sent::default() });
             before = kept;
         }
         sent

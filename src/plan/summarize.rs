@@ -89,7 +89,7 @@ impl Planner<'_> {
 }
 
 /// The text behind the first line of a summary; None if it is none.
-fn strip_head(text: &[u8]) -> Option<&[u8]> {
+pub(super) fn strip_head(text: &[u8]) -> Option<&[u8]> {
     match text.strip_prefix(SUMMARY_HEAD.as_bytes())? {
         [] => Some(&[]),
         [b'\n', rest @ ..] => Some(rest),
@@ -105,7 +105,12 @@ fn with_head(text: &[u8]) -> Vec<u8> {
 }
 
 /// The summary that needs no model: objective, unresolved, outcomes, constraints; what an earlier one held is carried on.
-fn built_in_summary(planner: &Planner, dropped: &[usize], earlier: &[usize], previous: Option<&[u8]>) -> Vec<u8> {
+pub(super) fn built_in_summary(
+    planner: &Planner,
+    dropped: &[usize],
+    earlier: &[usize],
+    previous: Option<&[u8]>,
+) -> Vec<u8> {
     let previous = previous.unwrap_or_default().split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
     let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
     let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());

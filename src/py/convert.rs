@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::plan::{Costs, SummaryInput};
-use crate::policy::{Boundary, Field, Goal, Policy, Template};
+use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, Template};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ impl PyPolicy {
     #[new]
     #[pyo3(signature = (*, goal, max_cost, enabled, recent_messages, recent_turns, recent_results, keep_by_tool, exclude_tools,
         keep_errors, boundary, cold_requests, observation_masking, max_observation_chars, placeholder, lines_form,
-        min_masked_chars, image_chars, strict_pairs, summary_max_chars, summary_role, ask_summary))]
+        min_masked_chars, image_chars, strict_pairs, summary_max_chars, summary_role, ask_summary, summaries=None))]
     #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "one for each field of Policy")]
     fn new(
         goal: &str,
@@ -45,6 +45,7 @@ impl PyPolicy {
         summary_max_chars: usize,
         summary_role: Option<String>,
         ask_summary: bool,
+        summaries: Option<RawSummaries>,
     ) -> PyResult<Self> {
         let goal = match goal {
             "reduce" => Goal::Reduce,
@@ -75,6 +76,7 @@ impl PyPolicy {
             summary_max_chars,
             summary_role,
             ask_summary,
+            summaries: summaries.map(summaries_of).transpose()?,
         };
         Ok(PyPolicy { policy })
     }
@@ -92,6 +94,19 @@ fn boundary_of((name, read, write): (PyBackedStr, f64, f64)) -> PyResult<Boundar
         "optimum" => Ok(Boundary::Optimum { read, write }),
         other => Err(PyValueError::new_err(format!("unknown boundary {other:?}"))),
     }
+}
+
+/// By turns or by prices, the tail, and of a model the characters of its summaries and of its prompt.
+type RawSummaries = (Option<(usize, usize)>, Option<(f64, f64, f64, f64)>, usize, Option<(usize, usize)>);
+
+fn summaries_of((turns, prices, tail, model): RawSummaries) -> PyResult<Summaries> {
+    let due = match (turns, prices) {
+        (Some((first, every)), None) => Due::Turns { first, every },
+        (None, Some((read, write, input, output))) => Due::BreakEven { read, write, input, output },
+        _ => return Err(PyValueError::new_err("summaries are due by turns or by prices")),
+    };
+    let model = model.map(|(summary_chars, prompt_chars)| Model { summary_chars, prompt_chars });
+    Ok(Summaries { due, tail, model })
 }
 
 fn template_of(parts: Vec<(Bound<'_, PyString>, String)>) -> PyResult<Template> {

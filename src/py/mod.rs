@@ -89,7 +89,9 @@ fn reduce_json<'py>(
     }
 }
 
-type Replay = (Vec<(usize, usize)>, Vec<Vec<(usize, usize, usize)>>);
+/// Of a request: characters, cached ones, masked observations, summarized turns, what a summary was made of and its own.
+type RawSent = (usize, usize, usize, usize, usize, usize);
+type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
 
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
@@ -130,7 +132,11 @@ fn replay_outline<'a>(
     let requests = plan::requests(outline, image_chars);
     let of_policy = |policy| {
         let sent = plan::replay(outline, source, policy);
-        sent.into_iter().map(|sent| (sent.chars, sent.cached_chars, sent.masked)).collect()
+        let fields = |sent: plan::Sent| {
+            let (input, output) = sent.summary;
+            (sent.chars, sent.cached_chars, sent.masked, sent.summarized, input, output)
+        };
+        sent.into_iter().map(fields).collect()
     };
     let requests = requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect();
     (requests, policies.map(of_policy).collect())

@@ -337,6 +337,7 @@ fn random_policy(random: &mut Random) -> Policy {
         summary_max_chars: random.below(60),
         summary_role: None,
         ask_summary: false,
+        summaries: None,
     }
 }
 

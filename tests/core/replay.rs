@@ -3,7 +3,7 @@
 use crate::common::{Random, outline_of};
 use recede::outline::Outline;
 use recede::plan::{Outcome, Plan, Request, Sent, SummaryInput, plan, replay, requests};
-use recede::policy::{Boundary, Goal, Policy};
+use recede::policy::{Boundary, Due, Goal, Model, Policy, Summaries};
 use recede::source::Bytes;
 
 /// Messages of a session whose observations differ in size, tool and number.
@@ -56,7 +56,12 @@ fn planned_anew(messages: &[String], policy: &Policy) -> Vec<Sent> {
         let view = seen(&outline, &plan);
         let same = before.iter().zip(&view).take_while(|(before, now)| before == now).count();
         let chars = |messages: &[(usize, usize, usize)]| messages.iter().map(|(.., chars)| chars).sum();
-        sent.push(Sent { chars: chars(&view), cached_chars: chars(&view[..same]), masked: plan.masked.len() });
+        sent.push(Sent {
+            chars: chars(&view),
+            cached_chars: chars(&view[..same]),
+            masked: plan.masked.len(),
+            ..Sent::default()
+        });
         before = view;
     }
     sent
@@ -101,6 +106,68 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
         }
     }
     assert!(moves > 2_000, "the views hardly ever changed: {moves}");
+}
+
+/// What a view holds whose summary stands for so many turns: its characters, and how many observations are masked.
+fn shown(messages: &[String], policy: &Policy, turns: usize, summary_chars: usize) -> (usize, usize) {
+    let data = format!("[{}]", messages.join(","));
+    let outline = outline_of(&data);
+    let masking = Policy { summaries: None, ..policy.clone() };
+    let Outcome::Plan(plan) = plan(&outline, &Bytes(data.as_bytes()), &masking, None, &SummaryInput::NotAsked) else {
+        panic!("asks for a summary")
+    };
+    let hides = |message: usize| {
+        let is_of_turn = outline.messages[message].is_agent_made || outline.holds_results(message);
+        is_of_turn && plan.turns.at(message) <= turns
+    };
+    let chars = seen(&outline, &plan).iter().filter(|(message, ..)| !hides(*message)).map(|(.., chars)| chars).sum();
+    let masked =
+        plan.masked.iter().filter(|masked| !hides(outline.results[masked.result as usize].message as usize)).count();
+    (if turns == 0 { chars } else { chars + summary_chars }, masked)
+}
+
+#[test]
+fn a_request_shows_the_summary_and_the_turns_behind_it() {
+    let none = Policy { goal: Goal::Mask, recent_messages: None, image_chars: 0, ..Policy::default() };
+    let mut random = Random::new(11);
+    let mut summaries = 0;
+    for round in 0..200 {
+        let turns = 1 + random.below(30);
+        let messages = session(&mut random, turns);
+        let data = format!("[{}]", messages.join(","));
+        let outline = outline_of(&data);
+        let tail = 1 + random.below(4);
+        let every = tail + 1 + random.below(5);
+        let chars = random.below(90);
+        for (boundary, due) in [
+            (Boundary::Sliding, Due::Turns { first: every, every }),
+            (Boundary::Stepped(1 + random.below(4)), Due::Turns { first: every + tail, every }),
+            (Boundary::Sliding, Due::BreakEven { read: 1.0, write: 1.25, input: 0.2, output: 1.0 }),
+        ] {
+            let model = Some(Model { summary_chars: chars, prompt_chars: 7 });
+            let policy = Policy {
+                recent_turns: Some(random.below(5)),
+                boundary,
+                summaries: Some(Summaries { due, tail, model }),
+                ..none.clone()
+            };
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy);
+            let mut summarized = 0;
+            for ((taken, sent), request) in found.iter().enumerate().zip(requests(&outline, 0)) {
+                assert!(sent.summarized >= summarized && sent.summarized + tail <= taken.max(tail), "round {round}");
+                assert_eq!(sent.summary.0 > 0, sent.summarized > summarized, "a new one is paid for");
+                if let Due::Turns { first, every } = due {
+                    let most = taken.checked_sub(first).map_or(0, |more| more / every * every + first - tail);
+                    assert!(sent.summarized <= most, "round {round}: {policy:?}");
+                }
+                summarized = sent.summarized;
+                let expected = shown(&messages[..request.messages], &policy, summarized, chars);
+                assert_eq!((sent.chars, sent.masked), expected, "round {round}, turn {taken}: {policy:?}");
+                summaries += usize::from(sent.summary.0 > 0);
+            }
+        }
+    }
+    assert!(summaries > 1_000, "there were hardly any summaries: {summaries}");
 }
 
 #[test]

@@ -56,6 +56,30 @@ def test_the_bound_holds_on_any_history(history: History, window: int, prices: r
     check_bound(history, window, prices)
 
 
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 3_000)), max_size=40),
+    window=st.integers(0, 4),
+    tail=st.integers(1, 3),
+    prices=PRICES,
+    price=st.sampled_from([0, 0.1, 3, 100]),
+    chars=st.sampled_from([1, 100, 2_000]),
+)
+@example([(0, 3_000)] * 20, 0, 1, recede.Prices(cached=0.3, write=0.3, output=0, min_cached_tokens=0), 3, 100)
+def test_summaries_that_pay_cost_no_more_than_reading_what_they_replace(
+    sizes: list[tuple[int, int]], window: int, tail: int, prices: recede.Prices, price: float, chars: int
+) -> None:
+    """The calls, and what is written behind a summary, are paid by what was sent without need, and raw sent too."""
+    names = [f"summary:every=break_even,tail={tail}"]
+    names.append(f"hybrid:window={window},at=break_even,tail={tail},boundary=break_even")
+    calls = recede.Prices(input=price, output=price)
+    options: dict[str, Any] = {"prices": prices, "summary_prices": calls, "summary_chars": chars, "system_chars": 0}
+    raw, summary, hybrid = recede.replay(hostile(sizes), names, **options).costs
+    slack = 1 + 1e-9
+    assert summary.cost <= slack * 2 * raw.cost
+    # The masks of the hybrid are paid for likewise.
+    assert hybrid.cost <= slack * 3 * raw.cost
+
+
 @given(history=histories(), options=mask_options(), read=st.sampled_from([0.1, 0.5, 1]))
 def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
     history: History, options: dict[str, Any], read: float

@@ -91,6 +91,10 @@ def test_windows_and_chunks_make_a_grid() -> None:
         "break_even:window=5",
         "keep_last:messages=6",
         "keep_last:messages=8",
+        "summary:every=21,tail=10",
+        "hybrid:window=10,at=43,tail=10",
+        "hybrid:window=10,at=43,tail=10,boundary=break_even",
+        "hybrid:window=10,at=break_even,tail=10,boundary=break_even",
     ]
     [window] = [line for line in lines_of("-", *options[:-1], stdin=dumps(HISTORY)) if line.startswith("window: ")]
     assert "3 costs" in window and "5 costs" in window

@@ -79,7 +79,7 @@ def test_the_costs_are_those_of_the_figures() -> None:
         sent = sum(turn.view_chars for turn in replayed.turns)
         cached = sum(turn.cached_chars for turn in replayed.turns)
         answers = sum(turn.answer_chars for turn in replayed.turns)
-        assert cost.usage == replayed.usage == (30, sent, cached, sent - cached, answers)
+        assert cost.usage == replayed.usage == (30, sent, cached, sent - cached, answers, 0, 0, 0)
         assert cost.cost == pytest.approx((cached * 0.5 + (sent - cached) * 4 + answers * 8) / 4e6)
         assert cost.cost_uncached == pytest.approx((sent * 2 + answers * 8) / 4e6)
         assert cost.of_raw == cost.cost / session.costs[0].cost
@@ -254,3 +254,10 @@ def test_the_history_is_left_as_it_was() -> None:
     before = dumps(HISTORY)
     recede.replay(HISTORY)
     assert dumps(HISTORY) == before
+
+
+def test_the_default_policies_are_the_grid() -> None:
+    found = [replayed.policy for replayed in recede.replay(HISTORY).policies]
+    assert found == list(recede.replay_policies())
+    with pytest.raises(ValueError, match="no policy to choose from"):
+        recede.cheapest_policy([])

@@ -15,7 +15,7 @@ from recede._pure.pairs import Finding, Operation, findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
 from recede._pure.plan import Costs, Facts, Given, Request, make_plan
-from recede._pure.plan.optimum import Sent
+from recede._pure.plan.facts import Sent
 from recede._pure.plan.replay import Request as Replayed
 from recede._pure.plan.replay import replay as _replay
 from recede._pure.plan.replay import requests

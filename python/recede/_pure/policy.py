@@ -12,6 +12,15 @@ Boundary = Literal["sliding", "stepped", "break_even", "high_water", "optimum"]
 Goal = Literal["reduce", "mask", "summarize", "truncate"]
 
 
+Summaries = tuple["tuple[int, int] | None", "tuple[float, float, float, float] | None", int, "tuple[int, int] | None"]
+"""In replays, summaries in the place of old turns.
+
+They are due by turns (how many for the first, and for each later one), or when they have paid for themselves (what a
+token costs to read from the cache, to write to it, to be given to the model that summarizes, to be written by it); then
+the turns that stay, and of the model the chars of its summary and of its prompt (None: the built-in summary).
+"""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Policy:
     goal: Goal
@@ -36,3 +45,4 @@ class Policy:
     summary_max_chars: int
     summary_role: str | None
     ask_summary: bool  # ask for a summary where one is wanted, instead of taking the built-in one
+    summaries: Summaries | None = None

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from recede import PolicyCost, Replay
-from recede.cli.verdict import Session, cheapest, is_optimum, money, percent
+from recede import PolicyCost, Replay, cheapest_policy
+from recede.cli.verdict import Session, money, percent
 
 __all__ = [
     "Source",
@@ -71,7 +71,7 @@ class Source(NamedTuple):
 
 def emphasized(costs: Sequence[PolicyCost]) -> list[int]:
     """The places of the policies that stand out: raw, the cheapest, then the best of each other kind; no optimum."""
-    raw, *others = (place for place, cost in enumerate(costs) if not is_optimum(cost))
+    raw, *others = (place for place, cost in enumerate(costs) if not cost.is_optimum)
     ranked = sorted(others, key=lambda place: costs[place].cost)
     if len(ranked) < _MOST_STRONG:
         return [raw, *ranked]
@@ -328,18 +328,18 @@ def cost_chart(key: str, costs: Sequence[PolicyCost]) -> str:
     """Two bars for each policy, with a prompt cache and without, as shares of what the raw history costs."""
     row, thick, top = 62, 15, 30
     widest = max(1.0, *(max(cost.of_raw, cost.of_raw_uncached) for cost in costs))
-    best = cheapest(costs)
+    best = cheapest_policy(costs)
     height = top + row * len(costs)
     bars, marks, words = [], [], []
     for place, cost in enumerate(costs):
         y = top + row * place
-        class_ = "name best" if cost is best else "name aside" if is_optimum(cost) else "name"
-        note = " — cheapest" if cost is best else " — a reference, no rule" if is_optimum(cost) else ""
+        class_ = "name best" if cost is best else "name aside" if cost.is_optimum else "name"
+        note = " — cheapest" if cost is best else " — a reference, no rule" if cost.is_optimum else ""
         name = shortened(cost.policy) + note
         words.append(label(name, 0, y + 13, class_))
         pairs = ((cost.of_raw, cost.cost, "cached"), (cost.of_raw_uncached, cost.cost_uncached, "uncached"))
         for offset, (of_raw, amount, kind) in zip((19, 37), pairs, strict=True):
-            class_ = f"{kind} reference" if is_optimum(cost) else f"{kind} dearer" if of_raw > 1 else kind
+            class_ = f"{kind} reference" if cost.is_optimum else f"{kind} dearer" if of_raw > 1 else kind
             bars.append(_bar(of_raw / widest, y + offset, thick, class_))
             words.append(_figure(of_raw / widest, y + offset, thick, f"{money(amount)}, {percent(of_raw)}"))
         # In pieces, so that it crosses no name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from recede import PolicyCost, approx_tokens, compare_costs
+from recede import PolicyCost, approx_tokens, cheapest_policy, compare_costs
 from recede.cli.chart import (
     breakable,
     cost_chart,
@@ -18,9 +18,9 @@ from recede.cli.chart import (
     sources,
     sources_chart,
 )
-from recede.cli.tables import share
+from recede.cli.tables import cost_table, share
 from recede.cli.timeline import moved, timeline
-from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
+from recede.cli.verdict import Session, money, percent, price_line, verdict
 
 __all__ = ["page"]
 
@@ -36,6 +36,9 @@ _KINDS = {
     "break_even": "the same, but the boundary moves when that has paid for itself at these prices",
     "high_water": "the same, but the boundary moves when the view is larger than a number of characters",
     "optimum": "the same, but the boundary moves when that costs least, knowing what comes, as no rule can",
+    "summary": "now and then all but the newest turns become one summary, which a model writes; nothing is masked",
+    "hybrid": "the tool results of the newest turns stay, older ones are masked; now and then all but the newest turns "
+    "become one summary, which a model writes",
     "keep_last": "the system messages, the first of the user and the newest are sent, the rest is left out",
 }
 
@@ -169,7 +172,7 @@ def page(sessions: Sequence[Session]) -> str:
         _costs(costs, len(sessions)) if requests else "",
         _sources_of_all(sessions) if len(sessions) > 1 else "",
         _dearest(sessions, emphasized(costs)),
-        _footer(sessions[0]),
+        _footer(sessions),
     ]
     main = "\n".join(filter(None, body))
     return (
@@ -187,9 +190,9 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> str:
 
 def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
     keys = [("cached", "with a prompt cache"), ("uncached", "without a cache")]
-    if any(cost.of_raw > 1 and not is_optimum(cost) for cost in costs):
+    if any(cost.of_raw > 1 and not cost.is_optimum for cost in costs):
         keys.insert(1, ("cached dearer", "the same, dearer than raw"))
-    if any(map(is_optimum, costs)):
+    if any(cost.is_optimum for cost in costs):
         keys.append(("cached reference", "the optimum knows the future: what a rule can be measured by"))
     legend = element("ul", *(element("li", _swatch(class_), words) for class_, words in keys), class_="legend")
     return element(
@@ -212,25 +215,11 @@ def _swatch(class_: str) -> str:
 
 
 def _costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: int) -> str:
-    headings = ["policy", "tokens sent", "from cache", "cost", "of raw", "cost without cache", "of raw"]
-    has_optimum = any(map(is_optimum, costs))
-    headings += ["of optimum"] * has_optimum
+    headings, rows = cost_table(costs, "cost without cache")
     if sessions > 1:
         headings.append("dearer than raw, sessions")
-    rows = []
-    for cost in costs:
-        row = [
-            cost.policy,
-            f"{approx_tokens(cost.usage.sent_chars):,}",
-            share(cost.usage.cached_chars, cost.usage.sent_chars),
-            money(cost.cost),
-            percent(cost.of_raw),
-            money(cost.cost_uncached),
-            percent(cost.of_raw_uncached),
-            *["-" if cost.of_optimum is None else percent(cost.of_optimum)] * has_optimum,
-        ]
-        rows.append([*row, f"{cost.dearer_count:,}"] if sessions > 1 else row)
-    marks = {cost.policy: "reference" for cost in costs if is_optimum(cost)} | {cheapest(costs).policy: "best"}
+        rows = [[*row, f"{cost.dearer_count:,}"] for row, cost in zip(rows, costs, strict=True)]
+    marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
     return _table(key, caption, headings, rows, marks)
 
 
@@ -288,7 +277,7 @@ def _session(place: int, session: Session, strong: Sequence[int], sessions: int)
     key = f"session-{place}"
     parts = [element("h3", _text(session.name))]
     costs = session.replay.costs
-    raw, best = costs[0], cheapest(costs)
+    raw, best = costs[0], cheapest_policy(costs)
     if raw.usage.requests:
         words = f"{_count(raw.usage.requests, 'request')}, format {session.format}. Raw costs {money(raw.cost)}; "
         gain = f"{best.policy} is the cheapest: {money(best.cost)}, {percent(best.of_raw)} of raw."
@@ -354,13 +343,16 @@ def _figures(key: str, session: Session, is_open: bool) -> str:
     return element("details", *parts, **({"open": ""} if is_open else {}))
 
 
-def _footer(session: Session) -> str:
+def _footer(sessions: Sequence[Session]) -> str:
     words = (
         "Characters are code points; a token is about four of them. Without a cache each request pays for all of its "
         "input; with one, what it shares with the beginning of the request before is read from the cache, and the "
-        "rest is written to it. Answers cost the same under every policy: they are those of the recorded session."
+        "rest is written to it. Answers cost the same under every policy: they are those of the recorded session. What "
+        "a model takes for summaries is part of the costs."
     )
-    return element("footer", element("p", _text(price_line(session.replay.prices))), element("p", words))
+    return element(
+        "footer", element("p", _text(price_line([session.replay for session in sessions]))), element("p", words)
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from recede import PolicyCost, PolicyReplay, compare_costs
+from recede import PolicyCost, PolicyReplay, cheapest_policy, compare_costs
 from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks
-from recede.cli.timeline import columns, figures, moves, shown
-from recede.cli.verdict import Session, cheapest, is_optimum, money, percent
+from recede.cli.timeline import changes, columns, figures, shown
+from recede.cli.verdict import Session, money, percent
 
 __all__ = ["plot"]
 
@@ -137,7 +137,7 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
         [place - 0.2 for place in places],
         [cost.of_raw for cost in costs],
         height=0.36,
-        color=["white" if is_optimum(cost) else _STRONG for cost in costs],
+        color=["white" if cost.is_optimum else _STRONG for cost in costs],
         edgecolor=_STRONG,
         label="with a prompt cache",
     )
@@ -151,7 +151,7 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
         label="without a cache",
     )
     for place, bars in enumerate(zip(cached, uncached, strict=True)):
-        for bar in bars if is_optimum(costs[place]) else ():
+        for bar in bars if costs[place].is_optimum else ():
             # An outline: what a rule can be measured by is none to choose.
             bar.set(linestyle="--", hatch=None)
     # On a ground of their own, so that the line of raw does not run through them.
@@ -161,11 +161,11 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
     words = [_plain(f"{money(cost.cost_uncached)}, {percent(cost.of_raw_uncached)}") for cost in costs]
     axes.bar_label(uncached, words, padding=4, bbox=ground)
     axes.axvline(1, color=_INK, linestyle="--", linewidth=1.2, label="raw")
-    best = costs.index(cheapest(costs))
+    best = costs.index(cheapest_policy(costs))
     axes.set_yticks(places, [_plain(cost.policy) for cost in costs])
     for place, name in enumerate(axes.get_yticklabels()):
         name.set(
-            fontweight="bold" if place == best else "normal", style="italic" if is_optimum(costs[place]) else "normal"
+            fontweight="bold" if place == best else "normal", style="italic" if costs[place].is_optimum else "normal"
         )
     axes.xaxis.set_major_formatter(lambda share, _: percent(share))
     axes.margins(x=0.16, y=0.02)
@@ -205,10 +205,8 @@ def _draw_timeline(axes: Any, panel: PolicyReplay, session: Session, place: int)
     name = _plain(panel.policy)
     head = name if place else f"Request by request, with a cache: {name}"
     axes.set_title(head, loc="left", fontweight="bold", fontsize="large" if not place else "medium")
-    axes.set_title(
-        figures(panel, session.replay.prices).replace("$", r"\$"), loc="right", fontsize="small", color=_SOFT
-    )
-    moved = [turn + 1 for turn in moves(panel.turns)]
+    axes.set_title(figures(panel, session.replay).replace("$", r"\$"), loc="right", fontsize="small", color=_SOFT)
+    moved = [turn + 1 for turn in changes(panel.turns)]
     # Below the axis, where they cover no column.
     across = axes.get_xaxis_transform()
     axes.vlines(moved, -0.13, -0.05, color=_INK, linewidth=1, transform=across, clip_on=False)

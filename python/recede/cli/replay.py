@@ -8,13 +8,23 @@ from typing import Any
 
 import click
 
-from recede import PolicyCost, Prices, approx_tokens, compare_costs, mask_observations_json, replay_json
+from recede import (
+    SUMMARY_CHARS,
+    SYSTEM_CHARS,
+    PolicyCost,
+    Prices,
+    cheapest_policy,
+    compare_costs,
+    mask_observations_json,
+    replay_json,
+    replay_policies,
+)
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, named, over, write_report
 from recede.cli.page import page
 from recede.cli.plot import plot
-from recede.cli.tables import share, table
-from recede.cli.verdict import Session, cheapest, is_optimum, money, percent, price_line, verdict
+from recede.cli.tables import cost_table, share, table
+from recede.cli.verdict import Session, percent, price_line, verdict
 
 __all__ = ["replay"]
 
@@ -35,9 +45,9 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     return read
 
 
-def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
+def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Prices | None:
     try:
-        return Prices.parse(value)
+        return None if value is None else Prices.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from None
 
@@ -81,7 +91,8 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
     multiple=True,
     metavar="NAME:KEY=N,...",
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
-    "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K. Repeatable.",
+    "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K, summary:every=N,tail=M, "
+    "hybrid:window=W,at=N,tail=M. Repeatable.",
 )
 @click.option(
     "--price",
@@ -94,9 +105,24 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str) -> Prices:
     "openai,output=0.",
 )
 @click.option(
+    "--summary-price",
+    "summary_prices",
+    callback=_prices,
+    metavar="NAME,...",
+    help="The same for the model that writes summaries, if it is another one.",
+)
+@click.option(
+    "--summary-chars",
+    type=click.IntRange(min=0),
+    default=SUMMARY_CHARS,
+    show_default=True,
+    metavar="N",
+    help="How long its summaries are; 0 takes the built-in summary, which needs no model.",
+)
+@click.option(
     "--system-chars",
     type=click.IntRange(min=0),
-    default=12_000,
+    default=SYSTEM_CHARS,
     show_default=True,
     metavar="N",
     help="What logs leave out of each request: system prompt and tools.",
@@ -122,6 +148,8 @@ def replay(
     optimum: bool,
     policies: tuple[str, ...],
     prices: Prices,
+    summary_prices: Prices | None,
+    summary_chars: int,
     system_chars: int,
     min_results: int,
     format_name: str | None,
@@ -142,17 +170,21 @@ def replay(
       recede replay session.jsonl --html report.html
       recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --optimum
     """
-    wanted = policies or tuple(_grid(windows, chunks, keep_last))
+    wanted = policies or replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
     if optimum:
-        found = dict.fromkeys(re.findall(r"\bwindow=(\d+)", " ".join(wanted)))
+        masks = (re.match(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)", policy) for policy in wanted)
+        found = dict.fromkeys(mask[1] for mask in masks if mask)
         wanted += tuple(f"optimum:window={window}" for window in found)
     try:
         replay_json(b"[]", wanted)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
 
+    options: dict[str, Any] = {"prices": prices, "system_chars": system_chars}
+    options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
+
     def play(history: Transcript) -> Session:
-        replayed = history.run(lambda data: replay_json(data, wanted, prices=prices, system_chars=system_chars))
+        replayed = history.run(lambda data: replay_json(data, wanted, **options))
         raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
         return Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
 
@@ -174,16 +206,6 @@ def replay(
     finish(done, failed, warn=not as_json)
 
 
-def _grid(windows: tuple[int, ...], chunks: tuple[int, ...], keep_last: tuple[int, ...]) -> list[str]:
-    masks = [
-        f"sliding:window={window}" if chunk == 1 else f"stepped:window={window},chunk={chunk}"
-        for chunk in chunks
-        for window in windows
-    ]
-    paying = [f"break_even:window={window}" for window in windows]
-    return ["raw", *masks, *paying, *(f"keep_last:messages={count}" for count in keep_last)]
-
-
 def _results(session: Session) -> int:
     return sum(tool.observations for tool in session.tools.values())
 
@@ -198,28 +220,18 @@ def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
     else:
         parts.append(_costs_table(compare_costs(replays), len(sessions)))
     lines = [] if by_format else verdict(compare_costs(replays), len(sessions))
-    return "\n".join([*parts, "\n".join([*lines, price_line(replays[0].prices)]) + "\n"])
+    return "\n".join([*parts, "\n".join([*lines, price_line(replays)]) + "\n"])
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     requests = costs[0].usage.requests
-    headings = ["policy", "tokens sent", "from cache", "cost", "of raw", "no cache", "of raw"]
-    has_optimum = any(is_optimum(cost) for cost in costs)
-    headings += ["of optimum"] * has_optimum + ["mean", "worst", "dearer"] * (sessions > 1)
-    rows = []
-    for cost in costs:
-        row = [
-            cost.policy,
-            f"{approx_tokens(cost.usage.sent_chars):,}",
-            share(cost.usage.cached_chars, cost.usage.sent_chars),
-            money(cost.cost),
-            percent(cost.of_raw),
-            money(cost.cost_uncached),
-            percent(cost.of_raw_uncached),
-        ]
-        of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
-        of_sessions = [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)]
-        rows.append([*row, *[of_optimum] * has_optimum, *of_sessions * (sessions > 1)])
+    headings, rows = cost_table(costs, "no cache")
+    if sessions > 1:
+        headings += ["mean", "worst", "dearer"]
+        of_sessions = (
+            [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
+        )
+        rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
     head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
     return f"{head}\n\n{table(headings, rows)}"
 
@@ -281,4 +293,4 @@ def _as_json(history: Transcript, session: Session, turns: bool) -> dict[str, An
 
 def _costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
     policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
-    return {"requests": costs[0].usage.requests, "cheapest": cheapest(costs).policy, "policies": policies}
+    return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recede import ToolReport, approx_tokens
+from recede import PolicyCost, ToolReport, approx_tokens
+from recede.cli.verdict import money, percent
 
-__all__ = ["orphans", "share", "size", "table", "tools_table"]
+__all__ = ["cost_table", "orphans", "share", "size", "table", "tools_table"]
 
 
 def size(chars: int) -> str:
@@ -31,6 +32,32 @@ def orphans(indices: tuple[int, ...]) -> str:
 def share(part: int, whole: int) -> str:
     """A part in percent; a dash where there is nothing."""
     return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def cost_table(costs: Sequence[PolicyCost], without_cache: str) -> tuple[list[str], list[list[str]]]:
+    """The headings and a row for each policy; `without_cache` is the heading of what no cache costs."""
+    headings = ["policy", "tokens sent", "from cache", "cost", "of raw", without_cache, "of raw"]
+    rows = [
+        [
+            cost.policy,
+            f"{approx_tokens(cost.usage.sent_chars):,}",
+            share(cost.usage.cached_chars, cost.usage.sent_chars),
+            money(cost.cost),
+            percent(cost.of_raw),
+            money(cost.cost_uncached),
+            percent(cost.of_raw_uncached),
+        ]
+        for cost in costs
+    ]
+    if any(cost.usage.summary_calls for cost in costs):
+        headings.append("summaries")
+        for row, cost in zip(rows, costs, strict=True):
+            row.append(money(cost.summary_cost) if cost.usage.summary_calls else "-")
+    if any(cost.is_optimum for cost in costs):
+        headings.append("of optimum")
+        for row, cost in zip(rows, costs, strict=True):
+            row.append("-" if cost.of_optimum is None else percent(cost.of_optimum))
+    return headings, rows
 
 
 def tools_table(tools: Mapping[str, ToolReport]) -> str:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede import PolicyReplay, Prices, Replay, ReplayedTurn, approx_tokens
+from recede import PolicyReplay, Prices, Replay, ReplayedTurn, approx_tokens, cheapest_policy
 from recede.cli.chart import at, breakable, compact, element, kind_of, label, picture, ticks, turn_ticks
-from recede.cli.verdict import cheapest, money
+from recede.cli.verdict import money
 
-__all__ = ["Column", "columns", "extents", "figures", "moved", "moves", "shown", "timeline"]
+__all__ = ["Column", "changes", "columns", "extents", "figures", "moved", "moves", "shown", "summaries", "timeline"]
 
 _COLUMNS = 150
 _HEIGHT = 140
@@ -49,16 +49,13 @@ def shown(replay: Replay) -> list[PolicyReplay]:
     costs = replay.costs
     resting = [cost for cost in costs if kind_of(cost.policy) in _RESTING]
     sliding = [cost for cost in costs if kind_of(cost.policy) == "sliding"]
-    rest = cheapest(resting).policy if resting else ""
-    same = [cost for cost in sliding if _window(cost.policy) == _window(rest)]
-    slide = cheapest(same or sliding).policy if sliding else ""
+    rest = cheapest_policy(resting).policy if resting else ""
+    rest_window = cheapest_policy(resting).window if resting else None
+    same = [cost for cost in sliding if cost.window == rest_window]
+    slide = cheapest_policy(same or sliding).policy if sliding else ""
     found = {replayed.policy: replayed for replayed in replay.policies}
     moving = [name for name in (rest, slide) if name and moves(found[name].turns)]
-    return [found[name] for name in dict.fromkeys([costs[0].policy, cheapest(costs).policy, *moving])]
-
-
-def _window(policy: str) -> str:
-    return policy.partition(":")[2].partition(",")[0]
+    return [found[name] for name in dict.fromkeys([costs[0].policy, cheapest_policy(costs).policy, *moving])]
 
 
 def moves(turns: Sequence[ReplayedTurn]) -> list[int]:
@@ -67,9 +64,20 @@ def moves(turns: Sequence[ReplayedTurn]) -> list[int]:
     return [place for place, turn in enumerate(turns) if turn.masked_count > before[place]]
 
 
+def changes(turns: Sequence[ReplayedTurn]) -> list[int]:
+    """The places of the requests at which the boundary moved or a summary was made."""
+    return sorted({*moves(turns), *summaries(turns)})
+
+
 def moved(panel: PolicyReplay) -> int | None:
-    """How often the boundary moved; None where there is none: leaving messages out masks nothing."""
-    return None if kind_of(panel.policy) in ("raw", "keep_last") else len(moves(panel.turns))
+    """How often the boundary moved; None where there is none: leaving messages out masks nothing, nor do summaries."""
+    return None if kind_of(panel.policy) in ("raw", "keep_last", "summary") else len(moves(panel.turns))
+
+
+def summaries(turns: Sequence[ReplayedTurn]) -> list[int]:
+    """The places of the requests whose summary is another one than that of the request before."""
+    before = [0, *(turn.summarized_turns for turn in turns)]
+    return [place for place, turn in enumerate(turns) if turn.summarized_turns != before[place]]
 
 
 def columns(turns: Sequence[ReplayedTurn], most: int = _COLUMNS) -> list[Column]:
@@ -104,9 +112,9 @@ def extents(panels: Sequence[PolicyReplay]) -> list[tuple[float, list[int]]]:
     return [(_HEIGHT * rows[-1] / shared[-1], rows) for rows in found]
 
 
-def figures(panel: PolicyReplay, prices: Prices) -> str:
-    """How often the boundary moved, and what was written and read for how much."""
-    usage = panel.usage
+def figures(panel: PolicyReplay, replay: Replay) -> str:
+    """How often the boundary moved, how many summaries were made, and what was written and read for how much."""
+    usage, prices = panel.usage, replay.prices
     plain = usage.sent_chars - usage.cached_chars - usage.written_chars
 
     def priced(chars: int, price: float) -> str:
@@ -117,6 +125,10 @@ def figures(panel: PolicyReplay, prices: Prices) -> str:
     parts = [f"wrote {priced(usage.written_chars, prices.write)}, read {priced(usage.cached_chars, prices.cached)}"]
     if plain:
         parts.append(f"sent {priced(plain, prices.input)} uncached")
+    made = len(summaries(panel.turns))
+    if made:
+        calls = f" for {money(usage.summary_cost(replay.summary_prices or prices))}" if usage.summary_calls else ""
+        parts.insert(0, f"made {made:,} {'summary' if made == 1 else 'summaries'}{calls}")
     count = moved(panel)
     if count is not None:
         parts.insert(0, f"moved {count:,} {'time' if count == 1 else 'times'}" if count else "never moved")
@@ -131,13 +143,13 @@ def timeline(key: str, replay: Replay) -> str:
     panels = shown(replay)
     if len(panels[0].turns) < 2:
         return ""
-    best = cheapest(replay.costs).policy
+    best = cheapest_policy(replay.costs).policy
     costs = {cost.policy: cost.cost for cost in replay.costs}
     sizes = extents(panels)
     drawn = []
     for number, (panel, (height, rows)) in enumerate(zip(panels, sizes, strict=True)):
         name = f"{panel.policy}, the cheapest" if panel.policy == best else panel.policy
-        words = figures(panel, replay.prices)
+        words = figures(panel, replay)
         note = (
             element("span", " Drawn on a smaller scale than those below.", class_="note")
             if _differs(sizes, number)
@@ -173,8 +185,11 @@ def _legend(panels: Sequence[PolicyReplay]) -> str:
     ]
     if any(_plain(turn) for panel in panels for turn in panel.turns):
         keys.append((element("rect", class_="plain", **box), "sent uncached, too short for the cache"))
-    if any(moves(panel.turns) for panel in panels):
-        keys.append((element("path", class_="move", d="M4 4v8M14 4v8M24 4v8"), "the boundary moved"))
+    if any(changes(panel.turns) for panel in panels):
+        words = "the boundary moved"
+        if any(summaries(panel.turns) for panel in panels):
+            words += ", or a summary was made"
+        keys.append((element("path", class_="move", d="M4 4v8M14 4v8M24 4v8"), words))
     drawn = (
         element("li", element("svg", key, class_="key", width=28, height=16, aria_hidden="true"), words)
         for key, words in keys
@@ -215,7 +230,7 @@ def _panel(
         areas.insert(0, area("plain", [turn.view_chars for _, _, turn in found]))
     marks = [
         f"M{_WIDTH * place:.0f} {10 * height + 80:.0f}v{90 * long:.0f}"
-        for place, long in _marks(moves(turns), len(turns))
+        for place, long in _marks(changes(turns), len(turns))
     ]
     return picture(
         key,
@@ -238,7 +253,7 @@ def _panel(
             height=f"{height:.4g}",
             overflow="visible",
         ),
-        *([label("moved", -8, height + 18, "left")] if marks else []),
+        *([label("moved" if moves(turns) else "made", -8, height + 18, "left")] if marks else []),
         *(
             at(f"{100 * (turn - 0.5) / len(turns):.4g}%", label(f"{turn:,}", 0, height + 36, "middle"))
             for turn in turn_ticks(len(turns))

@@ -39,10 +39,19 @@ def fold_boundary(facts: Facts) -> Plan:
 
 
 class Fold:
-    """The state between two requests."""
+    """The state between two requests.
 
-    def __init__(self, facts: Facts) -> None:
+    In a replay with summaries it begins anew with each: what that hides is given, and the chars of the summary that
+    stands in the place of the first hidden message, and how many messages there were at the request before.
+    """
+
+    def __init__(
+        self, facts: Facts, hidden: frozenset[int] = frozenset(), summary_chars: int = 0, before: int | None = None
+    ) -> None:
         self.facts = facts
+        self.hidden = hidden
+        self.summary_chars = summary_chars
+        self.is_rewritten = before is not None  # the whole view is, at the next request
         self.exempt = exempt(facts)
         # Observations in the order in which they grow older than the window.
         ages = ages_of(facts)
@@ -55,7 +64,7 @@ class Fold:
         self.boundary = 0
         self.waste = 0
         self.requests = 0
-        self.before = 0  # messages at the request before: what came since is new, and is written in any case
+        self.before = before or 0  # messages at the request before: what came since is new, and is written in any case
         self.moves: list[Move] = []
 
     def request(self, end: int, is_now: bool = False) -> None:
@@ -70,7 +79,8 @@ class Fold:
             known = {place: one for place, one in self.waiting.items() if self._message(place) < self.before}
             again = sum(self.view[self._first_waiting() : self.before]) - self._removed(known)
             cold = self.facts.policy.cold_requests
-            pays = end in cold or (is_now and NOW in cold) or self.waste * read >= again * (write - read)
+            is_cold = self.is_rewritten or end in cold or (is_now and NOW in cold)
+            pays = is_cold or self.waste * read >= again * (write - read)
         elif rule == "high_water":
             pays = self.chars > first_number
         budget = self.facts.policy.max_cost
@@ -79,6 +89,7 @@ class Fold:
             self._advance()
         self.requests += 1
         self.before = end
+        self.is_rewritten = False
 
     def advance(self, end: int) -> None:
         """The boundary moves after this many messages, whether that pays or not."""
@@ -90,13 +101,17 @@ class Fold:
         facts = self.facts
         for message in facts.outline.messages[len(self.view) : end]:
             places = [result.index for result in message.results]
-            self.view.append(facts.own_chars[message.index] + sum(facts.observation_chars[place] for place in places))
+            chars = facts.own_chars[message.index] + sum(facts.observation_chars[place] for place in places)
+            if message.index in self.hidden:
+                chars = self.summary_chars if message.index == min(self.hidden) else 0
+            self.view.append(chars)
             self.chars += self.view[-1]
             self.cost += facts.own_cost(message.index) + sum(facts.observation_cost(place, None) for place in places)
         while self.to_come and self.to_come[-1][0] <= end:
             _, place = self.to_come.pop()
             self.older_end = max(self.older_end, place + 1)
-            masked = None if self.exempt[place] else facts.mask(facts.outline.results[place])
+            stays = self.exempt[place] or self._message(place) in self.hidden
+            masked = None if stays else facts.mask(facts.outline.results[place])
             if masked is not None:
                 self.waiting[place] = masked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from recede._pure.outline import Outline, Result
 from recede._pure.pairs import Pairs, tools_of, turns_of
@@ -44,6 +44,17 @@ class Plan:
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, those of dropped messages too
     moves: tuple[Move, ...] = ()  # how the boundary came there, where it depends on earlier requests
     summary: Summary | None = None
+
+
+class Sent(NamedTuple):
+    """What a request sent."""
+
+    chars: int  # of the view
+    cached_chars: int  # of these, of what the view before began with as well
+    masked: int  # observations
+    summarized: int = 0  # turns that the view shows as a summary
+    summary_input_chars: int = 0  # what a model was given for a summary, before this request
+    summary_output_chars: int = 0  # what it wrote
 
 
 class Facts:

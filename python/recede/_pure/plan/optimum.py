@@ -9,11 +9,8 @@ import math
 from bisect import bisect_left
 
 from recede._pure.plan.boundary import ages_of
-from recede._pure.plan.facts import Facts
+from recede._pure.plan.facts import Facts, Sent
 from recede._pure.plan.mask import exempt
-
-Sent = tuple[int, int, int]
-"""Chars of a view; of these, chars of what the view before began with as well; observations that are masked."""
 
 
 class Views:
@@ -58,7 +55,7 @@ def replay_optimum(facts: Facts, ends: list[int], read: float, write: float) -> 
         if request:
             before, fewer = ends[request - 1], counts[request - 1]
             cached = views.chars(before, fewer) if fewer == masked else views.same(before, fewer)
-        sent.append((views.chars(end, masked), cached, masked))
+        sent.append(Sent(views.chars(end, masked), cached, masked))
     return sent
 
 

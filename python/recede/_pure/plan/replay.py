@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from recede._pure.outline import Outline
 from recede._pure.plan import make_plan
-from recede._pure.plan.facts import Facts, Plan
-from recede._pure.plan.optimum import Sent, replay_optimum
+from recede._pure.plan.facts import Facts, Plan, Sent
+from recede._pure.plan.hybrid import replay_summarized
+from recede._pure.plan.optimum import replay_optimum
 from recede._pure.policy import Policy
 from recede._pure.turns import Turns
 
@@ -27,6 +28,8 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
 def replay(outline: Outline, policy: Policy) -> list[Sent]:
     """What each request of a session would have sent."""
     made = requests(outline, policy.image_chars)
+    if policy.summaries is not None:
+        return replay_summarized(outline, policy, [messages for messages, _ in made])
     if policy.boundary[0] == "optimum":
         return replay_optimum(Facts(outline, policy, None), [messages for messages, _ in made], *policy.boundary[1:])
     sent = []
@@ -39,7 +42,7 @@ def replay(outline: Outline, policy: Policy) -> list[Sent]:
         same = 0
         while same < min(len(before), len(view)) and before[same] == view[same]:
             same += 1
-        sent.append((facts.chars(plan), sum(chars for *_, chars in view[:same]), len(plan.masked)))
+        sent.append(Sent(facts.chars(plan), sum(chars for *_, chars in view[:same]), len(plan.masked)))
         before = view
     return sent
 

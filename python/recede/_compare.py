@@ -1,0 +1,114 @@
+"""What policies cost, side by side."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from recede._cost import Prices, Usage
+from recede._replay_policies import is_optimum, window_of
+
+__all__ = ["PolicyCost", "cheapest_policy", "costs_of"]
+
+
+class PolicyCost(NamedTuple):
+    """What a policy costs, over one session or several.
+
+    Attributes:
+        policy: its name and numbers.
+        usage: the characters that it sent, added up.
+        cost: what that costs with a prompt cache, in the currency of the prices, calls for summaries included.
+        cost_uncached: what it costs without one.
+        of_raw: `cost` as a share of sending the raw history.
+        of_raw_uncached: the same for `cost_uncached`.
+        mean_of_raw: the same share of single sessions, on average.
+        worst_of_raw: the same share of the session in which it is largest.
+        dearer_count: in how many of the sessions it costs more than the raw history.
+        of_optimum: `cost` as a share of the optimum's with the same window; None where that was not played, or the
+            policy does more than to mask.
+        summary_cost: of both costs, what the calls for summaries come to.
+
+    Example:
+        >>> import recede
+        >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage[:5]
+        (0, 0, 0, 0, 0)
+    """
+
+    policy: str
+    usage: Usage
+    cost: float
+    cost_uncached: float
+    of_raw: float
+    of_raw_uncached: float
+    mean_of_raw: float
+    worst_of_raw: float
+    dearer_count: int
+    of_optimum: float | None
+    summary_cost: float = 0.0
+
+    @property
+    def is_optimum(self) -> bool:
+        """Whether the policy is the one that knows the future, which no rule can do."""
+        return is_optimum(self.policy)
+
+    @property
+    def window(self) -> int | None:
+        """How many of the newest results a mask leaves raw; None where the policy is no mask, or does more."""
+        return window_of(self.policy)
+
+
+def costs_of(
+    names: Sequence[str], usages: Sequence[Sequence[Usage]], prices: Prices, summary_prices: Prices | None
+) -> tuple[PolicyCost, ...]:
+    """What each of these policies costs, raw first, by what each session used under each."""
+    both = prices, summary_prices
+    raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
+    costs_of_raw = [session[0].cost(*both) for session in usages]
+    optima = {window_of(name): usage for name, usage in zip(names, totals, strict=True) if is_optimum(name)}
+
+    def cost_of(place: int, name: str) -> PolicyCost:
+        usage, optimum = totals[place], optima.get(window_of(name))
+        costs = [session[place].cost(*both) for session in usages]
+        shares = list(map(_share, costs, costs_of_raw))
+        return PolicyCost(
+            policy=name,
+            usage=usage,
+            cost=usage.cost(*both),
+            cost_uncached=usage.cost_uncached(*both),
+            of_raw=_share(usage.cost(*both), raw.cost(*both)),
+            of_raw_uncached=_share(usage.cost_uncached(*both), raw.cost_uncached(*both)),
+            mean_of_raw=sum(shares) / len(shares),
+            worst_of_raw=max(shares),
+            dearer_count=sum(map(operator.gt, costs, costs_of_raw)),
+            of_optimum=None if optimum is None else _share(usage.cost(*both), optimum.cost(*both)),
+            summary_cost=usage.summary_cost(summary_prices or prices),
+        )
+
+    return tuple(cost_of(place, name) for place, name in enumerate(names))
+
+
+def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:
+    """The policy that costs least with a prompt cache, of equal ones the first; never the optimum.
+
+    Args:
+        costs: of several policies, as `compare_costs` gives them; one at least.
+
+    Raises:
+        ValueError: there are none, or the optimum alone.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> sessions = [recede.replay(history, ["sliding:window=10", "optimum:window=10"])]
+        >>> recede.cheapest_policy(recede.compare_costs(sessions)).policy
+        'raw'
+    """
+    rules = [cost for cost in costs if not cost.is_optimum]
+    if not rules:
+        raise ValueError("there is no policy to choose from")
+    return min(rules, key=lambda cost: cost.cost)
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 1.0

@@ -1,0 +1,180 @@
+"""A session played again where a summary takes the place of old turns: the hybrid, and summaries alone.
+
+To a turn belong the messages of its run, and those that hold a call made in it or a result of one; all others stay. A
+summary stands for the first turns, whole, in the place of their first message. A message that belongs to several turns
+is never torn: no summary ends between them, and one that comes late withdraws the summary that would tear it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from recede._pure.outline import Message, Outline
+from recede._pure.placeholder import Masked
+from recede._pure.plan.boundary import Fold, remembers
+from recede._pure.plan.facts import Facts, Plan, Sent
+from recede._pure.plan.mask import boundaries, mask_observations
+from recede._pure.policy import Policy
+from recede._pure.summary import built_in_summary
+
+Seen = tuple[object, list[str | None], int]
+"""A message as a view shows it: which one, or which summary; what its observations became; its chars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The summary that a view shows; at first there is none."""
+
+    turns: int = 0  # it stands for so many
+    chars: int = 0
+    text: str | None = None  # of the built-in one
+    told: frozenset[int] = frozenset()  # messages that it was made of, or the one before
+    input_chars: int = 0  # what a model was given for it
+    output_chars: int = 0  # what it wrote
+
+
+def replay_summarized(outline: Outline, policy: Policy, ends: list[int]) -> list[Sent]:
+    """What each request sends; `ends` says how many messages came before it."""
+    session = Session(outline, policy, ends)
+    return [session.request(turns, end) for turns, end in enumerate(ends)]
+
+
+class Session:
+    """The state between two requests."""
+
+    def __init__(self, outline: Outline, policy: Policy, ends: list[int]) -> None:
+        assert policy.summaries is not None
+        self.by_turns, self.prices, self.tail, self.model = policy.summaries
+        self.facts = Facts(outline, policy, None)
+        self.place = ends[0] if ends else 0  # where a summary stands: the first message of the first turn
+        self.turns_of = [self._turns_of(message) for message in outline.messages]
+        self.before = 0
+        self.view: list[Seen] = []
+        self._begin_anew(Standing())
+
+    def _turns_of(self, message: Message) -> set[int]:
+        """The turns that a message belongs to; 0 is what comes before the first."""
+        places = [message.index] if message.is_agent_made or message.calls else []
+        for result in message.results:
+            call = self.facts.pairs.call_of[result.index]
+            places.append(message.index if call is None else call.message)
+        return {self.facts.runs.begun[place] for place in places}
+
+    def _begin_anew(self, summary: Standing) -> None:
+        self.summary = summary
+        self.waste = 0  # chars that requests since the last summary sent without need
+        self.masked: dict[int, Masked] = {}
+        hidden = frozenset(place for place in range(len(self.turns_of)) if self._is_within(place, summary.turns))
+        self.fold = Fold(self.facts, hidden, summary.chars, self.before)
+
+    def request(self, turns: int, end: int) -> Sent:
+        """A request is made after so many turns and messages."""
+        facts = Facts(self.facts.outline.beginning(end), self.facts.policy, None)
+        if any(self._is_torn(message, self.summary.turns) for message in range(self.before, end)):
+            self._begin_anew(Standing())
+        made = self._due(facts, turns)
+        if made is not None:
+            self._begin_anew(made)
+        self.masked = self._mask(facts)
+        view = [seen for message in facts.outline.messages for seen in self._seen(message)]
+        same = 0
+        while same < min(len(self.view), len(view)) and self.view[same] == view[same]:
+            same += 1
+        self.before, self.view = end, view
+        return Sent(
+            chars=sum(chars for *_, chars in view),
+            cached_chars=sum(chars for *_, chars in view[:same]),
+            masked=len(self.masked),
+            summarized=self.summary.turns,
+            summary_input_chars=0 if made is None else made.input_chars,
+            summary_output_chars=0 if made is None else made.output_chars,
+        )
+
+    # What a view shows
+
+    def _is_within(self, message: int, turns: int) -> bool:
+        """Whether it is what a summary of so many turns stands for."""
+        found = self.turns_of[message]
+        return bool(found) and all(1 <= turn <= turns for turn in found)
+
+    def _is_torn(self, message: int, turns: int) -> bool:
+        """Whether a summary of so many turns would stand for a part of it."""
+        within = [1 <= turn <= turns for turn in self.turns_of[message]]
+        return any(within) and not all(within)
+
+    def _mask(self, facts: Facts) -> dict[int, Masked]:
+        outline = facts.outline
+        if remembers(facts):
+            self.fold.request(len(outline.messages))
+            return dict(self.fold.masked)
+        masked = mask_observations(facts, Plan(kept=[]), boundaries(facts)[0]).masked
+        hides = self.summary.turns
+        return {
+            place: one for place, one in masked.items() if not self._is_within(outline.results[place].message, hides)
+        }
+
+    def _seen(self, message: Message) -> list[Seen]:
+        if not self._is_within(message.index, self.summary.turns):
+            masked = [self.masked.get(result.index) for result in message.results]
+            return [(message.index, [one and one.text for one in masked], self._chars(message))]
+        return [(self.summary, [], self._chars(message))] if message.index == self.place else []
+
+    def _chars(self, message: Message) -> int:
+        """What the view shows of a message."""
+        if self._is_within(message.index, self.summary.turns):
+            return self.summary.chars if message.index == self.place else 0
+        chars = self.facts.own_chars[message.index]
+        for result in message.results:
+            masked = self.masked.get(result.index)
+            chars += self.facts.observation_chars[result.index] if masked is None else masked.chars
+        return chars
+
+    # When a summary is made
+
+    def _due(self, facts: Facts, turns: int) -> Standing | None:
+        """The summary that is made before this request."""
+        if self.by_turns is None:
+            wanted = max(0, turns - self.tail)
+        else:
+            first, every = self.by_turns
+            if turns < first:
+                return None
+            wanted = first + (turns - first) // every * every - self.tail
+        messages = facts.outline.messages
+        while any(self._is_torn(message.index, wanted) for message in messages):
+            wanted -= 1
+        if wanted <= self.summary.turns:
+            return None
+        new = [one for one in messages if self._is_within(one.index, wanted) and one.index not in self.summary.told]
+        told = self.summary.told.union(one.index for one in new)
+        made = Standing(turns=wanted, told=told, **self._written(facts, new))
+        replaced = self.summary.chars + sum(map(self._chars, new))
+        if made.chars >= replaced:
+            return None
+        if self.prices is None:
+            return made
+        read, write, input_price, output_price = self.prices
+        self.waste += replaced - made.chars
+        # What stays of what the request before had sent is written again behind the summary.
+        stays = sum(map(self._chars, messages[self.place : self.before]))
+        stays -= self.summary.chars + sum(self._chars(message) for message in new if message.index < self.before)
+        price = (made.chars + stays) * (write - read)
+        price = price + made.input_chars * input_price + made.output_chars * output_price
+        return made if self.waste * read >= price else None
+
+    def _written(self, facts: Facts, new: list[Message]) -> dict[str, Any]:
+        """The text of a summary or its chars, and what it takes to get it."""
+        if self.model is not None:
+            chars, prompt_chars = self.model
+            raw_chars = sum(message.chars(self.facts.policy.image_chars) for message in new)
+            return {
+                "chars": chars,
+                "input_chars": raw_chars + self.summary.chars + prompt_chars,
+                "output_chars": chars,
+            }
+        before = self.summary.text and self.summary.text.partition("\n")[2]
+        dropped = [message.index for message in new]
+        text = built_in_summary(facts.outline, facts.tools, facts.task, dropped, before)
+        text = text[: self.facts.policy.summary_max_chars]
+        return {"chars": len(text), "text": text}

@@ -1,0 +1,215 @@
+"""The policies of a replay, as people spell them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from recede import _engine
+from recede._cost import Prices
+from recede._policy import replay_policy
+
+__all__ = ["DEFAULT_POLICIES", "SUMMARY_CHARS", "compiled_policies", "is_optimum", "replay_policies", "window_of"]
+
+SUMMARY_CHARS = 4_000
+"""What a summary is taken for where a model writes it: some 1,000 tokens."""
+
+_EVERYTHING = 1 << 60
+
+# What a model is given for a summary beside the turns: the instructions, about so many characters of them.
+_PROMPT_CHARS = 1_200
+
+
+class _Key(NamedTuple):
+    """What may stand behind a key: a whole number from `least` on, or one of the words."""
+
+    least: int | None
+    default: int | str | None = None  # None: it must be given, but where words alone may stand behind the key
+    words: tuple[str, ...] = ()
+
+
+_WINDOW = _Key(0)
+_TAIL = _Key(1, 10)
+_POLICIES: dict[str, dict[str, _Key]] = {
+    "raw": {},
+    "sliding": {"window": _WINDOW},
+    "stepped": {"window": _WINDOW, "chunk": _Key(1)},
+    "break_even": {"window": _WINDOW},
+    "high_water": {"window": _WINDOW, "chars": _Key(0)},
+    "optimum": {"window": _WINDOW},
+    "keep_last": {"messages": _Key(0)},
+    "summary": {"every": _Key(1, 21, ("break_even",)), "tail": _TAIL},
+    "hybrid": {
+        "window": _Key(0, 10),
+        "at": _Key(1, 43, ("break_even",)),
+        "tail": _TAIL,
+        "boundary": _Key(None, "sliding", ("sliding", "stepped", "break_even")),
+        "chunk": _Key(1, 0),
+    },
+}
+_MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
+
+
+_SUMMARIZING = (
+    "summary:every=21,tail=10",
+    "hybrid:window=10,at=43,tail=10",
+    "hybrid:window=10,at=43,tail=10,boundary=break_even",
+    "hybrid:window=10,at=break_even,tail=10,boundary=break_even",
+)
+
+
+def replay_policies(
+    *, windows: Iterable[int] = (5, 10, 20, 58), chunks: Iterable[int] = (1, 10), keep_last: Iterable[int] = (20,)
+) -> tuple[str, ...]:
+    """The policies that a replay compares, as a grid of windows and chunks.
+
+    Args:
+        windows: how many of the newest results a mask leaves raw. The defaults are those of the research: 10 was
+            best for SWE-agent, 58 for OpenHands (JetBrains, "The Complexity Trap", 2025), 5 and 20 were compared
+            with 10.
+        chunks: by how many results the boundary moves at once; 1 is the sliding mask.
+        keep_last: how many messages are left where the older ones are dropped.
+
+    Returns:
+        The names, for `replay`: raw, a mask for each chunk and window, break-even for each window, keep-last; then
+        summaries alone and the hybrid as the research has them, and the hybrid with boundaries and summaries that
+        pay for themselves.
+
+    Raises:
+        TypeError: one of them is no collection.
+
+    Example:
+        >>> import recede
+        >>> recede.replay_policies(windows=[10], chunks=[1, 5], keep_last=[])[:5]
+        ('raw', 'sliding:window=10', 'stepped:window=10,chunk=5', 'break_even:window=10', 'summary:every=21,tail=10')
+    """
+    windows = list(windows)
+    masks = [
+        f"sliding:window={window}" if chunk == 1 else f"stepped:window={window},chunk={chunk}"
+        for chunk in chunks
+        for window in windows
+    ]
+    paying = [f"break_even:window={window}" for window in windows]
+    return ("raw", *masks, *paying, *(f"keep_last:messages={count}" for count in keep_last), *_SUMMARIZING)
+
+
+DEFAULT_POLICIES = replay_policies()
+"""The policies that `replay` compares where none are named."""
+
+
+def compiled_policies(
+    specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int
+) -> tuple[list[str], list[Any]]:
+    """Their names, spelt in one way, and the engine's Policies; raw first, none twice."""
+    if isinstance(specs, str):
+        raise TypeError("policies must be a list of names, not one string")
+    read = {_name(*parsed): parsed for parsed in map(_parsed, ("raw", *specs))}
+    model = (min(summary_chars, _EVERYTHING), _PROMPT_CHARS) if summary_chars else None
+    return list(read), [_compiled(*parsed, prices, summary_prices, model) for parsed in read.values()]
+
+
+_Values = dict[str, "int | str"]
+
+
+def _parsed(spec: str) -> tuple[str, _Values]:
+    """The name of a policy, and the values of all its keys."""
+    if not isinstance(spec, str):
+        raise TypeError(f"a policy must be a string, not {type(spec).__name__}")
+    name, _, rest = spec.strip().partition(":")
+    if name not in _POLICIES:
+        raise ValueError(f"there is no policy {name!r}{_hint(name, list(_POLICIES))}")
+    keys = _POLICIES[name]
+    given: _Values = {}
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if key not in keys:
+            raise ValueError(f"the policy {name!r} has no key {key!r}{_hint(key, list(keys))}")
+        given[key] = _value(name, key, value)
+    values: _Values = {}
+    for key, allowed in keys.items():
+        found = given.get(key, allowed.default)
+        if found is None:
+            raise ValueError(f"the policy {name!r} needs {key!r}: {name}:{','.join(f'{key}=10' for key in keys)}")
+        values[key] = found
+    return name, _checked_hybrid(values, given) if name == "hybrid" else values
+
+
+def _value(name: str, key: str, value: str) -> int | str:
+    least, _, words = _POLICIES[name][key]
+    if value in words:
+        return value
+    if least is not None and value.isascii() and value.isdigit() and int(value) >= least:
+        return int(value)
+    wanted = [] if least is None else [f"a whole number from {least}"]
+    raise ValueError(f"{key!r} of the policy {name!r} must be {' or '.join([*wanted, *words])}, not {value!r}")
+
+
+def _checked_hybrid(values: _Values, given: _Values) -> _Values:
+    at, tail, chunk = values["at"], values["tail"], values["chunk"]
+    if isinstance(at, int) and isinstance(tail, int) and at <= tail:
+        raise ValueError(f"'at' of the policy 'hybrid' must be more than 'tail', which is {tail}, not {at}")
+    if chunk and given.setdefault("boundary", "stepped") != "stepped":
+        raise ValueError(f"'chunk' of the policy 'hybrid' goes with boundary=stepped, not {given['boundary']}")
+    boundary = given.get("boundary", "sliding")
+    if boundary == "stepped" and not chunk:
+        raise ValueError("the policy 'hybrid' with boundary=stepped needs 'chunk'")
+    return {**values, "boundary": boundary}
+
+
+def _name(name: str, values: _Values) -> str:
+    # What the published design has goes without saying.
+    said = {key: value for key, value in values.items() if (key, value) not in (("boundary", "sliding"), ("chunk", 0))}
+    return ":".join(filter(None, [name, ",".join(f"{key}={value}" for key, value in said.items())]))
+
+
+def _compiled(name: str, values: _Values, prices: Prices, summary_prices: Prices, model: tuple[int, int] | None) -> Any:
+    goal, options = "mask", {"keep_results": values.get("window", _EVERYTHING)}
+    boundary, summaries = None, None
+    cached, write = float(prices.cached), float(prices.write)
+    if name == "keep_last":
+        goal, options = "truncate", {"preserve_recent_raw_turns": values["messages"]}
+    elif name == "high_water":
+        boundary = name, float(values["chars"]), 0.0
+    elif name == "hybrid":
+        options = {"keep_turns": values["window"]}
+    if values.get("chunk"):
+        options["mask_chunk"] = values["chunk"]
+    if name in ("break_even", "optimum") or values.get("boundary") == "break_even":
+        boundary = "optimum" if name == "optimum" else "break_even", cached, write
+    if name in ("summary", "hybrid"):
+        summaries = _summaries(
+            values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
+        )
+    return replay_policy(_engine.engine, goal, options, boundary, summaries)
+
+
+def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
+    """When they are due, the turns that stay, and what a model is given and writes."""
+    tail = min(int(values["tail"]), _EVERYTHING)
+    every = values.get("at", values.get("every"))
+    if every == "break_even":
+        return None, prices, tail, model
+    every = min(int(every or 0), _EVERYTHING)
+    # The hybrid counts all turns, as its preset has it; summaries alone count those that are older than the tail.
+    first = every if "at" in values else every + tail
+    return (first, every), None, tail, model
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(known)}" if known else "; it has none"
+
+
+def is_optimum(policy: str) -> bool:
+    """Whether it is the policy that knows the future."""
+    return policy.startswith("optimum:")
+
+
+def window_of(policy: str) -> int | None:
+    """How many of the newest results a mask leaves raw; None where the policy is no mask, or counts turns."""
+    found = re.match(rf"(?:{'|'.join(_MASKS)}):window=(\d+)", policy)
+    return int(found[1]) if found else None
