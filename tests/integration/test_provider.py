@@ -1,0 +1,169 @@
+"""The provider that the kit is tested against: for each of its rules a request that it refuses, by the real clients."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from provider_rules import signed
+from provider_server import Server, call, calls, serving, text, thought
+from support import assistant, result, tool_result, tool_use, user
+from support import call as openai_call
+
+GO = user("Go.")
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": signed("hm")}
+
+
+@contextlib.contextmanager
+def anthropic_client(server: Server) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def openai_client(server: Server) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0) as client:
+        yield client
+
+
+def said(block_text: str) -> dict[str, str]:
+    return {"type": "text", "text": block_text}
+
+
+ANTHROPIC_FAULTS: dict[str, tuple[list[Any], str]] = {
+    "no message": ([], "at least one message"),
+    "begins with the assistant": ([assistant("Hi."), GO], "first message must use"),
+    "a system message": ([{"role": "system", "content": "Be brief."}, GO], "Unexpected role"),
+    "a field that is not theirs": ([user("Go.", tags=["x"])], "Extra inputs"),
+    "a field of a block": ([user([{**said("x"), "id": "1"}])], "Extra inputs"),
+    "empty content": ([user([])], "must have non-empty content"),
+    "an empty string": ([GO, assistant(""), GO], "must have non-empty content"),
+    "an empty text": ([user([said("")])], "must be non-empty"),
+    "a blank text": ([user([said(" \n")])], "non-whitespace"),
+    "no content": ([{"role": "user"}], "valid list"),
+    "a block of another role": ([user([{"type": "tool_use", "id": "1", "name": "run", "input": {}}])], "Input tag"),
+    "a call without result": ([GO, tool_use("1"), GO], "without `tool_result`"),
+    "a call at the end": ([GO, tool_use("1")], "without `tool_result`"),
+    "one of two results": ([GO, tool_use("1", "2"), user([tool_result("1", "x")])], "without `tool_result`"),
+    "a result that comes later": (
+        [GO, tool_use("1"), GO, assistant("."), user([tool_result("1", "x")])],
+        "without `tool_result`",
+    ),
+    "a text before the result": (
+        [GO, tool_use("1"), user([said("x"), tool_result("1", "x")])],
+        "without `tool_result`",
+    ),
+    "a text message before the result": ([GO, tool_use("1"), GO, user([tool_result("1", "x")])], "without `tool_res"),
+    "a result without call": ([user([tool_result("1", "x")])], "unexpected `tool_use_id`"),
+    "two results of a call": (
+        [GO, tool_use("1"), user([tool_result("1", "x"), tool_result("1", "y")])],
+        "single result",
+    ),
+    "an id used again": ([GO, *[tool_use("1"), user([tool_result("1", "x")])] * 2], "must be unique"),
+    "an id of other characters": ([GO, tool_use("a b"), user([tool_result("a b", "x")])], "should match pattern"),
+    "an input that is no object": ([GO, tool_use("1", value=[1]), user([tool_result("1", "x")])], "valid dictionary"),
+    "a result of a wrong part": ([GO, tool_use("1"), user([tool_result("1", [{"type": "x"}])])], "does not match"),
+    "a result of an empty part": ([GO, tool_use("1"), user([tool_result("1", [said("")])])], "must be non-empty"),
+    "an error flag that is none": ([GO, tool_use("1"), user([tool_result("1", "x", is_error=None)])], "boolean"),
+    "a changed thought": ([GO, assistant([{**THOUGHT, "thinking": "hmm"}, said("x")]), GO], "Invalid `signature`"),
+    "no signature": ([GO, assistant([{"type": "thinking", "thinking": "hm"}, said("x")]), GO], "Invalid `signature`"),
+    "a thought at the end": ([GO, assistant([THOUGHT]), GO], "final block"),
+    "a thought behind a text": ([GO, assistant([said("x"), THOUGHT, said("y")]), GO], "first block must be"),
+    "white space at the end": ([GO, assistant("It is ")], "trailing whitespace"),
+}
+
+OPENAI_FAULTS: dict[str, tuple[list[Any], str]] = {
+    "no message": ([], "too short"),
+    "an unknown role": ([{"role": "robot", "content": "x"}], "Supported values"),
+    "a field that is not theirs": ([user("Go.", tags=["x"])], "Unknown parameter"),
+    "no content": ([user(None)], "got null"),
+    "an assistant without content": ([GO, assistant(None)], "got null"),
+    "content of no part": ([user([])], "empty array"),
+    "a part of another role": (
+        [GO, openai_call("1"), result("1", [{"type": "image_url"}])],
+        "Invalid value: 'image_url",
+    ),
+    "a text part without text": ([user([{"type": "text"}])], "Missing required parameter"),
+    "a call without result": ([GO, openai_call("1"), GO], "did not have response messages"),
+    "a call at the end": ([GO, openai_call("1")], "did not have response messages"),
+    "one of two results": ([GO, openai_call("1", "2"), result("1", "x")], "did not have response messages"),
+    "a result without call": ([GO, result("1", "x")], "must be a response"),
+    "two results of a call": ([GO, openai_call("1"), result("1", "x"), result("1", "y")], "must be a response"),
+    "a result that comes later": ([GO, openai_call("1"), GO, result("1", "x")], "did not have response messages"),
+    "an empty list of calls": ([GO, assistant("x", tool_calls=[])], "empty array"),
+    "a call without id": ([GO, openai_call(None)], "Missing required parameter"),
+    "an id twice": ([GO, openai_call("1", "1"), result("1", "x")], "Duplicate value"),
+    "arguments as an object": ([GO, openai_call("1", arguments={}), result("1", "x")], "expected a string"),
+    "a call of no type": ([GO, assistant(None, tool_calls=[{"id": "1", "type": "tool"}])], "Invalid value for"),
+    "a call without function": ([GO, assistant(None, tool_calls=[{"id": "1", "type": "function"}])], "Missing param"),
+}
+
+
+@pytest.mark.parametrize("name", ANTHROPIC_FAULTS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_anthropic_refuses(name: str, stream: bool) -> None:
+    messages, words = ANTHROPIC_FAULTS[name]
+    with serving() as server, anthropic_client(server) as client:
+        with pytest.raises(anthropic.BadRequestError, match=words):
+            client.messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
+        assert len(server.refusals) == 1
+
+
+@pytest.mark.parametrize("name", OPENAI_FAULTS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_openai_refuses(name: str, stream: bool) -> None:
+    messages, words = OPENAI_FAULTS[name]
+    with serving() as server, openai_client(server) as client:
+        with pytest.raises(openai.BadRequestError, match=words):
+            client.chat.completions.create(model="m", messages=messages, stream=stream)
+        assert len(server.refusals) == 1
+
+
+ANTHROPIC_SOUND: list[list[Any]] = [
+    [GO],
+    [GO, GO, assistant("Well."), assistant("Done."), user([said("x"), {"type": "image", "source": {}}])],
+    [GO, tool_use("1", "2"), user([tool_result("2", "x"), tool_result("1", [said("y")], is_error=True), said("z")])],
+    [GO, tool_use("1"), tool_use("2"), user([tool_result("1", "")]), user([tool_result("2", "x")]), GO],
+    [GO, assistant([THOUGHT, said("x")]), GO, assistant([])],
+]
+OPENAI_SOUND: list[list[Any]] = [
+    [{"role": "system", "content": "Be brief."}, GO],
+    [GO, openai_call("1", "2"), result("2", "x"), result("1", [said("y")]), assistant("Done."), GO],
+    [assistant("Hi."), GO, *[openai_call("1"), result("1", "")] * 2],
+]
+
+
+def test_what_is_sound_is_answered() -> None:
+    with serving() as server, anthropic_client(server) as client, openai_client(server) as other:
+        for messages in ANTHROPIC_SOUND:
+            server.script.append(text("Done."))
+            answer = client.messages.create(model="m", max_tokens=9, messages=messages)
+            assert answer.content[0].text == "Done."
+        for messages in OPENAI_SOUND:
+            server.script.append(text("Done."))
+            completion = other.chat.completions.create(model="m", messages=messages)
+            assert completion.choices[0].message.content == "Done."
+        assert server.refusals == []
+
+
+def test_a_stream_says_what_a_whole_answer_says() -> None:
+    answer = calls(call("run", {"path": "é"}, id="1"), call("look", id="2"), say="A longer text, in several pieces.")
+    answer.blocks.insert(0, thought("hm, let me see"))
+    with serving(answer, answer, answer, answer) as server, anthropic_client(server) as client:
+        request: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [GO]}
+        whole = client.messages.create(**request)
+        with client.messages.stream(**request) as stream:
+            assert stream.get_final_message().to_dict()["content"] == whole.to_dict()["content"]
+        with openai_client(server) as other:
+            del request["max_tokens"]
+            completion = other.chat.completions.create(**request).choices[0]
+            with other.chat.completions.stream(**request) as chunks:
+                streamed = chunks.get_final_completion().choices[0]
+        assert streamed.message.content == completion.message.content
+        assert [made.function.arguments for made in streamed.message.tool_calls] == ['{"path": "\\u00e9"}', "{}"]
+        assert streamed.finish_reason == completion.finish_reason == "tool_calls"

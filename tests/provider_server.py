@@ -1,0 +1,259 @@
+"""A provider on this machine: speaks as Anthropic and as OpenAI, checks each request, answers by a script.
+
+A request that a provider would refuse gets its 400 and takes no answer from the script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from provider_rules import anthropic_fault, openai_fault, signed
+
+Block = dict[str, Any]
+
+_FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
+
+
+@dataclass
+class Answer:
+    """Content blocks in Anthropic's form, which become OpenAI's where that is asked; and what goes wrong."""
+
+    blocks: list[Block]
+    stop: str = "end_turn"
+    drop_after: int | None = None  # of a stream the events, else the bytes, after which the connection is closed
+    pause: threading.Event | None = None  # waited for in the middle of the answer
+
+
+@dataclass
+class Failure:
+    """An error in place of an answer."""
+
+    status: int
+    kind: str = "api_error"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def text(said: str, stop: str = "end_turn", **faults: Any) -> Answer:
+    return Answer([{"type": "text", "text": said}], stop, **faults)
+
+
+def thought(said: str) -> Block:
+    return {"type": "thinking", "thinking": said, "signature": signed(said)}
+
+
+def call(name: str, value: dict[str, Any] | None = None, id: str = "") -> Block:
+    return {"type": "tool_use", "id": id, "name": name, "input": value or {}}
+
+
+def calls(*blocks: Block, say: str = "", stop: str = "tool_use") -> Answer:
+    return Answer([*([{"type": "text", "text": say}] if say else []), *blocks], stop)
+
+
+class Server:
+    """The script, and what was asked."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.script: list[Answer | Failure] = []
+        self.requests: list[dict[str, Any]] = []  # the bodies, refused ones too
+        self.refusals: list[str] = []
+        self._calls = 0
+        self._lock = threading.Lock()
+
+    def take(self, body: dict[str, Any], fault: str | None) -> Answer | Failure | None:
+        with self._lock:
+            self.requests.append(body)
+            if fault is not None:
+                self.refusals.append(fault)
+                return None
+            if not self.script:
+                return Failure(500, "the script has no further answer", {"x-should-retry": "false"})
+            answer = self.script.pop(0)
+            for block in answer.blocks if isinstance(answer, Answer) else []:
+                if block["type"] == "tool_use" and not block["id"]:
+                    self._calls += 1
+                    block["id"] = f"toolu_{self._calls}"
+            return answer
+
+
+@contextlib.contextmanager
+def serving(*script: Answer | Failure) -> Iterator[Server]:
+    """A server with this script, until the block ends."""
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    httpd.daemon_threads = True
+    server = Server(f"http://127.0.0.1:{httpd.server_address[1]}")
+    server.script += script
+    httpd.provider = server  # type: ignore[attr-defined]
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_anthropic = self.path.endswith("/messages")
+        server: Server = self.server.provider  # type: ignore[attr-defined]
+        fault = (anthropic_fault if is_anthropic else openai_fault)(body)
+        answer = server.take(body, fault)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked has gone
+            if answer is None:
+                self._error(400, "invalid_request_error", str(fault), {})
+            elif isinstance(answer, Failure):
+                self._error(answer.status, answer.kind, answer.kind, answer.headers)
+            elif body.get("stream"):
+                self._stream(answer, _anthropic_events(answer) if is_anthropic else _openai_events(answer))
+            else:
+                self._whole(answer, _anthropic_body(answer) if is_anthropic else _openai_body(answer))
+
+    def _error(self, status: int, kind: str, words: str, headers: dict[str, str]) -> None:
+        self._send(status, {"type": "error", "error": {"type": kind, "message": words}}, headers)
+
+    def _whole(self, answer: Answer, body: dict[str, Any]) -> None:
+        if answer.pause is not None:
+            answer.pause.wait(30)
+        self._send(200, body, {}, answer.drop_after)
+
+    def _send(self, status: int, body: dict[str, Any], headers: dict[str, str], drop_after: int | None = None) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data[:drop_after])
+        self.close_connection = drop_after is not None
+
+    def _stream(self, answer: Answer, events: list[str]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number, event in enumerate(events):
+            if answer.pause is not None and number == len(events) // 2:
+                answer.pause.wait(30)
+            if number == answer.drop_after:
+                self.close_connection = True
+                return  # without the chunk that ends the body
+            data = event.encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.write(b"0\r\n\r\n")
+
+
+def _pieces(said: str) -> list[str]:
+    return [said[at : at + 7] for at in range(0, len(said), 7)]
+
+
+def _written(block: Block) -> str:
+    """The input of a call as it is written: a call that was cut says it as `partial`."""
+    return str(block["partial"]) if "partial" in block else json.dumps(block["input"])
+
+
+# Anthropic
+
+
+def _anthropic_body(answer: Answer) -> dict[str, Any]:
+    # What was cut inside a call comes as what could be read of its input.
+    content = [{**block, "input": {}} if "partial" in block else block for block in answer.blocks]
+    content = [{name: value for name, value in block.items() if name != "partial"} for block in content]
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "local",
+        "content": content,
+        "stop_reason": answer.stop,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 5, "cache_creation": {"ephemeral_5m_input_tokens": 2}},
+    }
+
+
+def _anthropic_events(answer: Answer) -> list[str]:
+    start = {**_anthropic_body(answer), "content": [], "stop_reason": None}
+    start["usage"] = {**start["usage"], "output_tokens": 1}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}, {"type": "ping"}]
+    for index, block in enumerate(answer.blocks):
+        kind = block["type"]
+        if kind == "text":
+            empty, deltas = {"text": ""}, [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
+        elif kind == "thinking":
+            empty = {"thinking": "", "signature": ""}
+            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(block["thinking"])]
+            if block.get("signature"):
+                deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        else:
+            empty = {"id": block["id"], "name": block["name"], "input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *_pieces(_written(block))]]
+        events.append({"type": "content_block_start", "index": index, "content_block": {"type": kind, **empty}})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    delta = {"stop_reason": answer.stop, "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}})
+    events.append({"type": "message_stop"})
+    return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+
+
+# OpenAI
+
+
+def _openai_message(answer: Answer) -> dict[str, Any]:
+    said = "".join(block["text"] for block in answer.blocks if block["type"] == "text")
+    message: dict[str, Any] = {"role": "assistant", "content": said or None, "refusal": None, "annotations": []}
+    made = [block for block in answer.blocks if block["type"] == "tool_use"]
+    if made:
+        message["tool_calls"] = [
+            {"id": block["id"], "type": "function", "function": {"name": block["name"], "arguments": _written(block)}}
+            for block in made
+        ]
+    return message
+
+
+def _openai_head(kind: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": int(time.time()), "model": "local"}
+
+
+def _openai_body(answer: Answer) -> dict[str, Any]:
+    choice = {
+        "index": 0,
+        "message": _openai_message(answer),
+        "finish_reason": _FINISH.get(answer.stop, answer.stop),
+        "logprobs": None,
+    }
+    details = {"cached_tokens": 3}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15, "prompt_tokens_details": details}
+    return {**_openai_head("chat.completion"), "choices": [choice], "usage": usage}
+
+
+def _openai_events(answer: Answer) -> list[str]:
+    message = _openai_message(answer)
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "", "refusal": None}]
+    deltas += [{"content": piece} for piece in _pieces(message["content"] or "")]
+    for index, made in enumerate(message.get("tool_calls", ())):
+        function = made["function"]
+        deltas.append({"tool_calls": [{**made, "index": index, "function": {**function, "arguments": ""}}]})
+        deltas += [
+            {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+            for piece in _pieces(function["arguments"])
+        ]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": _FINISH.get(answer.stop, answer.stop)})
+    head = _openai_head("chat.completion.chunk")
+    chunks = [{**head, "choices": [choice]} for choice in choices]
+    return [*(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks), "data: [DONE]\n\n"]
