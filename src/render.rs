@@ -31,8 +31,14 @@ pub struct TurnLog {
     pairs: GrowingPairs,
     runs: Turns,
     fold: Fold,
-    /// Turns before this one stand in a summary.
+    /// Turns before this one stand in a summary, which has so many characters.
     first: usize,
+    summary_chars: usize,
+    /// How many turns the summary is to stand for that is due, as it was judged after so many turns; and characters
+    /// that requests since the last summary sent without need.
+    due: Option<usize>,
+    judged: usize,
+    waste: usize,
     /// Where each chunk that is done ends, and how many of them were handed out.
     chunk_ends: Vec<usize>,
     figures: Figures,
@@ -104,6 +110,10 @@ impl TurnLog {
             runs: Turns::default(),
             fold: Fold::default(),
             first: 0,
+            summary_chars: 0,
+            due: None,
+            judged: 0,
+            waste: 0,
             chunk_ends: vec![],
             figures: Figures::default(),
             requests: vec![],
@@ -211,9 +221,39 @@ impl TurnLog {
         }
     }
 
-    /// A summary of so many tokens stands for the turns up to this one, counted from 1. What is older than the window
-    /// is masked now: the context is written anew in any case.
-    pub fn summarize_through(&mut self, turn: usize, tokens: usize) {
+    /// How many turns, from the first on, the summary is to stand for that is due before the next request; None where
+    /// none is. Asked after each turn.
+    pub fn summary_due(&mut self) -> Option<usize> {
+        if self.judged < self.len() {
+            self.judged = self.len();
+            self.due = self.judge();
+        }
+        self.due
+    }
+
+    fn judge(&mut self) -> Option<usize> {
+        let rules = self.policy.summaries?;
+        let wanted = rules.wanted(self.len()).filter(|wanted| *wanted > self.first)?;
+        let Some(model) = rules.model else { return Some(wanted) };
+        let end = self.outline.messages.len();
+        self.with_rules(|ground, fold| fold.grow(ground, end));
+        let shown = |until: usize| self.fold.chars_before(2 * until) - self.fold.chars_before(2 * self.first);
+        let replaced = self.summary_chars + shown(wanted);
+        if model.summary_chars >= replaced {
+            return None;
+        }
+        let raw = (2 * self.first..2 * wanted).map(|message| self.outline.chars_of(message, 0)).sum::<usize>();
+        self.waste = self.waste.saturating_add(replaced - model.summary_chars);
+        // Of what the request before had sent, all turns but the last, what stays is written again behind the summary.
+        let before = self.len() - 1;
+        let stays = shown(before.max(wanted)) - shown(wanted);
+        let call = (raw + self.summary_chars + model.prompt_chars, model.summary_chars);
+        rules.pays(self.waste, model.summary_chars + stays, call).then_some(wanted)
+    }
+
+    /// A summary of so many characters and tokens stands for the turns up to this one, counted from 1. What is older
+    /// than the window is masked now: the context is written anew in any case.
+    pub fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) {
         self.request();
         let end = self.outline.messages.len();
         let masked = self.with_rules(|ground, fold| {
@@ -221,7 +261,8 @@ impl TurnLog {
             fold.advance(ground)
         });
         self.mask(&masked);
-        self.first = turn.min(self.len());
+        (self.first, self.summary_chars) = (turn.min(self.len()), chars);
+        (self.due, self.waste) = (None, 0);
         self.chunk_ends.clear();
         let shown = self.turns[self.first..].iter().map(Turn::sent_tokens);
         self.figures.sent_tokens = tokens + shown.sum::<usize>();

@@ -32,7 +32,7 @@ from recede._report import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recede._compare import PolicyCost, cheapest_policy
-    from recede._cost import PRESETS, Prices, Usage
+    from recede._cost import PRESETS, SUMMARY_CHARS, Prices, Usage
     from recede._history import History, HistoryStats
     from recede._hybrid import HybridContextManager, Summary
     from recede._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         replay,
         replay_json,
     )
-    from recede._replay_policies import SUMMARY_CHARS, replay_policies
+    from recede._replay_policies import replay_policies
     from recede._turns import ObservationMaskingContextManager, TokenSavings, Turn, apply_observation_masking
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
@@ -114,7 +114,7 @@ __all__ = [
 # What is imported when a program asks for it, so that a reducer in an agent loop starts at once.
 _LATER = {
     "_compare": ("PolicyCost", "cheapest_policy"),
-    "_cost": ("PRESETS", "Prices", "Usage"),
+    "_cost": ("PRESETS", "SUMMARY_CHARS", "Prices", "Usage"),
     "_history": ("History", "HistoryStats"),
     "_hybrid": ("HybridContextManager", "Summary"),
     "_production": ("AgentRun", "EfficiencyReport", "ProductionHybridContextManager"),
@@ -127,7 +127,7 @@ _LATER = {
         "replay",
         "replay_json",
     ),
-    "_replay_policies": ("SUMMARY_CHARS", "replay_policies"),
+    "_replay_policies": ("replay_policies",),
     "_turns": ("ObservationMaskingContextManager", "TokenSavings", "Turn", "apply_observation_masking"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }

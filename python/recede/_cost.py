@@ -11,7 +11,13 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["PRESETS", "Prices", "Usage"]
+__all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
+
+SUMMARY_CHARS = 4_000
+"""What a summary is taken for where a model writes it: some 1,000 tokens."""
+
+SUMMARY_PROMPT_CHARS = 1_200
+"""What a model is given for a summary beside the turns: the instructions, about so many characters of them."""
 
 _CHARS_PER_TOKEN = 4
 _PER_TOKENS = 1_000_000

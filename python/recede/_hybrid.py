@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from recede._cost import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
 from recede._turns import Turn, TurnManager, preset
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ class _Task(NamedTuple):
     turns: list[Turn]
     previous: str | None
     end_turn: int
-    due_turn: int
 
 
 class HybridContextManager(TurnManager):
@@ -66,9 +66,11 @@ class HybridContextManager(TurnManager):
         summarizer_llm: ``(turns, previous_summary) -> str``, plain or async. It gets the turns that are to be
             summarized, unmasked, and the summary so far. `recede.summarizers` makes one of a client.
         masking_window_w: how many of the last turns show their observation, W.
-        summarize_at_n: after how many turns a summary is made, N; more than M.
+        summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when what the older
+            turns cost to read again has paid for it, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns no summary takes, M.
         mask_chunk, boundary, token_counter: as for `ObservationMaskingContextManager`.
+        prices: what break-even reckons with; those of `PRESETS`' ``anthropic`` by default.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range.
@@ -110,27 +112,29 @@ class HybridContextManager(TurnManager):
         self,
         summarizer_llm: TurnSummarizer,
         masking_window_w: int = 10,
-        summarize_at_n: int = 43,
+        summarize_at_n: int | Literal["break_even"] = 43,
         tail_window_m: int = 10,
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         token_counter: TokenCounter | None = None,
+        prices: Prices | None = None,
     ) -> None:
         if not callable(summarizer_llm):
             raise TypeError(f"summarizer_llm must be callable, not {type(summarizer_llm).__name__}")
-        for name, turns in (("summarize_at_n", summarize_at_n), ("tail_window_m", tail_window_m)):
-            if not isinstance(turns, int) or isinstance(turns, bool):
-                raise TypeError(f"{name} must be a whole number, not {type(turns).__name__}")
-        if tail_window_m < 0:
-            raise ValueError(f"tail_window_m must be at least 0, not {tail_window_m}")
-        if summarize_at_n <= tail_window_m:
-            raise ValueError(f"summarize_at_n ({summarize_at_n}) must be more than tail_window_m ({tail_window_m})")
-        super().__init__("masking_window_w", masking_window_w, _PLACEHOLDER, mask_chunk, boundary, token_counter)
+        prices = Prices() if prices is None else prices
+        super().__init__(
+            "masking_window_w",
+            masking_window_w,
+            _PLACEHOLDER,
+            mask_chunk,
+            boundary,
+            token_counter,
+            prices,
+            _summaries(summarize_at_n, tail_window_m, prices),
+        )
         self._summarizer = summarizer_llm
-        self._every, self._tail = summarize_at_n, tail_window_m
         self._summaries: list[Summary] = []
-        self._done_turn = 0  # the last turn at which a summary was due and made
         self._is_summarizing = False
         self._spent_tokens = 0
         self._failures = 0
@@ -222,12 +226,11 @@ class HybridContextManager(TurnManager):
     def _begin(self) -> _Task | None:
         """What is to be summarized, if a summary is due and nobody makes one."""
         with self._lock:
-            due_turn = len(self) // self._every * self._every
-            begin, end = self._end_turn, len(self) - self._tail
-            if self._is_summarizing or due_turn <= self._done_turn or end <= begin:
+            end_turn = self._log.summary_due()
+            if self._is_summarizing or end_turn is None:
                 return None
             self._is_summarizing = True
-            return _Task(self._turns(begin, end), self._content, end, due_turn)
+            return _Task(self._turns(self._end_turn, end_turn), self._content, end_turn)
 
     def _end(self, task: _Task, text: object) -> bool:
         """The summarizer has answered, or raised, or was interrupted (None)."""
@@ -241,8 +244,8 @@ class HybridContextManager(TurnManager):
             given = requests[task.end_turn][0] - requests[begin][0] + self._count(task.previous or "")
             self._spent_tokens += given + self._count(text)
             self._summaries.append(Summary(task.end_turn, text))
-            self._done_turn = task.due_turn
-            self._log.summarize_through(task.end_turn, self._count(self._block()))
+            block = self._block()
+            self._log.summarize_through(task.end_turn, len(block), self._count(block))
             return True
 
     def _fail(self, task: _Task, text: object) -> None:
@@ -301,6 +304,24 @@ class HybridContextManager(TurnManager):
         """The same as chat messages: system, user (with the summary), then an assistant and a user message a turn."""
         with self._lock:
             return self._messages(system_prompt, user_prompt + self._block(), self._end_turn)
+
+
+def _summaries(at: Any, tail: Any, prices: Prices) -> tuple[Any, ...]:
+    """When summaries are made, as the engine takes it."""
+    numbers = {"a whole number": ("tail_window_m", tail)}
+    if at != "break_even":
+        numbers["a whole number or 'break_even'"] = ("summarize_at_n", at)
+    for wanted, (name, turns) in numbers.items():
+        if not isinstance(turns, int) or isinstance(turns, bool):
+            raise TypeError(f"{name} must be {wanted}, not {type(turns).__name__}")
+    if tail < 0:
+        raise ValueError(f"tail_window_m must be at least 0, not {tail}")
+    if at == "break_even":
+        paid = float(prices.cached), float(prices.write), float(prices.input), float(prices.output)
+        return None, paid, tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
+    if at <= tail:
+        raise ValueError(f"summarize_at_n ({at}) must be more than tail_window_m ({tail})")
+    return (at, at), None, tail, None
 
 
 def _is_async(function: Any) -> bool:

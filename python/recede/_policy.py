@@ -288,18 +288,23 @@ def block_policy(
 
 
 def turn_policy(
-    engine: Any, window_name: str, window: int, placeholder: str, mask_chunk: int | None, boundary: str
+    engine: Any,
+    window_name: str,
+    window: int,
+    placeholder: str,
+    options: Mapping[str, Any],
+    summaries: tuple[Any, ...] | None,
 ) -> Any:
     """The Policy of a manager of turns: the newest `window` turns show their observation."""
-    option = _checked("block", {"mask_chunk": mask_chunk, "boundary": boundary})
-    fields = _fields("block", option)
+    fields = _fields("block", _checked("block", options))
     template = _template("placeholder", placeholder)
     for _, field in template or ():
         if field and field not in _TURN_FIELDS:
             raise ValueError(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
-    fields.update(goal="mask", recent_results=_whole()(window_name, window), placeholder=template)
+    window = _whole()(window_name, window)
+    fields.update(goal="mask", recent_results=window, placeholder=template, summaries=summaries)
     return engine.Policy(**fields)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede._api import as_bytes
 from recede._compare import PolicyCost, cheapest_policy, costs_of
-from recede._cost import Prices, Usage
+from recede._cost import SUMMARY_CHARS, Prices, Usage
 from recede._policy import image_chars_of
-from recede._replay_policies import DEFAULT_POLICIES, SUMMARY_CHARS, compiled_policies
+from recede._replay_policies import DEFAULT_POLICIES, compiled_policies
 
 if TYPE_CHECKING:
     from recede._api import Json

@@ -8,18 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from recede import _engine
-from recede._cost import Prices
+from recede._cost import SUMMARY_PROMPT_CHARS, Prices
 from recede._policy import replay_policy
 
-__all__ = ["DEFAULT_POLICIES", "SUMMARY_CHARS", "compiled_policies", "is_optimum", "replay_policies", "window_of"]
-
-SUMMARY_CHARS = 4_000
-"""What a summary is taken for where a model writes it: some 1,000 tokens."""
+__all__ = ["DEFAULT_POLICIES", "compiled_policies", "is_optimum", "replay_policies", "window_of"]
 
 _EVERYTHING = 1 << 60
-
-# What a model is given for a summary beside the turns: the instructions, about so many characters of them.
-_PROMPT_CHARS = 1_200
 
 
 class _Key(NamedTuple):
@@ -106,7 +100,7 @@ def compiled_policies(
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(_parsed, ("raw", *specs))}
-    model = (min(summary_chars, _EVERYTHING), _PROMPT_CHARS) if summary_chars else None
+    model = (min(summary_chars, _EVERYTHING), SUMMARY_PROMPT_CHARS) if summary_chars else None
     return list(read), [_compiled(*parsed, prices, summary_prices, model) for parsed in read.values()]
 
 

@@ -15,6 +15,7 @@ from recede._report import ContextReport, TurnTokens
 if TYPE_CHECKING:
     from typing import Literal
 
+    from recede._cost import Prices
     from recede._types import TokenCounter
 
 __all__ = ["ObservationMaskingContextManager", "TokenSavings", "Turn", "TurnManager", "apply_observation_masking"]
@@ -81,11 +82,15 @@ class TurnManager:
         mask_chunk: int | None,
         boundary: str,
         token_counter: TokenCounter | None,
+        prices: Prices | None = None,
+        summaries: tuple[Any, ...] | None = None,
     ) -> None:
         if token_counter is not None and not callable(token_counter):
             raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
         engine = _engine.engine
-        self._log = engine.TurnLog(turn_policy(engine, window_name, window, placeholder, mask_chunk, boundary))
+        paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
+        options = {"mask_chunk": mask_chunk, "boundary": boundary, **paid}
+        self._log = engine.TurnLog(turn_policy(engine, window_name, window, placeholder, options, summaries))
         self._counter = token_counter
         self._timestamps: list[float] = []
         self._chat: list[dict[str, str]] = []  # two messages a turn, as they were shown last

@@ -52,6 +52,29 @@ fn reaches(planner: &Planner) -> Vec<Reach> {
     (0..outline.messages.len()).map(reach).collect()
 }
 
+impl Summaries {
+    /// How many turns a summary is to stand for that is made after so many; None before the first is due.
+    #[must_use]
+    pub fn wanted(&self, turns: usize) -> Option<usize> {
+        match self.due {
+            Due::Turns { first, every } => Some(turns.checked_sub(first)? / every * every + first - self.tail),
+            Due::BreakEven { .. } => Some(turns.saturating_sub(self.tail)),
+        }
+    }
+
+    /// Whether a summary is made: where that is a question of prices, if the characters that were sent without need
+    /// have cost what it costs to write so many again, and to call a model with so many and have it write so many.
+    #[must_use]
+    pub fn pays(&self, waste: usize, written_again: usize, (given, said): (usize, usize)) -> bool {
+        match self.due {
+            Due::Turns { .. } => true,
+            Due::BreakEven { read, write, input, output } => {
+                cost(waste, read) >= cost(written_again, write - read) + cost(given, input) + cost(said, output)
+            }
+        }
+    }
+}
+
 /// What stands between two requests.
 struct Session<'a> {
     planner: Planner<'a>,
@@ -168,23 +191,11 @@ impl<'a> Session<'a> {
 
     /// The summary that is made before this request.
     fn due(&mut self, turns: usize, before: usize, end: usize) -> Option<Draft> {
-        let tail = self.rules.tail;
-        let wanted = match self.rules.due {
-            Due::Turns { first, every } => turns.checked_sub(first)? / every * every + first - tail,
-            Due::BreakEven { .. } => turns.saturating_sub(tail),
-        };
-        let draft = self.draft(self.untorn(wanted), before, end)?;
-        match self.rules.due {
-            Due::Turns { .. } => Some(draft),
-            Due::BreakEven { read, write, input, output } => {
-                self.waste = self.waste.saturating_add(draft.replaced - draft.chars);
-                // What stays of what the request before had sent is written again behind the summary.
-                let sent = self.fold.chars_before(before) - self.fold.chars_before(self.place);
-                let written = cost(draft.chars + sent - draft.known, write - read);
-                let price = written + cost(draft.call.0, input) + cost(draft.call.1, output);
-                (cost(self.waste, read) >= price).then_some(draft)
-            }
-        }
+        let draft = self.draft(self.untorn(self.rules.wanted(turns)?), before, end)?;
+        self.waste = self.waste.saturating_add(draft.replaced - draft.chars);
+        // What stays of what the request before had sent is written again behind the summary.
+        let sent = self.fold.chars_before(before) - self.fold.chars_before(self.place);
+        self.rules.pays(self.waste, draft.chars + sent - draft.known, draft.call).then_some(draft)
     }
 
     /// The most turns, but no more than these, that a summary may stand for.

@@ -45,8 +45,12 @@ impl PyTurnLog {
         self.log.add((&reasoning, &action, &observation), tokens);
     }
 
-    fn summarize_through(&mut self, turn: usize, tokens: usize) {
-        self.log.summarize_through(turn, tokens);
+    fn summary_due(&mut self) -> Option<usize> {
+        self.log.summary_due()
+    }
+
+    fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) {
+        self.log.summarize_through(turn, chars, tokens);
     }
 
     fn chunks<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

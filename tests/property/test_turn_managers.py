@@ -122,13 +122,13 @@ def test_the_report_is_a_count_of_what_was_rendered(
 def test_both_engines_give_the_same_contexts(turns: list[Texts], window: int, data: Any) -> None:
     boundary = data.draw(st.sampled_from(["break_even", "sliding", "stepped"]), label="boundary")
     options: dict[str, Any] = {"boundary": boundary, "mask_chunk": 2 if boundary == "stepped" else None}
-    every, tail = data.draw(st.sampled_from([(2, 1), (4, 2), (5, 0), (40, 3)]), label="summaries")
+    at, tail = data.draw(st.sampled_from([(2, 1), (4, 2), (5, 0), (40, 3), ("break_even", 2)]), label="summaries")
     fails = data.draw(st.sets(st.integers(0, 14)), label="failures")
     sessions = []
     for name in ("rust", "python"):
         with using(name):
             summarizer = Recorded(fails)
-            sessions.append((HybridContextManager(summarizer, window, every, tail, **options), summarizer))
+            sessions.append((HybridContextManager(summarizer, window, at, tail, **options), summarizer))
     (core, of_core), (mirror, of_mirror) = sessions
     for turn in turns:
         core.add_turn(*turn)
@@ -194,3 +194,36 @@ def test_every_turn_is_in_the_context_exactly_once(
     report = manager.report()
     assert [turn.sent_tokens for turn in report.turns] == sent
     assert manager.trajectory == manager.trajectory and len(manager) == len(turns)
+
+
+def padded(turns: list[Turn], previous: str | None) -> str:
+    """A summary that is as long in the context as a replay takes it to be."""
+    frame = f"\n\n[Summary through turn {turns[-1].turn}:\n\n]"
+    return "s" * (recede.SUMMARY_CHARS - len(frame))
+
+
+PRICES = st.sampled_from([recede.PRESETS["anthropic"], recede.PRESETS["openai"], recede.Prices(input=0.1, output=0.1)])
+
+
+@ENGINES
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 900), st.integers(0, 4_000)), min_size=20, max_size=60),
+    tail=st.integers(1, 12),
+    prices=PRICES,
+)
+def test_a_summary_pays_for_itself_when_a_replay_says_so(
+    engine_name: str, sizes: list[tuple[int, int]], tail: int, prices: recede.Prices
+) -> None:
+    history: list[dict[str, Any]] = [{"role": "user", "content": "Work."}]
+    with using(engine_name):
+        manager = HybridContextManager(padded, 99, "break_even", tail, prices=prices)
+        summarized = []
+        for number, (own, seen) in enumerate(sizes, 1):
+            summarized.append(manager.summaries[-1].end_turn if manager.summaries else 0)
+            turn = "r" * own, "act", "o" * seen
+            manager.add_turn(*turn)
+            history.append({"role": "assistant", "content": "\n" + rendered(number, turn[0], turn[1], "")})
+            history.append({"role": "tool", "tool_call_id": "x", "content": turn[2]})
+        policy = f"hybrid:window=99,at=break_even,tail={tail}"
+        replayed = recede.replay(history, [policy], prices=prices).policies[1]
+    assert [turn.summarized_turns for turn in replayed.turns] == summarized

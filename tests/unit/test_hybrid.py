@@ -59,7 +59,7 @@ def test_presets_are_those_of_the_research() -> None:
     [
         ({"summarize_at_n": 10}, ValueError, r"summarize_at_n \(10\) must be more than tail_window_m \(10\)"),
         ({"tail_window_m": -1}, ValueError, "tail_window_m must be at least 0"),
-        ({"summarize_at_n": 4.5}, TypeError, "summarize_at_n must be a whole number"),
+        ({"summarize_at_n": 4.5}, TypeError, "summarize_at_n must be a whole number or 'break_even', not float"),
         ({"masking_window_w": "2"}, TypeError, "masking_window_w must be a whole number"),
         ({"summarizer_llm": 5}, TypeError, "summarizer_llm must be callable"),
     ],
@@ -88,13 +88,13 @@ def test_a_summarizer_that_fails_loses_nothing(engine: str, answer: Any, caplog:
     assert isinstance(manager.summarizer_error, (OSError, ValueError, TypeError))
     assert [record.message.split(":")[0] for record in caplog.records] == [
         "no summary of turns 1 to 2",
-        "no summary of turns 1 to 3",
+        "no summary of turns 1 to 2",
     ]
     assert manager.get_context("S", "U").count("Turn ") == 5
     fails = False
     assert manager.maybe_create_summary() is True
     assert manager.maybe_create_summary() is False
-    assert contents(manager) == [(3, "<1-3>")]
+    assert contents(manager) == [(2, "<1-2>")]
     manager.add_turn(*TURN)
     assert len(manager.summaries) == 1
 
@@ -168,7 +168,7 @@ def test_a_cancelled_summary_is_tried_again(engine: str) -> None:
             await asyncio.wait_for(manager.aadd_turn(*TURN), 0.05)
         is_slow = False
         await manager.aadd_turn(*TURN)
-        assert contents(manager) == [(3, "<1-3>")]
+        assert contents(manager) == [(2, "<1-2>")]
 
     asyncio.run(run())
 

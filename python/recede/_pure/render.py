@@ -8,6 +8,7 @@ from recede._pure.outline import Result
 from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
 from recede._pure.plan.boundary import Fold
 from recede._pure.plan.facts import Facts
+from recede._pure.plan.hybrid import summary_pays, wanted_turns
 from recede._pure.policy import Policy
 from recede._pure.walk import walk
 
@@ -27,7 +28,10 @@ class TurnLog:
         self.policy = policy
         self.turns: list[Turn] = []
         self.first = 0  # turns before this one stand in a summary
-        self.summary_tokens = 0
+        self.summary_chars = self.summary_tokens = 0
+        self.due: int | None = None  # how many turns the summary is to stand for that is due
+        self.judged = 0  # turns that there were when that was judged
+        self.waste = 0  # chars that requests since the last summary sent without need
         self.rows: list[tuple[int, int]] = []  # of each request: tokens of all turns before it, and of those sent
         self.events: list[tuple[int, bool]] = []  # after how many turns: a request, or (True) a summary
 
@@ -50,12 +54,46 @@ class TurnLog:
             tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
         self.turns.append(Turn(reasoning, action, observation, placeholder, *tokens))
 
-    def summarize_through(self, turn: int, tokens: int) -> None:
-        """A summary of so many tokens stands for the turns up to this one; what is older than the window is masked."""
+    def summary_due(self) -> int | None:
+        """How many turns, from the first on, the summary is to stand for that is due before the next request."""
+        if self.judged < len(self):
+            self.judged = len(self)
+            self.due = self._judge()
+        return self.due
+
+    def _judge(self) -> int | None:
+        rules = self.policy.summaries
+        wanted = None if rules is None else wanted_turns(rules, len(self))
+        if rules is None or wanted is None or wanted <= self.first:
+            return None
+        _, _, _, model = rules
+        if model is None:
+            return wanted
+        # As the request before showed them, and the last turn raw.
+        masked = self._masked()
+        shown = [
+            len(_render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation)))
+            for place, turn in enumerate(self.turns)
+        ]
+        raw = [
+            len(_render(place + 1, turn.reasoning, turn.action, turn.observation))
+            for place, turn in enumerate(self.turns)
+        ]
+        chars, prompt_chars = model
+        replaced = self.summary_chars + sum(shown[self.first : wanted])
+        if chars >= replaced:
+            return None
+        self.waste += replaced - chars
+        call = sum(raw[self.first : wanted]) + self.summary_chars + prompt_chars, chars
+        return wanted if summary_pays(rules, self.waste, chars + sum(shown[wanted:-1]), call) else None
+
+    def summarize_through(self, turn: int, chars: int, tokens: int) -> None:
+        """A summary stands for the turns up to this one; what is older than the window is masked."""
         self._request()
         self.events.append((len(self), True))
         self.first = min(turn, len(self))
-        self.summary_tokens = tokens
+        self.summary_chars, self.summary_tokens = chars, tokens
+        self.due, self.waste = None, 0
         self.rows[-1] = self._tokens()
 
     def chunks(self) -> list[str]:
@@ -113,7 +151,7 @@ class TurnLog:
         if rule == "break_even":
             places = set(self._fold().masked)
         else:
-            older = max(0, len(self) - (self.policy.recent_results or 0))
+            older = max(0, (self.events[-1][0] if self.events else 0) - (self.policy.recent_results or 0))
             places = set(range(older // int(chunk) * int(chunk) if rule == "stepped" else older))
         texts = {place: self.turns[place].placeholder for place in places}
         return {place: text for place, text in texts.items() if text is not None}

@@ -15,7 +15,7 @@ from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import Fold, remembers
 from recede._pure.plan.facts import Facts, Plan, Sent
 from recede._pure.plan.mask import boundaries, mask_observations
-from recede._pure.policy import Policy
+from recede._pure.policy import Policy, Summaries
 from recede._pure.summary import built_in_summary
 
 Seen = tuple[object, list[str | None], int]
@@ -34,6 +34,25 @@ class Standing:
     output_chars: int = 0  # what it wrote
 
 
+def wanted_turns(rules: Summaries, turns: int) -> int | None:
+    """How many turns a summary is to stand for that is made after so many; None before the first is due."""
+    by_turns, _, tail, _ = rules
+    if by_turns is None:
+        return max(0, turns - tail)
+    first, every = by_turns
+    return None if turns < first else first + (turns - first) // every * every - tail
+
+
+def summary_pays(rules: Summaries, waste: int, written_again: int, call: tuple[int, int]) -> bool:
+    """Whether the chars that were sent without need have cost what a summary costs, where that is the question."""
+    _, prices, _, _ = rules
+    if prices is None:
+        return True
+    read, write, input_price, output_price = prices
+    given, said = call
+    return waste * read >= written_again * (write - read) + given * input_price + said * output_price
+
+
 def replay_summarized(outline: Outline, policy: Policy, ends: list[int]) -> list[Sent]:
     """What each request sends; `ends` says how many messages came before it."""
     session = Session(outline, policy, ends)
@@ -45,7 +64,8 @@ class Session:
 
     def __init__(self, outline: Outline, policy: Policy, ends: list[int]) -> None:
         assert policy.summaries is not None
-        self.by_turns, self.prices, self.tail, self.model = policy.summaries
+        self.rules = policy.summaries
+        *_, self.model = policy.summaries
         self.facts = Facts(outline, policy, None)
         self.place = ends[0] if ends else 0  # where a summary stands: the first message of the first turn
         self.turns_of = [self._turns_of(message) for message in outline.messages]
@@ -134,13 +154,9 @@ class Session:
 
     def _due(self, facts: Facts, turns: int) -> Standing | None:
         """The summary that is made before this request."""
-        if self.by_turns is None:
-            wanted = max(0, turns - self.tail)
-        else:
-            first, every = self.by_turns
-            if turns < first:
-                return None
-            wanted = first + (turns - first) // every * every - self.tail
+        wanted = wanted_turns(self.rules, turns)
+        if wanted is None:
+            return None
         messages = facts.outline.messages
         while any(self._is_torn(message.index, wanted) for message in messages):
             wanted -= 1
@@ -152,16 +168,12 @@ class Session:
         replaced = self.summary.chars + sum(map(self._chars, new))
         if made.chars >= replaced:
             return None
-        if self.prices is None:
-            return made
-        read, write, input_price, output_price = self.prices
         self.waste += replaced - made.chars
         # What stays of what the request before had sent is written again behind the summary.
         stays = sum(map(self._chars, messages[self.place : self.before]))
         stays -= self.summary.chars + sum(self._chars(message) for message in new if message.index < self.before)
-        price = (made.chars + stays) * (write - read)
-        price = price + made.input_chars * input_price + made.output_chars * output_price
-        return made if self.waste * read >= price else None
+        call = made.input_chars, made.output_chars
+        return made if summary_pays(self.rules, self.waste, made.chars + stays, call) else None
 
     def _written(self, facts: Facts, new: list[Message]) -> dict[str, Any]:
         """The text of a summary or its chars, and what it takes to get it."""
