@@ -15,6 +15,8 @@ import orjson
 from histories import Message, Shape
 from tuned import BEGIN, KEEP, LONGEST_PLACEHOLDER, TUNED, Answer, masked_text
 
+PLACEHOLDER = "[Observation omitted for brevity]"
+
 # The simplest loops: no telemetry, no pair check, no budget; text contents only.
 
 
@@ -169,6 +171,27 @@ def msgspec_bytes(data: bytes) -> bytes:
 def fresh_copy(data: bytes) -> bytearray:
     """A copy into new memory."""
     return bytearray(data)
+
+
+class NaiveContexts:
+    """Turns in a list, rendered anew for each context: what one writes without recede."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.turns: list[tuple[str, str, str]] = []
+
+    def add_turn(self, reasoning: str, action: str, observation: str) -> None:
+        self.turns.append((reasoning, action, observation))
+
+    def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
+        parts = [system_prompt, user_prompt]
+        first = len(self.turns) - self.window
+        for number, (reasoning, action, observation) in enumerate(self.turns):
+            shown = observation
+            if number < first and len(PLACEHOLDER) < len(observation):
+                shown = PLACEHOLDER
+            parts.append(f"\nTurn {number + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {shown}\n")
+        return "\n".join(parts)
 
 
 def warm_copy(data: bytes) -> Callable[[], None]:

@@ -26,6 +26,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     speed.small,
     speed.break_even,
     speed.sessions,
+    speed.contexts,
     cost.memory,
     cost.session_memory,
     cost.instructions,

@@ -95,6 +95,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "small": {"seconds": SHORT},
     "break_even": {"messages": 300, "seconds": SHORT},
     "turns": {"marks": [20, 210], "mirror_until": 100},
+    "contexts": {"turns": 30, "marks": [20, 30], "around": 5},
     "start_times": {"codes": ["pass"], "rounds": 1},
 }
 

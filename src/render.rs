@@ -15,7 +15,7 @@ use crate::turns::Turns;
 use memchr::memchr_iter;
 
 /// A chunk has at least so many bytes: so many that few of them are joined, so few that what is open is soon written.
-const CHUNK_BYTES: usize = 16 << 10;
+const CHUNK_BYTES: usize = 4 << 10;
 
 /// What a context says beside the words of a turn: "Turn", its number, and three labels.
 const FRAME_WORDS: usize = 5;

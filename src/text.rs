@@ -33,15 +33,15 @@ pub fn clip(text: &[u8], chars: usize) -> usize {
 /// The words of decoded text, as Python's `str.split` finds them.
 #[must_use]
 pub fn count_words(text: &[u8]) -> usize {
-    let (mut at, mut words, mut is_word) = (0, 0, false);
-    while at < text.len() {
-        let width = clip(&text[at..(at + 4).min(text.len())], 1);
+    let (mut at, mut words, mut was_gap) = (0, 0, true);
+    while let Some(byte) = text.get(at) {
+        // Most text is ASCII, whose characters are bytes.
+        let width = if *byte < 0x80 { 1 } else { clip(&text[at..(at + 4).min(text.len())], 1) };
         let is_gap = is_space(&text[at..at + width]);
-        words += usize::from(is_word && is_gap);
-        is_word = !is_gap;
-        at += width;
+        words += usize::from(was_gap && !is_gap);
+        (was_gap, at) = (is_gap, at + width);
     }
-    words + usize::from(is_word)
+    words
 }
 
 /// White space as Python's `str.split` knows it.

@@ -298,7 +298,8 @@ class HybridContextManager(TurnManager):
     def get_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts, the summary, and the turns behind it, the old ones masked."""
         with self._lock:
-            return self._context(system_prompt, "\n", user_prompt, self._block())
+            context: str = self._log.context(f"{system_prompt}\n{user_prompt}{self._block()}")
+            return context
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user (with the summary), then an assistant and a user message a turn."""

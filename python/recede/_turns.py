@@ -151,9 +151,6 @@ class TurnManager:
         observation: str = found[2]
         return observation
 
-    def _context(self, *before: str) -> str:
-        return "".join([*before, *self._log.chunks()])
-
     def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
         """As chat messages, from the turn behind the first ones on; the same objects as long as they are the same."""
         for turn in self._turns(len(self._chat) // 2, len(self)):
@@ -263,7 +260,8 @@ class ObservationMaskingContextManager(TurnManager):
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts and the turns, the old ones masked."""
         with self._lock:
-            return self._context(system_prompt, "\n", user_prompt)
+            context: str = self._log.context(f"{system_prompt}\n{user_prompt}")
+            return context
 
     def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user, then for each turn an assistant and a user message.

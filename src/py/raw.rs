@@ -58,6 +58,33 @@ pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: us
     Ok(text)
 }
 
+/// The first characters of a str, and other strs behind them. Where nobody else has it, Python writes over it in place;
+/// else over a copy.
+pub fn rewritten<'py>(
+    text: Bound<'py, PyString>,
+    chars: usize,
+    behind: &[Bound<'py, PyString>],
+) -> PyResult<Bound<'py, PyString>> {
+    let py = text.py();
+    if chars > text.len()? {
+        return Err(PyIndexError::new_err("the str is shorter than that"));
+    }
+    let mut text = text.into_ptr();
+    // SAFETY: `text` is our own reference to a str throughout. A resize that fails leaves it as it is, and the guard
+    // gives it back; an append that fails has given it back, and left null, on which the others do nothing. Python
+    // itself sees whether others have the str, or its hash, and then makes a new one.
+    unsafe {
+        if ffi::PyUnicode_Resize(&raw mut text, chars.cast_signed()) != 0 {
+            drop(Bound::from_owned_ptr(py, text));
+            return Err(PyErr::fetch(py));
+        }
+        for piece in behind {
+            ffi::PyUnicode_Append(&raw mut text, piece.as_ptr());
+        }
+        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked::<PyString>())
+    }
+}
+
 /// Asks for the first lines of an object before it is read, where it is most likely not in the cache.
 pub fn prefetch(object: &Bound<PyAny>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,14 @@
 //! The log of turns as Python holds it.
 
 use super::convert::{PyPolicy, bytes_of, text_of, to_str};
+use super::raw;
 use crate::render::{TurnLog, TurnTokens};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::PyString;
+use std::collections::VecDeque;
+
+/// Contexts that are larger are not kept to be written over.
+const MOST_CHARS_KEPT: usize = 16 << 20;
 
 type Masked<'py> = (usize, Bound<'py, PyString>);
 type Turn<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
@@ -14,13 +19,25 @@ pub struct PyTurnLog {
     log: TurnLog,
     /// The chunks of the context that are done.
     chunks: Vec<Py<PyString>>,
+    /// The last two contexts: the caller has let go of the older one, mostly, so the next is written over it, and what
+    /// both begin with is not copied again. docs/decisions/0013-a-context-is-written-over-an-old-one.md has what it gains.
+    given: VecDeque<Given>,
+}
+
+/// A context that was handed out.
+struct Given {
+    text: Py<PyString>,
+    /// What stands before the turns, and how many characters that and the first chunks have.
+    before: Py<PyString>,
+    chars: usize,
+    chunks: usize,
 }
 
 #[pymethods]
 impl PyTurnLog {
     #[new]
     fn new(policy: &PyPolicy) -> Self {
-        PyTurnLog { log: TurnLog::new(policy.policy.clone()), chunks: vec![] }
+        PyTurnLog { log: TurnLog::new(policy.policy.clone()), chunks: vec![], given: VecDeque::new() }
     }
 
     fn __len__(&self) -> usize {
@@ -53,14 +70,38 @@ impl PyTurnLog {
         self.log.summarize_through(turn, chars, tokens);
     }
 
-    fn chunks<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    /// The context of the next request, behind what stands before its turns.
+    fn context<'py>(&mut self, py: Python<'py>, before: Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
         let (stand, done, open) = self.log.chunks();
-        self.chunks.truncate(stand);
+        if stand < self.chunks.len() {
+            self.chunks.truncate(stand);
+            self.given.clear();
+        }
         for chunk in done {
             self.chunks.push(to_str(py, &chunk)?.unbind());
         }
-        let open = to_str(py, &open)?.unbind();
-        PyList::new(py, self.chunks.iter().chain([&open]).map(|chunk| chunk.clone_ref(py)))
+        let open = to_str(py, &open)?;
+        let old = if self.given.len() < 2 { None } else { self.given.pop_front() };
+        let old = old.filter(|old| old.before.bind(py).as_any().eq(&before).unwrap_or(false));
+        let (mut chars, chunks) = old.as_ref().map_or((before.len()?, 0), |old| (old.chars, old.chunks));
+        let stable = chars;
+        let mut behind: Vec<Bound<'py, PyString>> = vec![];
+        for chunk in &self.chunks[chunks..] {
+            chars += chunk.bind(py).len()?;
+            behind.push(chunk.bind(py).clone());
+        }
+        behind.push(open);
+        let text = if let Some(Given { text, .. }) = old {
+            raw::rewritten(text.into_bound(py), stable, &behind)?
+        } else {
+            behind.insert(0, before.clone());
+            PyString::new(py, "").call_method1("join", (behind,))?.cast_into()?
+        };
+        if text.len()? <= MOST_CHARS_KEPT {
+            let text = text.clone().unbind();
+            self.given.push_back(Given { text, before: before.unbind(), chars, chunks: self.chunks.len() });
+        }
+        Ok(text)
     }
 
     fn masked<'py>(&mut self, py: Python<'py>, start: usize) -> PyResult<Vec<Masked<'py>>> {

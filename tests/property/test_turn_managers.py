@@ -67,6 +67,7 @@ def test_exactly_the_last_turns_show_their_observation(
 ) -> None:
     with using(engine_name):
         manager = ObservationMaskingContextManager(window, placeholder, mask_chunk=chunk)
+    contexts: list[tuple[str, str]] = []
     for number, turn in enumerate(turns, 1):
         assert manager.add_turn(*turn) == number
         if not data.draw(st.booleans(), label="look"):
@@ -74,7 +75,11 @@ def test_exactly_the_last_turns_show_their_observation(
         older = max(0, number - window)
         bound = older if chunk is None else older // chunk * chunk
         expected = shown(turns[:number], bound + 1, placeholder or "[Observation omitted for brevity]")
-        assert manager.get_masked_context("S", "U") == joined(["S", "U"], expected)
+        prompts = data.draw(st.sampled_from([["S", "U"]] * 3 + [["é", "\ud83d"]]), label="prompts")
+        contexts.append((manager.get_masked_context(*prompts), joined(prompts, expected)))
+        assert contexts[-1][0] == contexts[-1][1]
+        if data.draw(st.booleans(), label="let go"):
+            contexts.clear()
         messages = manager.get_masked_messages("S", "U")
         assert [message["content"] for message in messages[:2]] == ["S", "U"]
         assert [message["content"] for message in messages[3::2]] == [observation for *_, observation in expected]
@@ -84,6 +89,8 @@ def test_exactly_the_last_turns_show_their_observation(
         if chunk is None:
             with using(engine_name):
                 assert recede.apply_observation_masking(turns[:number], number + 1, window, placeholder) == expected
+    # What was given before is what it was.
+    assert all(context == copy for context, copy in contexts)
     assert [turn[1:4] for turn in manager.trajectory] == turns
     assert [manager.recall(number) for number in range(1, len(turns) + 1)] == [turn[2] for turn in turns]
 

@@ -96,17 +96,15 @@ class TurnLog:
         self.due, self.waste = None, 0
         self.rows[-1] = self._tokens()
 
-    def chunks(self) -> list[str]:
-        """The turns as the context of the next request shows them."""
+    def context(self, before: str) -> str:
+        """The context of the next request, behind what stands before its turns."""
         self._request()
         masked = self._masked()
         shown = list(enumerate(self.turns))[self.first :]
-        return [
-            "".join(
-                _render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation))
-                for place, turn in shown
-            )
-        ]
+        return before + "".join(
+            _render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation))
+            for place, turn in shown
+        )
 
     def masked(self, start: int) -> list[tuple[int, str]]:
         """The turns that the context of the next request masks, from 1, and what stands there, from one of them on."""
