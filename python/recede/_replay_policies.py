@@ -19,8 +19,8 @@ _EVERYTHING = 1 << 60
 class _Key(NamedTuple):
     """What may stand behind a key: a whole number from `least` on, or one of the words."""
 
-    least: int | None
-    default: int | str | None = None  # None: it must be given, but where words alone may stand behind the key
+    least: int | None  # None: words alone
+    default: int | str | None = None  # None: it must be given
     words: tuple[str, ...] = ()
 
 
@@ -44,7 +44,6 @@ _POLICIES: dict[str, dict[str, _Key]] = {
     },
 }
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
-
 
 _SUMMARIZING = (
     "summary:every=21,tail=10",
