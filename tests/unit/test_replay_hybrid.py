@@ -36,6 +36,16 @@ def test_the_hybrid_makes_a_summary_at_each_multiple_and_leaves_the_tail() -> No
     assert made(played("hybrid:at=200")) == []
 
 
+@pytest.mark.parametrize(("window", "at", "tail"), [(10, 43, 10), (4, 20, 8), (12, 9, 3)])
+def test_a_replay_masks_and_summarizes_as_the_manager_does(window: int, at: int, tail: int) -> None:
+    manager = recede.HybridContextManager(lambda turns, previous: "A summary.", window, at, tail)
+    for turn in played(f"hybrid:window={window},at={at},tail={tail}", summary_chars=10):
+        end_turn = manager.summaries[-1].end_turn if manager.summaries else 0
+        masked_count = manager.get_context("", "").count("[Observation omitted]")
+        assert (turn.summarized_turns, turn.masked_count) == (end_turn, masked_count)
+        manager.add_turn("Next.", "run", "x" * RESULT)
+
+
 def test_summaries_alone_begin_when_as_many_turns_are_older_than_the_tail() -> None:
     assert made(played("summary")) == [(31, 21), (52, 42), (73, 63), (94, 84)]
     assert made(played("summary:every=10,tail=1"))[:2] == [(11, 10), (21, 20)]
