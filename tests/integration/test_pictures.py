@@ -24,7 +24,7 @@ from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
 from recede.cli.plot import plot
 from recede.cli.suggestion import curves, sentences
-from recede.cli.timeline import columns, extents, moves, shown
+from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
 from recede.cli.verdict import Session, money, percent, price_line, verdict
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -531,6 +531,24 @@ def test_hostile_policies_are_words_on_the_page() -> None:
     document = checked(page([Session("odd.json", "messages", replayed, {}, 0)]))
     assert "<i>" not in document.source
     assert captions(document)[1].startswith("<i>&lt;\\ud800:window=2, the cheapest: ")
+
+
+def test_summaries_are_counted_priced_and_marked() -> None:
+    talk = [{**message, "content": "a long thought " * 200} for message in history(90)]
+    name = "hybrid:window=5,at=30,tail=10,boundary=break_even"
+    one = session(talk, policies=[name])
+    assert one.replay.cheapest.policy == name
+    usage = one.replay.policies[1].usage
+    document = checked(page([one]))
+    [caption] = [caption for caption in captions(document) if caption.startswith(name)]
+    assert (
+        f"Made 2 summaries for ${usage.summary_cost(one.replay.prices):.2f}" in caption or "made 2 summaries" in caption
+    )
+    assert "the boundary moved, or a summary was made" in "".join(data for _, data in document.texts)
+    turns = one.replay.policies[1].turns
+    assert [place for place in (30, 60) if place in changes(turns)] == summaries(turns) == [30, 60]
+    chart = document.charts("timeline")[-1]
+    assert len(rug(chart)) == len(changes(turns))
 
 
 def test_thousands_of_turns_keep_the_page_small_and_their_teeth() -> None:
