@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         replay_json,
     )
     from recede._replay_policies import replay_policies
+    from recede._suggest import Choice, Suggestion, suggest_window
     from recede._turns import ObservationMaskingContextManager, TokenSavings, Turn, apply_observation_masking
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
@@ -61,6 +62,7 @@ __all__ = [
     "AnthropicMessage",
     "BoundaryMove",
     "ChatMessage",
+    "Choice",
     "ContextReport",
     "EfficiencyReport",
     "Finding",
@@ -81,6 +83,7 @@ __all__ = [
     "Replay",
     "ReplayedTurn",
     "ResponsesItem",
+    "Suggestion",
     "Summary",
     "TokenSavings",
     "ToolReport",
@@ -106,6 +109,7 @@ __all__ = [
     "replay",
     "replay_json",
     "replay_policies",
+    "suggest_window",
     "summarize_history",
     "truncate_history",
 ]
@@ -128,6 +132,7 @@ _LATER = {
         "replay_json",
     ),
     "_replay_policies": ("replay_policies",),
+    "_suggest": ("Choice", "Suggestion", "suggest_window"),
     "_turns": ("ObservationMaskingContextManager", "TokenSavings", "Turn", "apply_observation_masking"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }

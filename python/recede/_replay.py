@@ -164,7 +164,8 @@ def replay(
               boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
 
             These two are also spelt without their numbers, which are those of the research; with
-            ``every=break_even`` or ``at=break_even`` a summary is made when it has paid for itself.
+            ``every=break_even`` or ``at=break_even`` a summary is made when it has paid for itself; with ``at=never``
+            none is, which leaves a mask whose window counts turns.
         prices: for a million tokens; their docstring says what the defaults are.
         system_chars: what logs leave out of each request: the system prompt and the schemas of the tools.
         summary_prices: the prices of the model that summarizes; None: the same.

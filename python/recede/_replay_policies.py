@@ -11,7 +11,7 @@ from recede import _engine
 from recede._cost import SUMMARY_PROMPT_CHARS, Prices
 from recede._policy import replay_policy
 
-__all__ = ["DEFAULT_POLICIES", "compiled_policies", "is_optimum", "replay_policies", "window_of"]
+__all__ = ["DEFAULT_POLICIES", "compiled_policies", "is_optimum", "replay_policies", "values_of", "window_of"]
 
 _EVERYTHING = 1 << 60
 
@@ -19,8 +19,8 @@ _EVERYTHING = 1 << 60
 class _Key(NamedTuple):
     """What may stand behind a key: a whole number from `least` on, or one of the words."""
 
-    least: int | None
-    default: int | str | None = None  # None: it must be given, but where words alone may stand behind the key
+    least: int | None  # None: words alone
+    default: int | str | None = None  # None: it must be given
     words: tuple[str, ...] = ()
 
 
@@ -37,14 +37,13 @@ _POLICIES: dict[str, dict[str, _Key]] = {
     "summary": {"every": _Key(1, 21, ("break_even",)), "tail": _TAIL},
     "hybrid": {
         "window": _Key(0, 10),
-        "at": _Key(1, 43, ("break_even",)),
+        "at": _Key(1, 43, ("break_even", "never")),
         "tail": _TAIL,
         "boundary": _Key(None, "sliding", ("sliding", "stepped", "break_even")),
         "chunk": _Key(1, 0),
     },
 }
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
-
 
 _SUMMARIZING = (
     "summary:every=21,tail=10",
@@ -172,7 +171,7 @@ def _compiled(name: str, values: _Values, prices: Prices, summary_prices: Prices
         options["mask_chunk"] = values["chunk"]
     if name in ("break_even", "optimum") or values.get("boundary") == "break_even":
         boundary = "optimum" if name == "optimum" else "break_even", cached, write
-    if name in ("summary", "hybrid"):
+    if name in ("summary", "hybrid") and values.get("at") != "never":
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
@@ -196,6 +195,11 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there are {', '.join(known)}" if known else "; it has none"
+
+
+def values_of(policy: str) -> dict[str, int | str]:
+    """The values of all keys of a policy that is spelt right."""
+    return _parsed(policy)[1]
 
 
 def is_optimum(policy: str) -> bool:

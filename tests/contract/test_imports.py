@@ -32,6 +32,7 @@ PYTHON: dict[str, set[str]] = {
     "_replay_policies": {"_cost", "_engine", "_policy"},
     "_compare": {"_cost", "_replay_policies"},
     "_replay": LEAVES | {"_api", "_compare", "_cost", "_engine", "_policy", "_replay_policies"},
+    "_suggest": {"_compare", "_cost", "_replay", "_replay_policies"},
     "_turns": LEAVES | {"_api", "_cost", "_engine", "_policy", "_report"},
     "_hybrid": LEAVES | {"_cost", "_turns"},
     "_production": LEAVES | {"_hybrid", "_report", "_turns"},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import block_options, json_values, mask_options, mutated, reduce_options, spelled, stage_options
 
 import recede
-from recede._policy import compiled
+from recede._policy import compiled, replay_policy
 from recede.testing import histories
 from support import built_engines, dumps, engine_module, outcome, using
 
@@ -60,16 +60,37 @@ def test_the_other_functions(history: History, options: dict[str, Any], image_ch
     assert_agree(recede.count_chars, history, image_chars=image_chars)
 
 
-@given(history=histories(), options=mask_options(), data=st.data())
-def test_replay_under_any_policy_that_masks_or_truncates(history: History, options: dict[str, Any], data: Any) -> None:
+PRICES = st.sampled_from([0.0, 0.01, 0.3, 1.0])
+SUMMARIES = st.one_of(
+    st.tuples(st.tuples(st.integers(3, 6), st.integers(1, 4)), st.none()),
+    st.tuples(st.none(), st.tuples(PRICES, PRICES, PRICES, PRICES)),
+).flatmap(
+    lambda due: st.tuples(
+        st.just(due[0]),
+        st.just(due[1]),
+        st.integers(1, 3),
+        st.none() | st.tuples(st.integers(0, 300), st.integers(0, 50)),
+    )
+)
+
+
+@given(
+    history=histories(max_turns=9, max_parallel_calls=3), options=mask_options(), summaries=SUMMARIES, data=st.data()
+)
+def test_replay_under_any_policy_that_masks_or_truncates(
+    history: History, options: dict[str, Any], summaries: Any, data: Any
+) -> None:
     if options.get("cache_cold") is True:  # in a replay there is no request that is being made
         options = {**options, "cache_cold": [1, 3]}
     window = {name: options[name] for name in ("keep_messages", "keep_turns", "keep_results") if name in options}
+    # No policy of a replay has `min_masked_chars`, so with summaries the engines need not agree on it.
+    any_gain = {name: value for name, value in options.items() if name != "min_masked_chars"}
     text = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
 
     def replayed(name: str) -> Any:
         engine = engine_module(name)
         policies = [compiled(engine, "mask", options), compiled(engine, "truncate", window)]
+        policies.append(replay_policy(engine, "mask", any_gain, summaries=summaries))
         of_dicts = engine.replay(history, policies, 6_400)
         assert engine.replay_json(text, True, policies, 6_400) == of_dicts
         return of_dicts

@@ -23,7 +23,8 @@ import recede
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
 from recede.cli.plot import plot
-from recede.cli.timeline import columns, extents, moves, shown
+from recede.cli.suggestion import curves, sentences
+from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
 from recede.cli.verdict import Session, money, percent, price_line, verdict
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -247,6 +248,31 @@ def test_the_sentences_are_those_of_the_command() -> None:
     text = "".join(data for _, data in document.texts)
     for line in [*verdict(recede.compare_costs(each.replay for each in sessions), 2), price_line([sessions[0].replay])]:
         assert line in text
+
+
+def test_a_suggestion_is_drawn_with_its_figures() -> None:
+    one = session(history(60))
+    grid: dict[str, Any] = {"windows": [3, 10], "chunks": [1, "break_even"], "summarize_at": [21, "never"]}
+    suggestion = recede.suggest_window([history(60)], **grid)
+    assert "curve-" not in page([one])
+    document = checked(page([one], suggestion))
+    text = "".join(data for _, data in document.texts)
+    for line in sentences(suggestion):
+        assert line in text
+    for curve in curves(suggestion):
+        rows = document.rows(f"curve-{curve.name}-table")
+        assert [row[0] for row in rows] == [str(choice.value) for choice in curve.choices]
+        assert [row[-1] for row in rows] == [choice.cost.policy for choice in curve.choices]
+    every = [choice for curve in curves(suggestion) for choice in curve.choices]
+    widest = max(choice.cost.of_raw for choice in every)
+    bars = [
+        bar for chart in document.charts("bars")[1:4] for bar in chart.iter("rect") if "bar" in str(bar.get("class"))
+    ]
+    widths = [float((bar.get("width") or "").rstrip("%")) for bar in bars]
+    assert widths == pytest.approx([100 * choice.cost.of_raw / (1.1 * widest) for choice in every], abs=0.01)
+    assert [str(bar.get("class")) for bar in bars] == [
+        "bar cached" if choice.over_least <= 0.1 else "bar rest" for choice in every
+    ]
 
 
 def test_each_line_shows_its_tokens() -> None:
@@ -505,6 +531,24 @@ def test_hostile_policies_are_words_on_the_page() -> None:
     document = checked(page([Session("odd.json", "messages", replayed, {}, 0)]))
     assert "<i>" not in document.source
     assert captions(document)[1].startswith("<i>&lt;\\ud800:window=2, the cheapest: ")
+
+
+def test_summaries_are_counted_priced_and_marked() -> None:
+    talk = [{**message, "content": "a long thought " * 200} for message in history(90)]
+    name = "hybrid:window=5,at=30,tail=10,boundary=break_even"
+    one = session(talk, policies=[name])
+    assert one.replay.cheapest.policy == name
+    usage = one.replay.policies[1].usage
+    document = checked(page([one]))
+    [caption] = [caption for caption in captions(document) if caption.startswith(name)]
+    assert (
+        f"Made 2 summaries for ${usage.summary_cost(one.replay.prices):.2f}" in caption or "made 2 summaries" in caption
+    )
+    assert "the boundary moved, or a summary was made" in "".join(data for _, data in document.texts)
+    turns = one.replay.policies[1].turns
+    assert [place for place in (30, 60) if place in changes(turns)] == summaries(turns) == [30, 60]
+    chart = document.charts("timeline")[-1]
+    assert len(rug(chart)) == len(changes(turns))
 
 
 def test_thousands_of_turns_keep_the_page_small_and_their_teeth() -> None:

@@ -64,7 +64,7 @@ def test_the_bound_holds_on_any_history(history: History, window: int, prices: r
     price=st.sampled_from([0, 0.1, 3, 100]),
     chars=st.sampled_from([1, 100, 2_000]),
 )
-@example([(0, 3_000)] * 20, 0, 1, recede.Prices(cached=0.3, write=0.3, output=0, min_cached_tokens=0), 3, 100)
+@example([(0, 3_000)] * 20, 0, 1, recede.Prices(cached=0.3, write=0.3, output=0, min_cached_tokens=0), 100, 100)
 def test_summaries_that_pay_cost_no_more_than_reading_what_they_replace(
     sizes: list[tuple[int, int]], window: int, tail: int, prices: recede.Prices, price: float, chars: int
 ) -> None:

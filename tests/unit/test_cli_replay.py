@@ -162,6 +162,58 @@ def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
     assert report["total"]["cheapest"] == "stepped:window=10,chunk=10"
 
 
+def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
+    names = ["summary:every=10,tail=5", "hybrid:window=5,at=20,tail=5"]
+    options = ("--policy", names[0], "--policy", names[1], "--summary-price", "input=1,output=2", "--summary-chars")
+    history = [user("Go."), *({**message, "content": "y" * 3_000} for message in turns(40))]
+    shown = lines_of("-", *options, "500", stdin=dumps(history))
+    prices = recede.Prices(input=1, output=2)
+    raw, *costs = recede.replay(history, names, summary_prices=prices, summary_chars=500).costs
+    assert shown[2].split()[-1] == "summaries"
+    assert [line.split()[-1] for line in shown[3:6]] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
+    best = min(costs, key=lambda cost: cost.cost)
+    calls = f"summaries: {best.usage.summary_calls} calls of a model for ${best.summary_cost:.2f} are reckoned in"
+    assert any(line.startswith(calls) for line in shown)
+    assert shown[-1].endswith("; summaries: input $1, output $2")
+    built_in = lines_of("-", *options, "0", stdin=dumps(history))
+    assert built_in[2].split()[-1] == "raw"
+    assert raw.summary_cost == 0
+
+
+def test_it_suggests_what_costs_least(tmp_path: Path) -> None:
+    paths = [tmp_path / "long.json", tmp_path / "short.json"]
+    for path, history in zip(paths, (HISTORY, SHORT), strict=True):
+        path.write_bytes(dumps(history))
+    options = ("--suggest", "--window", "3,9", "--chunk", "1,5", "--price", "anthropic,output=0")
+    expected = recede.suggest_window([HISTORY, SHORT], windows=[3, 9], chunks=[1, 5], prices=recede.Prices(output=0))
+    shown = lines_of(*paths, *options)
+    assert shown[0] == "43 requests of 2 sessions, 32 policies beside raw"
+    for name, choices in (("window", expected.windows), ("chunk", expected.chunks), ("summaries", expected.summaries)):
+        start = next(place for place, line in enumerate(shown) if line.startswith(f"{name} "))
+        for line, choice in zip(shown[start + 1 :], choices, strict=False):
+            assert line.split()[0] == str(choice.value)
+            assert line.split()[-1] == choice.cost.policy
+            assert f"{100 * choice.cost.of_raw:.0f} %" in line and f"+{100 * choice.over_least:.0f} %" in line
+        assert shown[start + 1 + len(choices)] == ""
+    assert any(line.startswith(f"suggested: {expected.best.policy}, $") for line in shown)
+    assert any(line.startswith("window: a ") for line in shown)
+    report = json.loads(run(*paths, *options, "--json").stdout)
+    found = report["total"]["suggestion"]
+    assert (found["window"], found["chunk"], found["summarize_at"]) == (
+        expected.window,
+        expected.chunk,
+        expected.summarize_at,
+    )
+    assert [one["cost"] for one in found["window_curve"]] == [choice.cost.cost for choice in expected.windows]
+    assert found["policy"] == expected.best.policy
+    # Sessions that are left out are left out of it, too; and all windows are tried where none is named.
+    alone = json.loads(run(*paths, "--suggest", "--min-results", "10", "--json").stdout)["total"]["suggestion"]
+    assert [one["value"] for one in alone["window_curve"]] == [3, 5, 7, 10, 14, 20, 30, 43, 58]
+    assert alone["cost"] == recede.suggest_window([HISTORY]).best.cost
+    assert "neither a mask nor a summary pays" in lines_of(paths[1], *options)[-2]
+    assert lines_of("-", "--suggest", stdin=dumps([user("hi")]))[-2].startswith("no request was made")
+
+
 def test_short_sessions_can_be_left_out(tmp_path: Path) -> None:
     long, short = tmp_path / "long.json", tmp_path / "short.json"
     long.write_bytes(dumps(HISTORY))

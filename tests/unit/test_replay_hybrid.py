@@ -36,6 +36,16 @@ def test_the_hybrid_makes_a_summary_at_each_multiple_and_leaves_the_tail() -> No
     assert made(played("hybrid:at=200")) == []
 
 
+@pytest.mark.parametrize(("window", "at", "tail"), [(10, 43, 10), (4, 20, 8), (12, 9, 3)])
+def test_a_replay_masks_and_summarizes_as_the_manager_does(window: int, at: int, tail: int) -> None:
+    manager = recede.HybridContextManager(lambda turns, previous: "A summary.", window, at, tail)
+    for turn in played(f"hybrid:window={window},at={at},tail={tail}", summary_chars=10):
+        end_turn = manager.summaries[-1].end_turn if manager.summaries else 0
+        masked_count = manager.get_context("", "").count("[Observation omitted]")
+        assert (turn.summarized_turns, turn.masked_count) == (end_turn, masked_count)
+        manager.add_turn("Next.", "run", "x" * RESULT)
+
+
 def test_summaries_alone_begin_when_as_many_turns_are_older_than_the_tail() -> None:
     assert made(played("summary")) == [(31, 21), (52, 42), (73, 63), (94, 84)]
     assert made(played("summary:every=10,tail=1"))[:2] == [(11, 10), (21, 20)]
@@ -130,12 +140,14 @@ LATE = [tool_use("1", "late"), answer(("1", "x" * 300))]
 
 
 def test_a_result_that_comes_after_its_turn_was_summarized_waits_for_the_next_summary() -> None:
-    # The call "late" of turn 2 is answered behind turn 8 alone.
-    history = [user("Go."), *anthropic(1), *LATE, *anthropic(6, 2), answer(("late", "y" * 500)), *anthropic(9, 8)]
+    # The call "late" of turn 2 is answered behind turn 9 alone.
+    history = [user("Go."), *anthropic(1), *LATE, *anthropic(7, 2), answer(("late", "y" * 500)), *anthropic(9, 9)]
     turns_of_it = played("summary:every=4,tail=2", history, summary_chars=50)
     assert made(turns_of_it) == [(6, 4), (10, 8), (14, 12)]
-    assert turns_of_it[8].view_chars == 3 + 50 + recede.count_chars(anthropic(4, 4))
-    assert turns_of_it[10].summary_input_chars == recede.count_chars(anthropic(4, 4)) + 500 + 50 + 1_200
+    four = recede.count_chars(anthropic(4))
+    assert turns_of_it[9].view_chars == 3 + 50 + recede.count_chars(anthropic(5))
+    assert turns_of_it[10].summary_input_chars == four + 500 + 50 + 1_200
+    assert turns_of_it[14].summary_input_chars == four + 50 + 1_200
 
 
 def test_a_message_that_would_break_a_pair_withdraws_the_summary() -> None:
@@ -189,6 +201,19 @@ def test_the_view_of_the_hybrid_does_not_grow_with_the_session() -> None:
     assert sliding[-1].view_chars > 1.2 * hybrid[-1].view_chars
 
 
+def test_a_hybrid_without_summaries_is_a_mask_whose_window_counts_turns() -> None:
+    turn = [tool_use("1", "2"), answer(("1", "x" * 300), ("2", "y" * 300))]
+    history = [user("Look."), *turn * 20]
+    for hybrid, mask in (
+        ("", "sliding:window=6"),
+        (",boundary=break_even", "break_even:window=6"),
+        (",chunk=4", "stepped:window=6,chunk=4"),
+    ):
+        found = played(f"hybrid:window=3,at=never{hybrid}", history)
+        assert found == played(mask, history)
+        assert 10 < found[-1].masked_count <= 32
+
+
 def test_it_is_spelt_with_its_defaults() -> None:
     names = [
         "hybrid",
@@ -214,7 +239,10 @@ def test_it_is_spelt_with_its_defaults() -> None:
     ("name", "words"),
     [
         ("hybrid:at=10", "'at' of the policy 'hybrid' must be more than 'tail', which is 10, not 10"),
-        ("hybrid:at=never", "'at' of the policy 'hybrid' must be a whole number from 1 or break_even, not 'never'"),
+        (
+            "hybrid:at=late",
+            "'at' of the policy 'hybrid' must be a whole number from 1 or break_even or never, not 'late'",
+        ),
         ("hybrid:tail=0", "'tail' of the policy 'hybrid' must be a whole number from 1, not '0'"),
         (
             "hybrid:boundary=high",

@@ -20,11 +20,13 @@ from recede.cli.verdict import Session, money, percent
 __all__ = [
     "Source",
     "at",
+    "bar",
     "breakable",
     "compact",
     "cost_chart",
     "element",
     "emphasized",
+    "figure",
     "growth_chart",
     "kind_of",
     "label",
@@ -340,8 +342,8 @@ def cost_chart(key: str, costs: Sequence[PolicyCost]) -> str:
         pairs = ((cost.of_raw, cost.cost, "cached"), (cost.of_raw_uncached, cost.cost_uncached, "uncached"))
         for offset, (of_raw, amount, kind) in zip((19, 37), pairs, strict=True):
             class_ = f"{kind} reference" if cost.is_optimum else f"{kind} dearer" if of_raw > 1 else kind
-            bars.append(_bar(of_raw / widest, y + offset, thick, class_))
-            words.append(_figure(of_raw / widest, y + offset, thick, f"{money(amount)}, {percent(of_raw)}"))
+            bars.append(bar(of_raw / widest, y + offset, thick, class_))
+            words.append(figure(of_raw / widest, y + offset, thick, f"{money(amount)}, {percent(of_raw)}"))
         # In pieces, so that it crosses no name.
         marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y + 17 if place else 16, y2=y + 54))
     marks.append(label("raw = 100 %", 0, 10, "middle" if widest > 1.3 else "left"))
@@ -365,19 +367,21 @@ def sources_chart(key: str, found: Sequence[Source]) -> str:
     drawn = []
     for place, source in enumerate(found):
         y = row * place
-        figure = f"{source.chars:,}, {percent(source.chars / whole)}"
+        words = f"{source.chars:,}, {percent(source.chars / whole)}"
         drawn.append(label(shortened(source.name), 0, y + 13, "name tool" if source.is_tool else "name"))
-        drawn.append(_bar(source.chars / widest, y + 19, thick, "source" if source.is_tool else "rest"))
-        drawn.append(_figure(source.chars / widest, y + 19, thick, figure))
+        drawn.append(bar(source.chars / widest, y + 19, thick, "source" if source.is_tool else "rest"))
+        drawn.append(figure(source.chars / widest, y + 19, thick, words))
     description = "; ".join(f"{shortened(source.name)}: {source.chars:,} characters" for source in found)
     return picture(key, "Where the characters come from", f"{description}.", row * len(found), "bars", *drawn)
 
 
-def _bar(share: float, y: int, thick: int, class_: str) -> str:
+def bar(share: float, y: int, thick: int, class_: str) -> str:
+    """A bar over a share of the width."""
     return element("rect", class_=f"bar {class_}", x=0, y=y, width=f"{100 * share:.2f}%", height=thick)
 
 
-def _figure(share: float, y: int, thick: int, figure: str) -> str:
+def figure(share: float, y: int, thick: int, words: str) -> str:
+    """The figure behind the end of a bar."""
     # On a ground of its own, about as wide as the words, so that no line runs through them.
-    ground = element("rect", class_="ground", x=4, y=y, width=7 * len(figure) + 6, height=thick)
-    return at(f"{100 * share:.2f}%", ground, label(figure, 7, y + thick - 3))
+    ground = element("rect", class_="ground", x=4, y=y, width=7 * len(words) + 6, height=thick)
+    return at(f"{100 * share:.2f}%", ground, label(words, 7, y + thick - 3))

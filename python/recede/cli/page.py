@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from recede import PolicyCost, approx_tokens, cheapest_policy, compare_costs
+from recede import PolicyCost, Suggestion, approx_tokens, cheapest_policy, compare_costs
 from recede.cli.chart import (
     breakable,
     cost_chart,
@@ -18,6 +18,7 @@ from recede.cli.chart import (
     sources,
     sources_chart,
 )
+from recede.cli.suggestion import curve_chart, curves, rows, sentences
 from recede.cli.tables import cost_table, share
 from recede.cli.timeline import moved, timeline
 from recede.cli.verdict import Session, money, percent, price_line, verdict
@@ -149,11 +150,12 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--grid);
 """
 
 
-def page(sessions: Sequence[Session]) -> str:
+def page(sessions: Sequence[Session], suggestion: Suggestion | None = None) -> str:
     """The verdict, the costs as a picture and as a table, then the dearest sessions one by one.
 
     Args:
         sessions: played again under the same policies and prices; one at least.
+        suggestion: which window, chunk and summaries cost least, if that was asked for.
 
     Returns:
         A page that can be encoded as UTF-8 whatever the names of files and tools are.
@@ -170,6 +172,7 @@ def page(sessions: Sequence[Session]) -> str:
         element("header", element("h1", "What masking would have cost"), element("p", counts, class_="note")),
         _verdict(costs, sessions),
         _costs(costs, len(sessions)) if requests else "",
+        _suggestion(suggestion) if requests and suggestion is not None else "",
         _sources_of_all(sessions) if len(sessions) > 1 else "",
         _dearest(sessions, emphasized(costs)),
         _footer(sessions),
@@ -221,6 +224,23 @@ def _costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: 
         rows = [[*row, f"{cost.dearer_count:,}"] for row, cost in zip(rows, costs, strict=True)]
     marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
     return _table(key, caption, headings, rows, marks)
+
+
+def _suggestion(suggestion: Suggestion) -> str:
+    found = curves(suggestion)
+    widest = max(choice.cost.of_raw for curve in found for choice in curve.choices)
+    parts = [element("ul", *(element("li", breakable(line)) for line in sentences(suggestion)), class_="verdict")]
+    for curve in found:
+        key, caption = f"curve-{curve.name}", f"{curve.name}: {curve.meaning}"
+        details = _table(f"{key}-table", caption, *rows(curve))
+        heading = element("h3", _text(caption[0].upper() + caption[1:]))
+        chart = element("figure", curve_chart(key, curve, widest))
+        parts.append(element("article", heading, chart, element("details", element("summary", "Figures"), details)))
+    words = (
+        "Each bar is a value at its best, whatever the other two are, as a share of what the raw history costs. Those "
+        "that cost hardly more than the least are filled. A larger window forgets less."
+    )
+    return element("section", element("h2", "Which window, chunk and summaries"), element("p", words), *parts)
 
 
 def _table(

@@ -7,22 +7,26 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from recede import (
     SUMMARY_CHARS,
     SYSTEM_CHARS,
     PolicyCost,
     Prices,
+    Suggestion,
     cheapest_policy,
     compare_costs,
     mask_observations_json,
     replay_json,
     replay_policies,
+    suggest_window,
 )
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, named, over, write_report
 from recede.cli.page import page
 from recede.cli.plot import plot
+from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
 from recede.cli.tables import cost_table, share, table
 from recede.cli.verdict import Session, percent, price_line, verdict
 
@@ -79,6 +83,11 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     show_default=True,
     metavar="K,...",
     help="How many messages are left where the older ones are dropped.",
+)
+@click.option(
+    "--suggest",
+    is_flag=True,
+    help="Find the window, the chunk and the summaries that cost least, and how much each choice matters.",
 )
 @click.option(
     "--optimum",
@@ -145,6 +154,7 @@ def replay(
     windows: tuple[int, ...],
     chunks: tuple[int, ...],
     keep_last: tuple[int, ...],
+    suggest: bool,
     optimum: bool,
     policies: tuple[str, ...],
     prices: Prices,
@@ -169,6 +179,7 @@ def replay(
     Example:
       recede replay session.jsonl --html report.html
       recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --optimum
+      recede replay ~/.claude/projects/*/*.jsonl --suggest --html report.html
     """
     wanted = policies or replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
     if optimum:
@@ -186,24 +197,42 @@ def replay(
     def play(history: Transcript) -> Session:
         replayed = history.run(lambda data: replay_json(data, wanted, **options))
         raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
-        return Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
+        session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
+        if suggest and _results(session) >= min_results:
+            suggestions.append(history.run(lambda data: suggest_window([data], **grid, **options)))
+        return session
 
+    suggestions: list[Suggestion] = []
+    given = {"windows": _given("windows", windows), "chunks": _given("chunks", chunks)}
+    grid: dict[str, Any] = {name: numbers for name, numbers in given.items() if numbers}
     done, failed = over(files, format_name, play)
     done = [(history, session) for history, session in done if _results(session) >= min_results]
     sessions = [session for _, session in done]
+    suggestion = Suggestion.total(suggestions) if suggestions else None
     if sessions and html is not None:
-        write(html, page(sessions).encode())
+        write(html, page(sessions, suggestion).encode())
     if sessions and png is not None:
         write(png, plot(sessions))
     if sessions and as_json:
         histories = [_as_json(history, session, turns) for history, session in done]
         total = _costs_as_json(compare_costs(session.replay for session in sessions))
+        if suggestion is not None:
+            total["suggestion"] = suggestion_as_json(suggestion)
         write_report(histories, {"histories": len(sessions), **total}, failed)
     elif not sessions and not failed:
         write(None, f"no session has {min_results} results or more\n".encode())
+    elif suggestion is not None:
+        lines = [*sentences(suggestion), price_line([session.replay for session in sessions])]
+        write(None, "\n".join([tables_of(suggestion, len(sessions)), *lines, ""]).encode())
     elif sessions:
         write(None, _for_people(sessions, by_format, turns).encode())
     finish(done, failed, warn=not as_json)
+
+
+def _given(parameter: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers, where they were given; a suggestion tries more of them where not."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return () if source is ParameterSource.DEFAULT else numbers
 
 
 def _results(session: Session) -> int:

@@ -53,7 +53,9 @@ def price_line(replays: Sequence[Replay]) -> str:
     known = [name for name, preset in PRESETS.items() if preset == prices]
     source = f" ({known[0]})" if known else ""
     line = f"prices for a million tokens: {figures}; under {prices.min_cached_tokens:,} tokens no cache{source}"
-    if others != prices and any(policy.usage.summary_calls for replay in replays for policy in replay.policies):
+    if (others != prices or not others.output) and any(
+        policy.usage.summary_calls for replay in replays for policy in replay.policies
+    ):
         line += f"; summaries: input ${others.input:g}, output ${others.output:g}"
     return line
 

@@ -1,0 +1,247 @@
+"""Which window, chunk and summaries cost least on one's own sessions, and how much that choice matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recede._compare import PolicyCost, cheapest_policy, costs_of
+from recede._cost import SUMMARY_CHARS, Prices
+from recede._replay import SYSTEM_CHARS, replay, replay_json
+from recede._replay_policies import values_of
+
+if TYPE_CHECKING:
+    from recede._cost import Usage
+
+__all__ = ["Choice", "Suggestion", "suggest_window"]
+
+_WINDOWS = (3, 5, 7, 10, 14, 20, 30, 43, 58)
+_CHUNKS = (1, 5, 10, 20, "break_even")
+_SUMMARIZE_AT = (21, 30, 43, 60, 90, 130, "break_even", "never")
+_TAIL = 10
+
+
+class Choice(NamedTuple):
+    """One value of a window, a chunk or a number of turns, at its best.
+
+    Attributes:
+        value: the number, or ``"break_even"``, or ``"never"``.
+        cost: of the cheapest policy with it.
+        over_least: how much dearer that is than the cheapest of all, as a share of it.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> [choice.value for choice in recede.suggest_window([history]).chunks]
+        [1, 5, 10, 20, 'break_even']
+    """
+
+    value: int | str
+    cost: PolicyCost
+    over_least: float
+
+
+class Suggestion(NamedTuple):
+    """What costs least over a set of sessions.
+
+    Attributes:
+        costs: of each policy that was tried, in no order of cost; raw first.
+        prices: what they are reckoned with.
+        summary_prices: those of the model that summarizes; None: the same.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "Find the bug."}]
+        >>> for number in range(60):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": "Next.", "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
+        >>> found = recede.suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
+        >>> found
+        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 63% of raw>
+        >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
+        [(5, '+0%'), (10, '+25%'), (20, '+49%')]
+    """
+
+    costs: tuple[PolicyCost, ...]
+    prices: Prices
+    summary_prices: Prices | None = None
+
+    @property
+    def best(self) -> PolicyCost:
+        """The policy that costs least; of equal ones the one that forgets least. Never raw."""
+        return cheapest_policy(self.costs[1:])
+
+    @property
+    def window(self) -> int:
+        """Of how many turns the observations stay raw: `keep_turns`."""
+        return int(values_of(self.best.policy)["window"])
+
+    @property
+    def chunk(self) -> int | str:
+        """By how many observations the boundary moves at once: `mask_chunk`, 1 where it slides; or ``"break_even"``."""
+        return _chunk_of(self.best)
+
+    @property
+    def summarize_at(self) -> int | str:
+        """At which turn a summary is made, and again so many turns later; or ``"break_even"``, or ``"never"``."""
+        return values_of(self.best.policy)["at"]
+
+    @property
+    def windows(self) -> tuple[Choice, ...]:
+        """Each window at its best, the smallest first."""
+        return self._choices("window")
+
+    @property
+    def chunks(self) -> tuple[Choice, ...]:
+        """Each chunk at its best, the smallest first."""
+        return self._choices("chunk")
+
+    @property
+    def summaries(self) -> tuple[Choice, ...]:
+        """Each number of turns at its best, the smallest first."""
+        return self._choices("at")
+
+    def _choices(self, key: str) -> tuple[Choice, ...]:
+        by_value: dict[int | str, list[PolicyCost]] = {}
+        for cost in self.costs[1:]:
+            value = _chunk_of(cost) if key == "chunk" else values_of(cost.policy)[key]
+            by_value.setdefault(value, []).append(cost)
+        least = self.best.cost
+        found = []
+        for value in sorted(by_value, key=lambda value: (isinstance(value, str), value)):
+            cost = cheapest_policy(by_value[value])
+            found.append(Choice(value, cost, cost.cost / least - 1 if least else 0.0))
+        return tuple(found)
+
+    @classmethod
+    def total(cls, suggestions: Iterable[Suggestion]) -> Suggestion:
+        """Several of the same policies and prices added up.
+
+        Raises:
+            ValueError: there are none, or their policies or prices differ.
+
+        Example:
+            >>> import recede
+            >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+            >>> one = recede.suggest_window([history])
+            >>> recede.Suggestion.total([one, one]) == recede.suggest_window([history, history])
+            True
+        """
+        parts = list(suggestions)
+        if not parts:
+            raise ValueError("there is no session to compare")
+        first = parts[0]
+        names = [cost.policy for cost in first.costs]
+        for part in parts:
+            if [cost.policy for cost in part.costs] != names or part[1:] != first[1:]:
+                raise ValueError("the sessions must have been played again under the same policies and prices")
+        usages = [[cost.usage for cost in part.costs] for part in parts]
+        return cls(costs_of(names, usages, *first[1:]), *first[1:])
+
+    def __repr__(self) -> str:
+        figures = f"window {self.window}, chunk {self.chunk!r}, summarize_at {self.summarize_at!r}"
+        return f"<Suggestion: {figures}, {self.best.of_raw:.0%} of raw>"
+
+
+def suggest_window(
+    transcripts: Iterable[Any],
+    *,
+    windows: Iterable[int] = _WINDOWS,
+    chunks: Iterable[int | str] = _CHUNKS,
+    summarize_at: Iterable[int | str] = _SUMMARIZE_AT,
+    tail: int = _TAIL,
+    prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
+    system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
+) -> Suggestion:
+    """Find the window, the chunk and the number of turns between summaries that cost least on finished sessions.
+
+    Every combination is played again under a prompt cache, as `replay` does it. A smaller window is nearly always
+    cheaper and always forgets more, so look at the curve: where it is flat, take the larger.
+
+    Args:
+        transcripts: the sessions: lists of messages, serialized histories (bytes or str), or objects with
+            `messages`, such as `recede.transcripts.read` gives.
+        windows: of how many turns the observations stay raw.
+        chunks: by how many observations the boundary moves at once; 1 slides, ``"break_even"`` moves it when that has
+            paid for itself.
+        summarize_at: at which turn all but the last become a summary, and again so many turns later;
+            ``"break_even"`` makes one when it has paid for itself, ``"never"`` masks alone.
+        tail: how many turns a summary leaves; fewer than the least of `summarize_at`.
+        prices: for a million tokens.
+        system_chars: what logs leave out of each request.
+        summary_prices: those of the model that summarizes; None: the same.
+        summary_chars: how long a summary is; 0: the built-in one, which costs nothing.
+
+    Returns:
+        A `Suggestion`, with the cost of each combination.
+
+    Raises:
+        TranscriptError: one of them is no history.
+        TypeError, ValueError: an option is wrong, or there is no session; says which.
+
+    Time is that of a replay for each combination: with the defaults, 360 of them, about a second for a thousand
+    requests.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "Find the bug."}]
+        >>> for number in range(60):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": "Next. " * 300, "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
+        >>> found = recede.suggest_window([history], windows=[5, 10], chunks=[1, 10], summarize_at=[21, 43, "never"])
+        >>> found.window, found.chunk, found.summarize_at, round(found.best.of_raw, 2)
+        (5, 10, 'never', 0.87)
+    """
+    policies = _grid(windows, chunks, summarize_at, tail)
+    options: dict[str, Any] = {"prices": prices, "system_chars": system_chars}
+    options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
+    names = [policy.policy for policy in replay([], policies, **options).policies]
+    usages: list[list[Usage]] = []
+    for transcript in transcripts:
+        if isinstance(transcript, (bytes, bytearray, memoryview, str)):
+            played = replay_json(transcript, policies, **options)
+        else:
+            played = replay(getattr(transcript, "messages", transcript), policies, **options)
+        usages.append([policy.usage for policy in played.policies])
+    if not usages:
+        raise ValueError("there is no session to compare")
+    return Suggestion(costs_of(names, usages, prices, summary_prices), prices, summary_prices)
+
+
+def _grid(
+    windows: Iterable[int], chunks: Iterable[int | str], summarize_at: Iterable[int | str], tail: int
+) -> list[str]:
+    """All combinations; those that forget least first, since they are taken where others cost the same."""
+    boundaries = [
+        ",boundary=break_even" if chunk == "break_even" else "" if chunk == 1 else f",chunk={chunk}"
+        for chunk in _largest_first("chunks", chunks, "break_even")
+    ]
+    return [
+        f"hybrid:window={window},at={at},tail={tail}{boundary}"
+        for at in _largest_first("summarize_at", summarize_at, "never", "break_even")
+        for window in _largest_first("windows", windows)
+        for boundary in boundaries
+    ]
+
+
+def _largest_first(name: str, values: Iterable[int | str], *words: str) -> list[int | str]:
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a list, not one string")
+    found = set(values)
+    if not found:
+        raise ValueError(f"{name} must hold one value at least")
+    for value in found - set(words):
+        if not isinstance(value, int) or isinstance(value, bool):
+            allowed = " or ".join(["whole numbers", *map(repr, words)])
+            raise TypeError(f"{name} must hold {allowed}, not {value!r}")
+    numbers = sorted((value for value in found if isinstance(value, int)), reverse=True)
+    return [*(word for word in words if word in found), *numbers]
+
+
+def _chunk_of(cost: PolicyCost) -> int | str:
+    values = values_of(cost.policy)
+    return "break_even" if values["boundary"] == "break_even" else values["chunk"] or 1

@@ -1,0 +1,67 @@
+"""Recorded sessions played again with summaries: against the definition, and one engine against the other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shared_data import CORPUS, corpus_files, need
+from summarized import PRICES, SUMMARY, SYSTEM, expected_turns
+
+import recede
+from recede import transcripts
+from support import built_engines, using
+
+FILES = corpus_files()
+EACH_FILE = pytest.mark.parametrize("path", FILES or [None], ids=lambda path: path.name[:40] if path else "absent")
+
+OPTIONS: dict[str, Any] = {"prices": PRICES, "system_chars": SYSTEM, "summary_chars": SUMMARY}
+POLICIES = (
+    "summary:every=10,tail=5",
+    "summary:every=break_even,tail=5",
+    "hybrid:window=5,at=20,tail=8",
+    "hybrid:window=5,at=20,tail=8,boundary=break_even",
+    "hybrid:window=5,at=break_even,tail=8,boundary=break_even",
+)
+# More takes the mirror, or the definition, too long.
+MOST_REQUESTS = 60
+
+
+@pytest.fixture
+def engine() -> str:
+    """Each test chooses its engines itself."""
+    return recede.ENGINE
+
+
+@EACH_FILE
+def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
+    need(CORPUS)
+    for transcript in transcripts.read_all(path):
+        history: list[Any] = transcript.messages[:]
+        replayed = recede.replay(history, POLICIES, **OPTIONS)
+        for policy in replayed.policies[1:]:
+            check_turns(policy, tail=5 if policy.policy.startswith("summary") else 8)
+            if policy.policy.endswith("at=break_even,tail=8,boundary=break_even"):
+                # The masks and the summaries have each paid for themselves.
+                assert policy.usage.cost(PRICES) <= 3 * replayed.policies[0].usage.cost(PRICES)
+        if len(replayed.policies[0].turns) > MOST_REQUESTS:
+            continue
+        for engine_name in built_engines():
+            with using(engine_name):
+                assert recede.replay(history, POLICIES, **OPTIONS) == replayed
+        if all(message.get("role") and message.get("type") is None for message in history):
+            assert list(map(tuple, replayed.policies[1].turns)) == expected_turns(
+                history, 15, 10, 5, keep_results=len(history)
+            )
+            assert list(map(tuple, replayed.policies[3].turns)) == expected_turns(history, 20, 20, 8, keep_turns=5)
+
+
+def check_turns(policy: recede.PolicyReplay, tail: int) -> None:
+    """Summaries stand for more and more turns, but for the tail; each is paid for, and none makes a view larger."""
+    counts = [0, *(turn.summarized_turns for turn in policy.turns)]
+    for taken, ((before, now), turn) in enumerate(zip(pairwise(counts), policy.turns, strict=True)):
+        assert before <= now <= max(0, taken - tail)
+        assert (now > before) == (turn.summary_input_chars > 0) == (turn.summary_output_chars > 0)
+        assert turn.cached_chars + turn.written_chars == turn.view_chars
