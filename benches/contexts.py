@@ -38,7 +38,7 @@ def main() -> None:
     axes.annotate(
         f"turn 100: {masked:,} of {raw:,}, {masked / raw:.0%}",
         (100, masked),
-        (200, masked / 3),
+        (330, masked / 8),
         arrowprops={"arrowstyle": "->"},
     )
     axes.set(xlabel="turn", ylabel="words of the context", title="A context as turns come (84 % observations)")
