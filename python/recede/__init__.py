@@ -31,6 +31,8 @@ from recede._report import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recede._auto_continue import Continuation, auto_continue, auto_continue_async
+    from recede._budget import Budget
     from recede._compare import PolicyCost, cheapest_policy
     from recede._cost import PRESETS, SUMMARY_CHARS, Prices, Usage
     from recede._history import History, HistoryStats
@@ -61,9 +63,11 @@ __all__ = [
     "AgentRun",
     "AnthropicMessage",
     "BoundaryMove",
+    "Budget",
     "ChatMessage",
     "Choice",
     "ContextReport",
+    "Continuation",
     "EfficiencyReport",
     "Finding",
     "History",
@@ -94,6 +98,8 @@ __all__ = [
     "__version__",
     "apply_observation_masking",
     "approx_tokens",
+    "auto_continue",
+    "auto_continue_async",
     "cheapest_policy",
     "check_pairs",
     "compare_costs",
@@ -119,6 +125,8 @@ __all__ = [
 _LATER = {
     "_compare": ("PolicyCost", "cheapest_policy"),
     "_cost": ("PRESETS", "SUMMARY_CHARS", "Prices", "Usage"),
+    "_auto_continue": ("Continuation", "auto_continue", "auto_continue_async"),
+    "_budget": ("Budget",),
     "_history": ("History", "HistoryStats"),
     "_hybrid": ("HybridContextManager", "Summary"),
     "_production": ("AgentRun", "EfficiencyReport", "ProductionHybridContextManager"),

@@ -46,8 +46,10 @@ __all__ = [
     "mask_old_observations_json",
     "reduce",
     "reduce_json",
+    "reduced",
     "repair_pairs",
     "summarize_history",
+    "token_count",
     "truncate_history",
 ]
 
@@ -538,6 +540,25 @@ def asked_summary(
         except Exception as error:
             return False, error
     return (text, None if counter is None else 4 * count_tokens(counter, text)), None
+
+
+def reduced(messages: list[Any], policy: Any) -> Reduction:
+    """The reduction of a history by a policy that asks for no summary."""
+    return Reduction._make(_report(_engine.engine.reduce(messages, policy), None))
+
+
+def token_count(messages: list[Any], counter: TokenCounter | None) -> int:
+    """The tokens of a history by the caller's counter; without one, about as many."""
+    if counter is None:
+        return approx_tokens(messages)
+    engine = _engine.engine
+    policy = compiled(engine, "truncate", {})
+    image_chars = image_chars_of({})
+    quarters = 0
+    for own_text, constant_chars, own_images, results in engine.texts(messages, policy):
+        quarters += 4 * _count(counter, own_text) + constant_chars + own_images * image_chars
+        quarters += sum(4 * _count(counter, text) + images * image_chars for text, images, _ in results)
+    return -(-quarters // 4)
 
 
 def costs_of(

@@ -15,6 +15,7 @@ from recede._api import as_bytes, asked_summary, costs_of
 from recede._errors import TranscriptError
 from recede._policy import block_policy, compiled, image_chars_of
 from recede._report import BoundaryMove
+from recede._response import messages_of, plain
 
 if TYPE_CHECKING:
     from recede._api import Json
@@ -170,15 +171,31 @@ class History:
 
     # Appending
 
-    def append(self, message: dict[str, Any]) -> None:
+    def append(self, message: Any) -> None:
         """Append a message: a dict in any of the four shapes. It is kept, so do not change it afterwards.
+
+        What the clients of Anthropic and OpenAI answer with is taken too, as the messages that their providers take
+        back: a response, a message of one, a block or an item; also inside a dict, such as
+        ``{"role": "assistant", "content": response.content}``.
 
         Raises:
             TranscriptError: it is no message; the history is as before.
             TypeError, ValueError: it holds something that JSON has no form for.
         """
-        data, surrogates = as_bytes(json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
-        self._append(data, surrogates, message)
+        if hasattr(message, "model_dump"):
+            self.extend(messages_of(message))
+            return
+        objects: list[Any] = []
+
+        def as_plain(value: Any) -> Any:
+            if not hasattr(value, "model_dump"):
+                raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
+            objects.append(value)
+            return plain(value)
+
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
+        # With objects of a client in it, what is given back is what they were in JSON.
+        self._append(*as_bytes(text), None if objects else message)
 
     def append_json(self, data: Json) -> None:
         """Append a serialized message; every byte of it that is not masked stays as it is.
@@ -188,7 +205,7 @@ class History:
         """
         self._append(*as_bytes(data), None)
 
-    def extend(self, messages: Iterable[dict[str, Any]]) -> None:
+    def extend(self, messages: Iterable[Any]) -> None:
         """Append several messages, each by itself: those before a faulty one stay."""
         for message in messages:
             self.append(message)
@@ -211,7 +228,7 @@ class History:
         return cost, observations
 
     @classmethod
-    def from_messages(cls, messages: Iterable[dict[str, Any]], **options: Any) -> History:
+    def from_messages(cls, messages: Iterable[Any], **options: Any) -> History:
         """A history of these messages; the options are those of `History`.
 
         Example:

@@ -28,7 +28,6 @@ PYTHON: dict[str, set[str]] = {
     "_engine": {"_core", "_pure"},
     "_api": LEAVES | {"_policy", "_report", "_repair", "_engine"},
     "_cost": LEAVES,
-    "_history": LEAVES | {"_api", "_engine", "_policy", "_report"},
     "_replay_policies": {"_cost", "_engine", "_policy"},
     "_compare": {"_cost", "_replay_policies"},
     "_replay": LEAVES | {"_api", "_compare", "_cost", "_engine", "_policy", "_replay_policies"},
@@ -37,6 +36,10 @@ PYTHON: dict[str, set[str]] = {
     "_hybrid": LEAVES | {"_cost", "_turns"},
     "_production": LEAVES | {"_hybrid", "_report", "_turns"},
     "summarizers": LEAVES | {"_engine", "_policy", "_turns"},
+    "_response": set(),
+    "_budget": LEAVES | {"_api", "_engine", "_policy", "_report"},
+    "_auto_continue": {"_response"},
+    "_history": LEAVES | {"_api", "_engine", "_policy", "_report", "_response"},
     "transcripts": LEAVES | {"_api", "transcripts"},
 }
 PUBLIC_MODULES = {"summarizers", "transcripts"}

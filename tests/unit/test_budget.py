@@ -1,0 +1,108 @@
+"""The budget of the kit: a threshold, the view above it, and a report in Anthropic's form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from anthropic.types.beta import BetaContextManagementResponse
+
+import recede
+from recede import Budget
+from support import tool_result, tool_use, turns, user
+
+
+def session(count: int, chars: int = 900) -> list[dict[str, Any]]:
+    history = [user("Go.")]
+    for number in range(count):
+        history += [tool_use(str(number)), user([tool_result(str(number), "x" * chars)])]
+    return history
+
+
+def test_a_history_at_the_threshold_is_sent_as_it_is() -> None:
+    history = session(20)
+    exact = Budget(recede.approx_tokens(history))
+    assert not exact.is_over(history)
+    assert exact.view(history) is history
+    assert exact.report(history) == {"applied_edits": []}
+    below = Budget(recede.approx_tokens(history) - 1)
+    assert below.is_over(history)
+    assert below.view(history) != history
+
+
+def test_above_it_the_view_is_the_block_maskers() -> None:
+    history = session(20)
+    for options in ({}, {"keep": 7}, {"mask_chunk": 6}, {"boundary": "break_even"}, {"exclude_tools": ["run"]}):
+        keep, chunk = options.get("keep", 4), options.get("mask_chunk")
+        rest = {name: value for name, value in options.items() if name not in ("keep", "mask_chunk")}
+        expected = recede.mask_old_observations(history, keep, chunk, **rest)
+        assert Budget(0, **options).view(history) == expected, options
+    assert history == session(20)
+
+
+def test_the_default_chunk_of_one_is_the_sliding_boundary() -> None:
+    history = session(20)
+    assert Budget(0).view(history) == recede.mask_old_observations(history, boundary="sliding")
+    assert Budget(0, mask_chunk=None).view(history) == Budget(0).view(history)
+
+
+def test_the_report_is_one_that_anthropics_client_reads() -> None:
+    history = session(20)
+    budget = Budget(100)
+    report = BetaContextManagementResponse.model_validate(budget.report(history), strict=True)
+    [edit] = report.applied_edits
+    assert edit.type == "clear_tool_uses_20250919"
+    assert edit.cleared_tool_uses == 16
+    view = budget.view(history)
+    assert edit.cleared_input_tokens == recede.approx_tokens(history) - recede.approx_tokens(view)
+    assert BetaContextManagementResponse.model_validate(Budget().report(session(1))).applied_edits == []
+    # Over the threshold, but nothing is old.
+    assert Budget(0).report(session(3)) == {"applied_edits": []}
+
+
+def test_tokens_are_the_callers_where_a_counter_is_given() -> None:
+    counted: list[str] = []
+
+    def words(text: str) -> int:
+        counted.append(text)
+        return len(text.split())
+
+    history = [user("one two three"), *turns(6, chars=500)]
+    budget = Budget(30, token_counter=words)
+    # Of each call 20 of its 25 chars are no text: 5 tokens, and one word, "run{}".
+    assert budget.tokens(history) == 3 + 6 * (5 + 1 + 1)
+    assert budget.is_over(history)
+    assert "one two three" in counted
+    assert not Budget(45, token_counter=words).is_over(history)
+    [edit] = Budget(30, token_counter=len).report(history)["applied_edits"]
+    assert edit["cleared_tool_uses"] == 2
+    assert edit["cleared_input_tokens"] == 2 * (500 - len("[observation masked — 1 lines omitted]"))
+    # A placeholder is six words, where the masked text was one; the form has no number below 0.
+    assert budget.report(history)["applied_edits"][0]["cleared_input_tokens"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"threshold_tokens": -1}, ValueError, "threshold_tokens must be at least 0"),
+        ({"threshold_tokens": 1.5}, TypeError, "threshold_tokens must be a whole number"),
+        ({"threshold_tokens": True}, TypeError, "threshold_tokens must be a whole number"),
+        ({"keep": 2}, ValueError, "keep must be at least 3"),
+        ({"mask_chunk": 0}, ValueError, "mask_chunk must be at least 1"),
+        ({"mask_chunk": 5, "boundary": "break_even"}, ValueError, "not both"),
+        ({"boundary": "jumping"}, ValueError, "boundary must be one of"),
+        ({"token_counter": 5}, TypeError, "token_counter must be callable"),
+        ({"exclude": ["run"]}, TypeError, "did you mean 'exclude_tools'"),
+    ],
+)
+def test_a_wrong_option_is_named_at_once(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Budget(**options)
+
+
+def test_what_is_no_history_is_refused() -> None:
+    for ask in (Budget().view, Budget().is_over, Budget().report):
+        with pytest.raises(recede.TranscriptError):
+            ask([{"role": "user", "content": 5}])
+    with pytest.raises(TypeError, match="token_counter must return"):
+        Budget(token_counter=lambda text: -1).is_over([user("x")])
