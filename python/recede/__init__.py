@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from recede._auto_continue import Continuation, auto_continue, auto_continue_async
     from recede._budget import Budget
     from recede._compare import PolicyCost, cheapest_policy
+    from recede._conversation import Answer, Conversation
     from recede._cost import PRESETS, SUMMARY_CHARS, Prices, Usage
     from recede._history import History, HistoryStats
     from recede._hybrid import HybridContextManager, Summary
@@ -61,6 +62,7 @@ __all__ = [
     "SUMMARY_CHARS",
     "SYSTEM_CHARS",
     "AgentRun",
+    "Answer",
     "AnthropicMessage",
     "BoundaryMove",
     "Budget",
@@ -68,6 +70,7 @@ __all__ = [
     "Choice",
     "ContextReport",
     "Continuation",
+    "Conversation",
     "EfficiencyReport",
     "Finding",
     "History",
@@ -127,6 +130,7 @@ _LATER = {
     "_cost": ("PRESETS", "SUMMARY_CHARS", "Prices", "Usage"),
     "_auto_continue": ("Continuation", "auto_continue", "auto_continue_async"),
     "_budget": ("Budget",),
+    "_conversation": ("Answer", "Conversation"),
     "_history": ("History", "HistoryStats"),
     "_hybrid": ("HybridContextManager", "Summary"),
     "_production": ("AgentRun", "EfficiencyReport", "ProductionHybridContextManager"),

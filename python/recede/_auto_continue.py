@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from recede._response import CUT, answer_of, changed, is_openai, plain, read, stop_reason, usable
 
-__all__ = ["Answers", "Continuation", "auto_continue", "auto_continue_async"]
+__all__ = ["CONTINUE", "Answers", "Continuation", "auto_continue", "auto_continue_async", "usage_sum"]
 
 _log = logging.getLogger("recede")
 
@@ -277,11 +277,11 @@ def _output_tokens(part: Any) -> int:
 def _usage(parts: list[Any]) -> Any:
     total = read(parts[0], "usage")
     for part in parts[1:]:
-        total = _sum(total, read(part, "usage"))
+        total = usage_sum(total, read(part, "usage"))
     return total
 
 
-def _sum(first: Any, second: Any) -> Any:
+def usage_sum(first: Any, second: Any) -> Any:
     """Numbers added, also those inside; of anything else the later one."""
     if first is None or second is None:
         return first if second is None else second
@@ -290,7 +290,7 @@ def _sum(first: Any, second: Any) -> Any:
     if isinstance(first, str) or isinstance(second, str):
         return second
     names = {**plain(first), **plain(second)}
-    return changed(second, **{name: _sum(read(first, name), read(second, name)) for name in names})
+    return changed(second, **{name: usage_sum(read(first, name), read(second, name)) for name in names})
 
 
 def _check(name: str, value: Any) -> None:

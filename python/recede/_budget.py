@@ -9,6 +9,7 @@ from recede._api import reduced, token_count
 from recede._policy import block_policy
 
 if TYPE_CHECKING:
+    from recede._history import History
     from recede._report import Reduction
     from recede._types import TokenCounter
 
@@ -132,6 +133,22 @@ class Budget:
         cleared = max(0, raw_tokens - self.tokens(masked.messages))
         edit = {"type": _EDIT, "cleared_tool_uses": masked.masked_count, "cleared_input_tokens": cleared}
         return {"applied_edits": [edit]}
+
+    def history(self) -> History:
+        """A `History` without messages whose views this budget decides.
+
+        Where neither `boundary` nor a `mask_chunk` was given, it moves its boundary when that has paid for itself.
+        """
+        from recede._history import History
+
+        options = dict(self.options)
+        if self.boundary is not None:
+            options["boundary"] = self.boundary
+        if self.mask_chunk not in (None, 1) or self.boundary == "stepped":
+            options["mask_chunk"] = self.mask_chunk
+        if self.token_counter is not None:
+            options["token_counter"] = self.token_counter
+        return History(keep=self.keep, threshold_tokens=self.threshold_tokens, **options)
 
     def _masked(self, messages: list[Any]) -> Reduction:
         return reduced(messages, self._policy())

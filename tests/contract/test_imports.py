@@ -37,8 +37,11 @@ PYTHON: dict[str, set[str]] = {
     "_production": LEAVES | {"_hybrid", "_report", "_turns"},
     "summarizers": LEAVES | {"_engine", "_policy", "_turns"},
     "_response": set(),
-    "_budget": LEAVES | {"_api", "_engine", "_policy", "_report"},
+    "_stream": {"_response"},
+    "_tool_calls": set(),
+    "_budget": LEAVES | {"_api", "_engine", "_history", "_policy", "_report"},
     "_auto_continue": {"_response"},
+    "_conversation": {"_auto_continue", "_budget", "_history", "_response", "_stream", "_tool_calls"},
     "_history": LEAVES | {"_api", "_engine", "_policy", "_report", "_response"},
     "transcripts": LEAVES | {"_api", "transcripts"},
 }

@@ -1,0 +1,386 @@
+"""The loop of an agent: ask, run the tools that it asks for, ask again; the full history is kept, a view is sent."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from recede._auto_continue import CONTINUE, Answers, usage_sum
+from recede._budget import Budget
+from recede._history import History
+from recede._response import answer_of, messages_of, read, stop_reason
+from recede._stream import Streamed
+from recede._tool_calls import (
+    Round,
+    Shape,
+    ToolResult,
+    Tools,
+    awaited,
+    calls_of,
+    not_awaited,
+    open_calls,
+    result_messages,
+)
+
+__all__ = ["Answer", "Conversation"]
+
+
+class Answer(NamedTuple):
+    """What a turn of a `Conversation` came to.
+
+    Attributes:
+        text: what the model said last.
+        stop_reason: why it stopped, in the provider's word; ``"max_tool_rounds"`` where the cap was reached.
+        requests: how many requests the turn made.
+        tool_calls: how many calls it asked for.
+        usage: the usage of all requests, summed; None where the provider told none.
+        error: what kept an answer that had been cut from being continued, if something did.
+
+    Example:
+        >>> import recede
+        >>> def create(**request):
+        ...     return {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
+        >>> recede.Conversation(create).turn("Go.")
+        Answer(text='Done.', stop_reason='end_turn', requests=1, tool_calls=0, usage=None, error=None)
+    """
+
+    text: str
+    stop_reason: str | None
+    requests: int
+    tool_calls: int
+    usage: Any
+    error: Exception | None
+
+
+@dataclass
+class _Ask:
+    """A step of a turn: make this request."""
+
+    request: dict[str, Any]
+    streamed: Streamed = field(default_factory=Streamed)
+
+
+class Conversation:
+    """A conversation with a model that may use tools.
+
+    Everything said is kept in `history`, whole; what is sent is its view, so old observations are masked. Nothing is
+    ever added to the prompt about it. Whatever ends a turn before its time, the history is one that the provider
+    takes: what had come of an answer is in it, and every call has its result.
+
+    Args:
+        create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
+            of an async one, or anything of that shape.
+        tools: the definitions of the tools, as the provider takes them.
+        run_tool: ``(name, input) -> result``, for all tools. A result is a text or a list of content parts; None is
+            an empty text, and of anything else the model gets the JSON. What it raises becomes a result that is
+            flagged as an error.
+        system: the system prompt. It is sent with each request, and is no part of the history.
+        budget: when the view is masked; by default at 8,000 tokens all but the newest 4 results, moving the boundary
+            only when that has paid for itself.
+        history: go on with this `History`, whose own options then decide about the view.
+        shape: ``"anthropic"`` or ``"openai"``; by default told by the client, or by the tools.
+        parallel_tools: True where the calls of one answer may be run at the same time, or the names of the tools that
+            may. Results keep the order of their calls.
+        max_tool_rounds: after so many rounds of tools in one turn no more are run.
+        max_attempts: an answer that was cut for its length is asked for at most so often; see `auto_continue`.
+        max_total_output_tokens: of one answer, over all its requests; see `auto_continue`.
+        on_text: gets the text of answers as it comes; the requests are then made with ``stream=True``.
+        **request: what every request has: ``model``, ``max_tokens`` and so on.
+
+    Raises:
+        TypeError, ValueError: an option is wrong.
+
+    Example:
+        >>> import recede
+        >>> def create(messages, **request):  # a model that reads a file and is done
+        ...     if len(messages) > 1:
+        ...         return {"role": "assistant", "content": [{"type": "text", "text": "It is empty."}]}
+        ...     call = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "notes.txt"}}
+        ...     return {"role": "assistant", "content": [call], "stop_reason": "tool_use"}
+        >>> tools = [{"name": "read", "input_schema": {"type": "object"}}]
+        >>> conversation = recede.Conversation(create, tools=tools, run_tool=lambda name, input: "")
+        >>> conversation.turn("What does notes.txt say?").text
+        'It is empty.'
+        >>> [message["role"] for message in conversation.history]
+        ['user', 'assistant', 'user', 'assistant']
+    """
+
+    def __init__(
+        self,
+        create: Callable[..., Any],
+        *,
+        tools: Sequence[Any] = (),
+        run_tool: Callable[[str, Any], Any] | None = None,
+        system: Any = None,
+        budget: Budget | None = None,
+        history: History | None = None,
+        shape: Shape | None = None,
+        parallel_tools: bool | Collection[str] = False,
+        max_tool_rounds: int = 50,
+        max_attempts: int = 3,
+        max_total_output_tokens: int | None = None,
+        on_text: Callable[[str], Any] | None = None,
+        **request: Any,
+    ) -> None:
+        if not callable(create):
+            raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
+        if tools and run_tool is None:
+            raise TypeError("give run_tool, the function that runs the tools")
+        if budget is not None and history is not None:
+            raise TypeError("give a budget, or a history, which has its own")
+        if shape not in (None, "anthropic", "openai"):
+            raise ValueError(f"shape must be 'anthropic' or 'openai', not {shape!r}")
+        for name in {"messages", "stream"} & request.keys():
+            raise TypeError(f"a Conversation makes {name} itself: leave it out")
+        Answers([], request, max_attempts, max_total_output_tokens)  # checks the two
+        if not isinstance(max_tool_rounds, int) or isinstance(max_tool_rounds, bool):
+            raise TypeError(f"max_tool_rounds must be a whole number, not {type(max_tool_rounds).__name__}")
+        if max_tool_rounds < 0:
+            raise ValueError(f"max_tool_rounds must be at least 0, not {max_tool_rounds}")
+        self.history = history if history is not None else (budget or Budget()).history()
+        self.shape: Shape = shape or _shape_of(create, tools)
+        self.system = system
+        self.on_text = on_text
+        self._create = create
+        self._tools = Tools(run_tool, parallel_tools)
+        self._max_tool_rounds = max_tool_rounds
+        self._attempts = (max_attempts, max_total_output_tokens)
+        self._request = {**request, "tools": list(tools)} if tools else request
+        self._turn_lock = threading.Lock()
+
+    # What a caller does
+
+    def turn(self, text: Any) -> Answer:
+        """Say something, and run tools until the model asks for none.
+
+        Args:
+            text: what the user says: a text, or a list of content parts.
+
+        Raises:
+            Exception: what the client raised. What was said stays in the history: `resume` asks again.
+            ValueError: the text is blank, which no provider takes.
+            RuntimeError: a turn is under way.
+        """
+        return self._drive(self._steps(_spoken(text)))
+
+    def resume(self) -> Answer:
+        """Ask again after a turn that failed or was interrupted; an answer that broke off is gone on with.
+
+        Raises:
+            Exception: as for `turn`.
+            ValueError: nothing has been said yet.
+        """
+        return self._drive(self._steps(None))
+
+    async def turn_async(self, text: Any) -> Answer:
+        """`turn` for an async client; `run_tool` and `on_text` may be async too. Plain tools run in threads.
+
+        Raises:
+            Exception: as for `turn`.
+        """
+        return await self._drive_async(self._steps(_spoken(text)))
+
+    async def resume_async(self) -> Answer:
+        """`resume` for an async client.
+
+        Raises:
+            Exception: as for `resume`.
+        """
+        return await self._drive_async(self._steps(None))
+
+    def view(self) -> list[Any]:
+        """The messages that a request would have now."""
+        messages = self.history.view()
+        if self.system is not None and self.shape == "openai":
+            return [{"role": "system", "content": self.system}, *messages]
+        return messages
+
+    def __repr__(self) -> str:
+        return f"<Conversation: {self.shape}, {len(self.history):,} messages>"
+
+    # The turn, which does nothing itself but keep the history
+
+    def _steps(self, spoken: dict[str, Any] | None) -> Generator[_Ask | Round, Any, Answer]:
+        self._close_calls()
+        if spoken is not None:
+            self.history.append(spoken)
+        elif not len(self.history):
+            raise ValueError("nothing has been said yet: begin with a turn")
+        elif self.history[-1].get("role") == "assistant":
+            self.history.append({"role": "user", "content": CONTINUE})
+        usage: Any = None
+        requests = tool_calls = 0
+        for rounds in itertools.count():
+            answers = Answers(self.view(), self._arguments(), *self._attempts)
+            response = yield from self._answered(answers)
+            message, reason = answer_of(response), stop_reason(response)
+            if message is not None:
+                self.history.append(message)
+            usage = usage_sum(usage, read(response, "usage"))
+            requests += response.continuation.requests
+            calls = calls_of(message) if message is not None else []
+            tool_calls += len(calls)
+            is_paused = reason == "pause_turn" and message is not None
+            if calls:
+                run = Round(calls)
+                if rounds < self._max_tool_rounds:
+                    yield from self._ran(run)
+                else:
+                    self._store(run, f"not run: the limit of {self._max_tool_rounds} tool rounds in a turn is reached")
+            if (calls or is_paused) and rounds >= self._max_tool_rounds:
+                reason = "max_tool_rounds"
+            elif calls or is_paused:
+                continue
+            said = _text_of(messages_of(response)[0])
+            return Answer(said, reason, requests, tool_calls, usage, response.continuation.error)
+        raise AssertionError  # the count never ends
+
+    def _answered(self, answers: Answers) -> Generator[_Ask, Any, Any]:
+        """An answer, over several requests where it is cut; what came of one that fails is stored."""
+        while (request := answers.next_request()) is not None:
+            ask = _Ask(request)
+            try:
+                answers.add((yield ask))
+            except BaseException as error:
+                is_first = not answers.parts
+                partial = ask.streamed.partial()
+                if partial is not None:
+                    answers.add(partial)
+                if is_first or not isinstance(error, Exception):
+                    said = answer_of(answers.response()) if answers.parts else None
+                    if said is not None:
+                        self.history.append(said)
+                    raise
+                answers.fail(error)
+        return answers.response()
+
+    def _ran(self, run: Round) -> Generator[Round, Any, None]:
+        """The results of the calls, stored also where running them is interrupted."""
+        try:
+            yield run
+        finally:
+            self._store(run, "interrupted before it had ended")
+
+    def _store(self, run: Round, instead: str) -> None:
+        results = [result or ToolResult(instead, is_error=True) for result in run.results]
+        self.history.extend(result_messages(self.shape, run.calls, results))
+
+    def _close_calls(self) -> None:
+        """Answer calls that an interruption, or whoever made the history, left open at its end."""
+        calls = open_calls(self.history[place] for place in reversed(range(len(self.history))))
+        if calls:
+            self._store(Round(calls), "interrupted before it had ended")
+
+    def _arguments(self) -> dict[str, Any]:
+        if self.system is not None and self.shape == "anthropic":
+            return {**self._request, "system": self.system}
+        return self._request
+
+    # What makes the steps: one for plain clients, one for async ones
+
+    def _drive(self, steps: Generator[_Ask | Round, Any, Answer]) -> Answer:
+        self._tools.demand_plain()
+        with self._one_turn():
+            try:
+                step = next(steps)
+                while True:
+                    done = None
+                    try:
+                        if isinstance(step, _Ask):
+                            done = self._ask(step)
+                        else:
+                            self._tools.run(step)
+                    except BaseException as error:
+                        step = steps.throw(error)
+                    else:
+                        step = steps.send(done)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+
+    async def _drive_async(self, steps: Generator[_Ask | Round, Any, Answer]) -> Answer:
+        with self._one_turn():
+            try:
+                step = next(steps)
+                while True:
+                    done = None
+                    try:
+                        if isinstance(step, _Ask):
+                            done = await self._ask_async(step)
+                        else:
+                            await self._tools.run_async(step)
+                    except BaseException as error:
+                        step = steps.throw(error)
+                    else:
+                        step = steps.send(done)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+
+    @contextmanager
+    def _one_turn(self) -> Iterator[None]:
+        if not self._turn_lock.acquire(blocking=False):
+            raise RuntimeError("a turn of this conversation is under way: wait for its end")
+        try:
+            yield
+        finally:
+            self._turn_lock.release()
+
+    def _ask(self, ask: _Ask) -> Any:
+        if self.on_text is None:
+            return not_awaited(self._create(**ask.request), "create")
+        stream = not_awaited(self._create(**ask.request, stream=True), "create")
+        try:
+            for event in stream:
+                text = ask.streamed.add(event)
+                if text:
+                    self.on_text(text)
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                close()
+        return ask.streamed.response()
+
+    async def _ask_async(self, ask: _Ask) -> Any:
+        if self.on_text is None:
+            return await awaited(self._create(**ask.request))
+        stream = await awaited(self._create(**ask.request, stream=True))
+        try:
+            async for event in stream:
+                text = ask.streamed.add(event)
+                if text:
+                    await awaited(self.on_text(text))
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                await awaited(close())
+        return ask.streamed.response()
+
+
+def _spoken(content: Any) -> dict[str, Any]:
+    if not isinstance(content, (str, list)):
+        raise TypeError(f"say a text or a list of content parts, not {type(content).__name__}")
+    if not (content.strip() if isinstance(content, str) else content):
+        raise ValueError("there is nothing in what was said, and no provider takes an empty message")
+    return {"role": "user", "content": content}
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(block.get("text") or "" for block in content if block.get("type") == "text")
+    return content or ""
+
+
+def _shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
+    owner = type(getattr(create, "__self__", None))
+    client = owner.__module__.partition(".")[0]
+    if client == "openai" and "Completions" not in owner.__name__:
+        raise TypeError("a Conversation speaks chat completions: give client.chat.completions.create")
+    if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
+        return "openai"
+    return "anthropic"

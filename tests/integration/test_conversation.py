@@ -1,0 +1,618 @@
+"""The loop of an agent, with the real clients against a provider that refuses what the real ones refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+import recede
+from provider_server import Answer, Failure, Server, call, calls, serving, text, thought
+from recede import Budget, Conversation, History
+from support import result, tool_result, user
+
+TOOLS = {
+    "anthropic": [{"name": "run", "input_schema": {"type": "object"}}],
+    "openai": [{"type": "function", "function": {"name": "run", "parameters": {"type": "object"}}}],
+}
+
+
+class Talk:
+    """A conversation over one of the clients: plain or async, streamed or not."""
+
+    def __init__(self, kind: str, server: Server) -> None:
+        self.shape = "openai" if "openai" in kind else "anthropic"
+        self.is_async = "async" in kind
+        self.is_streamed = "stream" in kind
+        self.server = server
+        self.heard: list[str] = []
+        self.ran: list[tuple[str, Any]] = []
+
+    def __call__(self, run_tool: Any = None, **options: Any) -> Conversation:
+        options.setdefault("tools", TOOLS[self.shape])
+        if self.is_streamed:
+            options.setdefault("on_text", self.heard.append)
+        if self.shape == "anthropic":
+            options["max_tokens"] = 500
+        return Conversation(self._create, run_tool=run_tool or self._run, model="m", shape=self.shape, **options)
+
+    def _run(self, name: str, value: Any) -> str:
+        self.ran.append((name, value))
+        return f"ran {value}"
+
+    def _create(self, **request: Any) -> Any:
+        client = self._client
+        create = client.messages.create if self.shape == "anthropic" else client.chat.completions.create
+        return create(**request)
+
+    def _opened(self) -> Any:
+        """A client: each turn has its own, since an async one lives in one loop."""
+        kinds: dict[tuple[str, bool], Any] = {
+            ("anthropic", False): anthropic.Anthropic,
+            ("anthropic", True): anthropic.AsyncAnthropic,
+            ("openai", False): openai.OpenAI,
+            ("openai", True): openai.AsyncOpenAI,
+        }
+        url = self.server.url + ("/v1" if self.shape == "openai" else "")
+        self._client = kinds[self.shape, self.is_async](api_key="none", base_url=url, max_retries=0)
+        return self._client
+
+    def turn(self, conversation: Conversation, said: Any) -> recede.Answer:
+        if self.is_async:
+            return asyncio.run(self.in_loop(conversation.turn_async(said)))
+        with self._opened():
+            return conversation.turn(said)
+
+    def resume(self, conversation: Conversation) -> recede.Answer:
+        if self.is_async:
+            return asyncio.run(self.in_loop(conversation.resume_async()))
+        with self._opened():
+            return conversation.resume()
+
+    async def in_loop(self, turn: Any) -> recede.Answer:
+        async with self._opened():
+            answer: recede.Answer = await turn
+            return answer
+
+    def results(self, conversation: Conversation) -> list[tuple[str, Any, bool]]:
+        """Id, content and error flag of each result of the history."""
+        found = []
+        for message in conversation.history:
+            if message["role"] == "tool":
+                content = message["content"]
+                found.append((message["tool_call_id"], content.removeprefix("Error: "), content.startswith("Error: ")))
+            elif message["role"] == "user" and isinstance(message["content"], list):
+                found += [(b["tool_use_id"], b["content"], b.get("is_error", False)) for b in message["content"]]
+        return found
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as running:
+        yield running
+        assert running.refusals == [], "a request was refused"
+
+
+KINDS = [f"{way}{name}{streamed}" for way in ("", "async ") for name in TOOLS for streamed in ("", " stream")]
+SOME = ["anthropic stream", "openai", "async anthropic", "async openai stream"]
+
+
+@pytest.fixture(params=KINDS)
+def talk(request: pytest.FixtureRequest, server: Server) -> Talk:
+    return Talk(request.param, server)
+
+
+@pytest.fixture(params=SOME)
+def some_talk(request: pytest.FixtureRequest, server: Server) -> Talk:
+    return Talk(request.param, server)
+
+
+# A turn
+
+
+def test_tools_run_until_the_model_asks_for_none(talk: Talk, engine: str) -> None:
+    talk.server.script = [
+        calls(call("run", {"n": 1}), call("run", {"n": 2}), say="I look."),
+        calls(call("run", {"path": "é"})),
+        text("Done."),
+        text("You are welcome."),
+    ]
+    conversation = talk(system="Be brief.")
+    answer = talk.turn(conversation, "Go.")
+    assert answer[:4] == ("Done.", "end_turn" if talk.shape == "anthropic" else "stop", 3, 3)
+    assert answer.error is None
+    assert talk.ran == [("run", {"n": 1}), ("run", {"n": 2}), ("run", {"path": "é"})]
+    assert [content for _, content, _ in talk.results(conversation)] == [f"ran {value}" for _, value in talk.ran]
+    assert talk.turn(conversation, "Thanks.").text == "You are welcome."
+    assert conversation.view() == [*talk.server.requests[-1]["messages"], conversation.history[-1]]
+    assert "".join(talk.heard) == ("I look.Done.You are welcome." if talk.is_streamed else "")
+    if not (talk.is_streamed and talk.shape == "openai"):  # which tells its usage only where it is asked to
+        assert recede._response.read(
+            answer.usage, "output_tokens" if talk.shape == "anthropic" else "total_tokens"
+        ) in (
+            15,
+            45,
+        )
+    # The system prompt is sent with each request, where the provider wants it, and is not in the history.
+    for request in talk.server.requests:
+        if talk.shape == "anthropic":
+            assert request["system"] == "Be brief."
+        else:
+            assert request["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert all(message["role"] != "system" for message in conversation.history)
+
+
+def test_a_stream_leaves_the_same_history_as_whole_answers() -> None:
+    def script() -> list[Any]:
+        blocks = [thought("hm\n é"), {"type": "text", "text": "I look, é."}, call("run", {"path": 'a"\\é', "n": [1]})]
+        return [Answer(blocks, "tool_use"), text("Done.")]
+
+    histories = {}
+    for kind in KINDS:
+        with serving(*script()) as server:
+            talk = Talk(kind, server)
+            conversation = talk()
+            talk.turn(conversation, "Go.")
+            messages = [dict(message) for message in conversation.history]
+            for message in messages:
+                message.pop("annotations", None)  # which streams do not have
+            histories.setdefault(talk.shape, []).append(messages)
+            assert server.refusals == []
+    for of_shape in histories.values():
+        assert len(of_shape) == 4
+        assert all(messages == of_shape[0] for messages in of_shape)
+
+
+def test_what_is_sent_is_masked_and_nothing_else_is_added(some_talk: Talk, engine: str) -> None:
+    talk = some_talk
+    talk.server.script = [calls(call("run", {"n": number})) for number in range(40)] + [text("Done.")]
+    conversation = talk(
+        lambda name, value: "a line of the log\n" * 60, budget=Budget(1_000, 4, boundary="sliding"), max_tool_rounds=40
+    )
+    answer = talk.turn(conversation, "Go.")
+    assert (answer.requests, answer.tool_calls) == (41, 40)
+    said = set()
+    for request in talk.server.requests:
+        for message in request["messages"]:
+            if message["role"] == "user" and isinstance(message["content"], str):
+                said.add(message["content"])
+        assert len(json.dumps(request)) < 18_000
+    assert said == {"Go."}
+    assert "observation masked" in json.dumps(talk.server.requests[-1])
+    assert "observation masked" not in json.dumps(conversation.history.messages)
+    assert conversation.history.recall(1) == "a line of the log\n" * 60
+    assert conversation.history.stats().masked_count == 36
+
+
+def test_by_default_the_boundary_is_the_one_that_spares_caches() -> None:
+    def create(**request: Any) -> Any:
+        raise AssertionError
+
+    history = History(threshold_tokens=8_000)
+    assert Conversation(create).history._options == history._options
+    assert Conversation(create, budget=Budget(5)).history._options["threshold_tokens"] == 5
+    chunked = Conversation(create, budget=Budget(5, 6, 10, exclude_tools=["x"])).history
+    assert chunked._options == {**history._options, "threshold_tokens": 5, "keep": 6, "mask_chunk": 10} | {
+        "exclude_tools": ["x"]
+    }
+    sliding = Conversation(create, budget=Budget(boundary="sliding")).history
+    assert sliding._options["boundary"] == "sliding"
+    stepped = Conversation(create, budget=Budget(boundary="stepped", mask_chunk=3)).history
+    assert stepped._options["mask_chunk"] == 3
+    given = History(max_input_tokens=500)
+    assert Conversation(create, history=given).history is given
+
+
+def test_a_cut_answer_is_one_message_of_the_history(talk: Talk) -> None:
+    talk.server.script = [
+        text("The answer is for", stop="max_tokens"),
+        text("ty-", stop="max_tokens"),
+        calls(call("run"), say="two."),
+        text("Done."),
+    ]
+    conversation = talk()
+    answer = talk.turn(conversation, "Go.")
+    assert (answer.text, answer.requests, answer.tool_calls) == ("Done.", 4, 1)
+    assert len(conversation.history) == 4
+    assert "forty-two." in json.dumps(conversation.history[1])
+    assert "Continue where" not in json.dumps(conversation.history.messages)
+
+
+def test_an_answer_that_stays_cut_ends_the_turn(some_talk: Talk) -> None:
+    talk = some_talk
+    unfinished = {**call("run"), "partial": "{"}
+    talk.server.script = [calls(unfinished, stop="max_tokens"), text("Again.")]
+    conversation = talk()
+    answer = talk.turn(conversation, "Go.")
+    assert answer.stop_reason == ("length" if talk.shape == "openai" else "max_tokens")
+    assert (answer.text, talk.ran) == ("", [])
+    assert conversation.history.messages == [user("Go.")]
+    assert talk.resume(conversation).text == "Again."
+    assert len(conversation.history) == 2
+
+
+def test_thinking_goes_back_unchanged_and_a_pause_is_gone_on_from(server: Server) -> None:
+    for kind in ("anthropic", "anthropic stream", "async anthropic", "async anthropic stream"):
+        talk = Talk(kind, server)
+        server.script = [
+            Answer([thought("first"), call("run")], "tool_use"),
+            Answer([thought("second"), {"type": "text", "text": "Wait,"}], "pause_turn"),
+            text(" done."),
+        ]
+        conversation = talk()
+        assert talk.turn(conversation, "Go.").text == " done."
+        assert conversation.history[1]["content"][0] == thought("first")
+        assert server.requests[-1]["messages"][-1]["content"][0] == thought("second")
+
+
+def test_an_empty_answer_is_not_stored(some_talk: Talk) -> None:
+    some_talk.server.script = [text(""), text("Well.")]
+    conversation = some_talk()
+    assert some_talk.turn(conversation, "Go.").text == ""
+    assert conversation.history.messages == [user("Go.")]
+    assert some_talk.turn(conversation, "And?").text == "Well."
+
+
+def test_content_parts_may_be_said(some_talk: Talk) -> None:
+    some_talk.server.script = [text("I see.")]
+    conversation = some_talk()
+    some_talk.turn(conversation, [{"type": "text", "text": "Look."}])
+    assert conversation.history[0]["content"] == [{"type": "text", "text": "Look."}]
+
+
+# Tools
+
+
+def test_what_a_tool_raises_is_a_result(some_talk: Talk) -> None:
+    def run_tool(name: str, value: Any) -> Any:
+        if value["n"] == 1:
+            raise FileNotFoundError("no such file")
+        return {1: None, 2: None, 3: {"é": 1}, 4: [{"type": "text", "text": "parts"}]}[value["n"]]
+
+    some_talk.server.script = [calls(*(call("run", {"n": n}) for n in (1, 2, 3, 4))), text("Done.")]
+    conversation = some_talk(run_tool)
+    some_talk.turn(conversation, "Go.")
+    expected = [
+        ("FileNotFoundError: no such file", True),
+        ("", False),
+        ('{"é": 1}', False),
+        ([{"type": "text", "text": "parts"}], False),
+    ]
+    if some_talk.shape == "openai":
+        messages = [message["content"] for message in conversation.history if message["role"] == "tool"]
+        assert messages == ["Error: FileNotFoundError: no such file", "", '{"é": 1}', expected[3][0]]
+    else:
+        assert [result[1:] for result in some_talk.results(conversation)] == expected
+
+
+def test_arguments_that_are_no_json_are_told_to_the_model(server: Server) -> None:
+    for kind in ("openai", "openai stream", "async openai"):
+        talk = Talk(kind, server)
+        server.script = [calls({**call("run"), "partial": '{"n": '}), text("Done.")]
+        conversation = talk()
+        talk.turn(conversation, "Go.")
+        [(_, content, is_error)] = talk.results(conversation)
+        assert "the arguments are no JSON" in content
+        assert is_error
+        assert talk.ran == []
+
+
+def test_tools_run_in_order_unless_they_may_run_at_once(some_talk: Talk) -> None:
+    made = [call("run", {"n": n}) for n in range(3)]
+    order: list[int] = []
+    together = threading.Barrier(3, timeout=20)
+
+    def in_order(name: str, value: Any) -> str:
+        order.append(value["n"])
+        return str(value["n"])
+
+    def at_once(name: str, value: Any) -> str:
+        together.wait()  # passes only when all three are running
+        return str(value["n"])
+
+    for run_tool, parallel in ((in_order, False), (in_order, ["look"]), (at_once, True), (at_once, {"run"})):
+        order.clear()
+        some_talk.server.script = [calls(*(dict(block) for block in made)), text("Done.")]
+        conversation = some_talk(run_tool, parallel_tools=parallel)
+        some_talk.turn(conversation, "Go.")
+        assert [content for _, content, _ in some_talk.results(conversation)] == ["0", "1", "2"]
+        if run_tool is in_order:
+            assert order == [0, 1, 2]
+
+
+def test_a_tool_that_may_not_run_beside_others_waits_for_them(some_talk: Talk) -> None:
+    running: list[str] = []
+    overlaps: list[tuple[str, ...]] = []
+    lock = threading.Lock()
+
+    def run_tool(name: str, value: Any) -> str:
+        with lock:
+            running.append(name)
+            overlaps.append(tuple(running))
+        threading.Event().wait(0.02)
+        with lock:
+            running.remove(name)
+        return name
+
+    some_talk.server.script = [calls(*(call(name) for name in ("run", "run", "write", "run"))), text("Done.")]
+    some_talk.turn(some_talk(run_tool, parallel_tools=["run"]), "Go.")
+    assert ("write",) in overlaps
+    assert not any("write" in names and len(names) > 1 for names in overlaps)
+
+
+def test_async_tools_are_awaited_and_run_at_once(server: Server) -> None:
+    for kind in ("async anthropic", "async openai stream"):
+        talk = Talk(kind, server)
+        arrived: list[int] = []
+        all_there = asyncio.Event()
+
+        async def run_tool(name: str, value: Any, arrived: Any = arrived, all_there: Any = all_there) -> str:
+            arrived.append(value["n"])
+            if len(arrived) == 2:
+                all_there.set()
+            await asyncio.wait_for(all_there.wait(), 20)
+            return str(value["n"])
+
+        server.script = [calls(call("run", {"n": 1}), call("run", {"n": 2})), text("Done.")]
+        conversation = talk(run_tool, parallel_tools=True)
+        talk.turn(conversation, "Go.")
+        assert [content for _, content, _ in talk.results(conversation)] == ["1", "2"]
+
+
+def test_rounds_of_tools_are_capped(some_talk: Talk) -> None:
+    some_talk.server.script = [calls(call("run")) for _ in range(5)]
+    conversation = some_talk(max_tool_rounds=2)
+    answer = some_talk.turn(conversation, "Go.")
+    assert (answer.stop_reason, answer.requests, len(some_talk.ran)) == ("max_tool_rounds", 3, 2)
+    assert [is_error for _, _, is_error in some_talk.results(conversation)] == [False, False, True]
+    assert "limit of 2 tool rounds" in some_talk.results(conversation)[-1][1]
+    # And it goes on.
+    some_talk.server.script = [text("Done.")]
+    assert some_talk.turn(conversation, "Stop it.").text == "Done."
+
+
+# What goes wrong
+
+
+def test_a_request_that_fails_leaves_what_was_said(talk: Talk) -> None:
+    talk.server.script = [Failure(400, "invalid_request_error"), text("Done.")]
+    conversation = talk()
+    with pytest.raises((anthropic.BadRequestError, openai.BadRequestError)):
+        talk.turn(conversation, "Go.")
+    assert conversation.history.messages == [user("Go.")]
+    assert talk.resume(conversation).text == "Done."
+    assert len(conversation.history) == 2
+
+
+def test_the_next_turn_may_simply_say_more(some_talk: Talk) -> None:
+    some_talk.server.script = [Failure(529, "overloaded_error"), text("Done.")]
+    conversation = some_talk()
+    with pytest.raises((anthropic.APIStatusError, openai.APIStatusError)):
+        some_talk.turn(conversation, "Go.")
+    assert some_talk.turn(conversation, "Please.").text == "Done."
+    assert [message["role"] for message in conversation.history] == ["user", "user", "assistant"]
+
+
+def test_a_connection_that_breaks_loses_nothing_received(server: Server) -> None:
+    for kind in ("anthropic stream", "openai stream", "async anthropic stream", "async openai stream"):
+        talk = Talk(kind, server)
+        server.script = [
+            Answer([{"type": "text", "text": "This is what came before the end. " * 2}], drop_after=6),
+            text("ever it was."),
+        ]
+        conversation = talk()
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - each client has its own
+            talk.turn(conversation, "Go.")
+        assert "peer closed" in str(raised.value) or "onnection" in str(raised.value)
+        heard = "".join(talk.heard)
+        assert 5 < len(heard) < 60
+        assert [message["role"] for message in conversation.history] == ["user", "assistant"]
+        assert heard in json.dumps(conversation.history[1])
+        assert talk.resume(conversation).text == "ever it was."
+        assert conversation.history[2]["content"].startswith("Continue where you left off.")
+
+
+def test_a_stream_that_ends_in_silence_is_an_error() -> None:
+    events = [
+        {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Half a"}},
+    ]
+    conversation = Conversation(lambda **request: iter(events), on_text=lambda text: None)
+    with pytest.raises(ConnectionError, match="before the answer was whole"):
+        conversation.turn("Go.")
+    assert conversation.history[1]["content"] == [{"type": "text", "text": "Half a"}]
+
+
+def test_an_interruption_in_the_middle_of_an_answer_keeps_what_came(some_talk: Talk) -> None:
+    if not some_talk.is_streamed:
+        some_talk.is_streamed = True
+    heard: list[str] = []
+
+    def stop(said: str) -> None:
+        heard.append(said)
+        if len(heard) == 3:
+            raise KeyboardInterrupt
+
+    some_talk.server.script = [calls(call("run"), say="A text that is longer than three pieces."), text("Done.")]
+    conversation = some_talk(on_text=stop)
+    with pytest.raises(KeyboardInterrupt):
+        some_talk.turn(conversation, "Go.")
+    assert len(conversation.history) == 2
+    assert "".join(heard) in json.dumps(conversation.history[1])
+    assert recede.check_pairs(conversation.history.messages).findings == ()
+    conversation.on_text = None
+    assert some_talk.turn(conversation, "Go on.").text == "Done."
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_an_interruption_of_a_tool_leaves_no_call_open(some_talk: Talk, parallel: bool) -> None:
+    first_done = threading.Event()
+
+    def run_tool(name: str, value: Any) -> str:
+        if value["n"] == 2:
+            first_done.wait(20)
+            raise KeyboardInterrupt
+        if value["n"] == 1:
+            threading.Timer(0.05, first_done.set).start()
+        return "done"
+
+    made = [call("run", {"n": n}) for n in (1, 2, 3)] if not parallel else [call("run", {"n": n}) for n in (1, 2)]
+    some_talk.server.script = [calls(*made), text("Well.")]
+    conversation = some_talk(run_tool, parallel_tools=parallel)
+    with pytest.raises(KeyboardInterrupt):
+        some_talk.turn(conversation, "Go.")
+    results = some_talk.results(conversation)
+    assert results[0][1:] == ("done", False)
+    assert all(result[1:] == ("interrupted before it had ended", True) for result in results[1:])
+    assert len(results) == len(made)
+    assert some_talk.turn(conversation, "And?").text == "Well."
+
+
+@pytest.mark.parametrize("where", ["answer", "tool"])
+def test_a_cancelled_turn_leaves_a_usable_state(server: Server, where: str) -> None:
+    for kind in ("async anthropic stream", "async openai stream", "async openai"):
+        talk = Talk(kind, server)
+        gate = threading.Event()
+
+        async def run_tool(name: str, value: Any) -> str:
+            await asyncio.sleep(60)
+            return "never"
+
+        server.script = [Answer([{"type": "text", "text": "I look. " * 9}, call("run")], "tool_use")]
+        server.script[0].pause = gate if where == "answer" else None
+        conversation = talk(run_tool)
+
+        async def cancelled(talk: Talk = talk, conversation: Conversation = conversation, gate: Any = gate) -> None:
+            turn = asyncio.create_task(talk.in_loop(conversation.turn_async("Go.")))
+            await asyncio.sleep(0.4)
+            turn.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await turn
+            gate.set()
+
+        asyncio.run(cancelled())
+        assert recede.check_pairs(conversation.history.messages).is_whole
+        server.script = [text("Done.")]
+        assert talk.turn(conversation, "Again.").text == "Done."
+
+
+def test_calls_that_are_open_in_a_history_get_results_first(server: Server) -> None:
+    for shape in TOOLS:
+        talk = Talk(shape, server)
+        server.script = [text("Done.")]
+        history = History()
+        if shape == "anthropic":
+            history.extend([user("Go."), {"role": "assistant", "content": [call("run", id="1")]}])
+            history.append({"role": "assistant", "content": [call("run", id="2")]})
+            history.append(user([tool_result("1", "x")]))
+        else:
+            made = calls(call("run", id="1"), call("run", id="2"))
+            tool_calls = [
+                {"id": block["id"], "type": "function", "function": {"name": "run", "arguments": "{}"}}
+                for block in made.blocks
+            ]
+            history.extend([user("Go."), {"role": "assistant", "content": None, "tool_calls": tool_calls}])
+            history.append(result("1", "x"))
+        assert talk.turn(talk(history=history), "And?").text == "Done."
+        assert history.recall("2").endswith("interrupted before it had ended")
+
+
+def test_a_continuation_that_fails_keeps_the_beginning(some_talk: Talk) -> None:
+    some_talk.server.script = [text("The begin", stop="max_tokens"), Failure(529, "overloaded_error"), text("ning.")]
+    conversation = some_talk()
+    answer = some_talk.turn(conversation, "Go.")
+    assert answer.text == "The begin"
+    assert isinstance(answer.error, (anthropic.APIStatusError, openai.APIStatusError))
+    assert some_talk.resume(conversation).text == "ning."
+
+
+def test_one_turn_at_a_time() -> None:
+    started, go = threading.Event(), threading.Event()
+
+    def create(**request: Any) -> Any:
+        started.set()
+        go.wait(20)
+        return {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
+
+    conversation = Conversation(create)
+    thread = threading.Thread(target=conversation.turn, args=["Go."])
+    thread.start()
+    started.wait(20)
+    with pytest.raises(RuntimeError, match="under way"):
+        conversation.turn("Me too.")
+    go.set()
+    thread.join()
+    assert len(conversation.history) == 2
+
+
+# Options
+
+
+def test_the_provider_is_told_by_the_client_or_the_tools() -> None:
+    def create(**request: Any) -> Any:
+        raise AssertionError
+
+    with anthropic.Anthropic(api_key="x") as ours, openai.OpenAI(api_key="x") as others:
+        assert Conversation(ours.messages.create).shape == "anthropic"
+        assert Conversation(ours.beta.messages.create).shape == "anthropic"
+        assert Conversation(others.chat.completions.create).shape == "openai"
+        with pytest.raises(TypeError, match="chat completions"):
+            Conversation(others.responses.create)
+    assert Conversation(create).shape == "anthropic"
+    for shape, tools in TOOLS.items():
+        assert Conversation(create, tools=tools, run_tool=print).shape == shape
+    assert Conversation(create, shape="openai").shape == "openai"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"tools": [{}]}, TypeError, "give run_tool"),
+        ({"budget": Budget(), "history": History()}, TypeError, "a budget, or a history"),
+        ({"shape": "gemini"}, ValueError, "shape must be"),
+        ({"parallel_tools": "run"}, TypeError, "parallel_tools must be"),
+        ({"messages": []}, TypeError, "makes messages itself"),
+        ({"stream": True}, TypeError, "makes stream itself"),
+        ({"max_tool_rounds": -1}, ValueError, "max_tool_rounds must be at least 0"),
+        ({"max_tool_rounds": 1.0}, TypeError, "max_tool_rounds must be a whole number"),
+        ({"max_attempts": 0}, ValueError, "max_attempts must be at least 1"),
+    ],
+)
+def test_a_wrong_option_is_named_at_once(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Conversation(lambda **request: None, **options)
+
+
+def test_what_cannot_be_said_is_refused_before_anything_is_sent() -> None:
+    conversation = Conversation(SimpleNamespace().__init__)
+    for blank in ("", " \n", []):
+        with pytest.raises(ValueError, match="nothing in what was said"):
+            conversation.turn(blank)
+    with pytest.raises(TypeError, match="say a text"):
+        conversation.turn(5)
+    with pytest.raises(ValueError, match="nothing has been said yet"):
+        conversation.resume()
+    with pytest.raises(TypeError, match="create must be a function"):
+        Conversation("model")  # type: ignore[arg-type]
+    assert len(conversation.history) == 0
+
+
+def test_async_functions_want_an_async_turn() -> None:
+    async def create(**request: Any) -> Any:
+        raise AssertionError
+
+    async def run_tool(name: str, value: Any) -> str:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match="create is async: use turn_async"):
+        Conversation(create).turn("Go.")
+    with pytest.raises(TypeError, match="run_tool is async: use turn_async"):
+        Conversation(lambda **request: None, run_tool=run_tool, tools=[{}]).turn("Go.")
