@@ -1,0 +1,102 @@
+"""The recorded sessions in the form of each provider: no view of one is refused, in any stage, at any request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from shared_data import CORPUS, corpus_files, need
+
+import recede
+from provider_rules import anthropic_fault, openai_fault
+from provider_server import serving, text
+from recede import Budget, History, transcripts
+from sound import as_anthropic, as_openai, has_tool_blocks
+
+FILES = corpus_files()
+Messages = list[dict[str, Any]]
+
+FORMS: dict[str, tuple[Callable[[Messages], Messages], Callable[[dict[str, Any]], str | None]]] = {
+    "anthropic": (as_anthropic, anthropic_fault),
+    "openai": (as_openai, openai_fault),
+}
+BUDGETS: list[dict[str, Any]] = [
+    {},
+    {"boundary": "break_even"},
+    {"observation_masking": False},
+    {"preserve_recent_raw_turns": 0},
+    {"preserve_recent_raw_turns": 13, "summary_max_chars": 60},
+]
+
+
+def refused(fault: Callable[[dict[str, Any]], str | None], messages: Messages) -> str | None:
+    return fault({"model": "m", "max_tokens": 9, "messages": messages})
+
+
+def ready(history: Messages) -> Messages:
+    """The history at its last request."""
+    end = len(history)
+    while end and history[end - 1]["role"] == "assistant":
+        end -= 1
+    return history[:end]
+
+
+@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@pytest.mark.parametrize("form", FORMS)
+def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_property: Any) -> None:
+    need(CORPUS)
+    convert, fault = FORMS[form]
+    for transcript in transcripts.read_all(path):
+        history = ready(convert(transcript.messages))
+        if len(history) < 2:
+            continue
+        assert refused(fault, history) is None
+        chars = recede.count_chars(history)
+        # Without tool blocks a history could be of any provider: then it is said whose it is.
+        said = {"summary_role": "user"} if form == "anthropic" and not has_tool_blocks(history) else {}
+        for share in (2, 8, 40, 1_000_000):
+            for options in BUDGETS:
+                reduction = recede.reduce(history, max_input_chars=chars // share, **options, **said)
+                assert refused(fault, reduction.messages) is None, (share, options)
+                record_property(f"read: {form} by {reduction.reduction_stage}", 1)
+        assert refused(fault, Budget(chars // 20).view(history)) is None
+        role = {"summary_role": "user"} if form == "anthropic" else {}
+        sessions = [History(keep=3), History(max_input_chars=max(2_000, chars // 6), **role)]
+        every = max(1, len(history) // 25)
+        for count, message in enumerate(history, 1):
+            for session in sessions:
+                session.append(message)
+            if count % every == 0 and message["role"] != "assistant" and refused(fault, history[:count]) is None:
+                for session in sessions:
+                    assert refused(fault, session.view()) is None, count
+        record_property(f"read: {path.parent.name} as {form}", 1)
+
+
+def test_some_of_them_over_the_wire(record_property: Any) -> None:
+    need(CORPUS)
+    folders: dict[str, Path] = {}
+    for path in FILES:
+        folders.setdefault(path.parent.name, path)
+    with (
+        serving() as server,
+        anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as ours,
+        openai.OpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0) as others,
+    ):
+        for name, path in folders.items():
+            messages = max((one.messages for one in transcripts.read_all(path)), key=len)
+            for convert in (as_anthropic, as_openai):
+                history = ready(convert(messages))
+                for options in ({"max_input_tokens": 5_000}, {"max_input_tokens": 50}):
+                    server.script.append(text("Done."))
+                    view: Any = recede.reduce(history, **options).messages
+                    if convert is as_anthropic:
+                        ours.messages.create(model="m", max_tokens=9, messages=view)
+                    else:
+                        others.chat.completions.create(model="m", messages=view)
+            record_property(f"read: {name} over the wire", 1)
+        assert len(server.requests) == 4 * len(folders)
+        assert server.refusals == []

@@ -1,0 +1,99 @@
+"""No view of a history that a provider takes is refused by it, whatever stage made the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import block_options, mask_options, reduce_options, stage_options
+
+import recede
+from provider_rules import anthropic_fault, openai_fault
+from recede import Budget, History
+from recede.testing import histories
+from sound import as_anthropic, as_openai
+from support import built_engines, using
+
+ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+Messages = list[dict[str, Any]]
+
+
+def anthropic(messages: Messages) -> str | None:
+    return anthropic_fault({"model": "m", "max_tokens": 9, "messages": messages})
+
+
+def openai(messages: Messages) -> str | None:
+    return openai_fault({"model": "m", "messages": messages})
+
+
+def with_a_role(options: dict[str, Any], history: Messages, fault: Callable[[Messages], str | None]) -> dict[str, Any]:
+    """Options with a role of the summary that the provider has.
+
+    A history with tool blocks is known as one of Anthropic. One without could be of any provider, so its role is said.
+    """
+    if fault is openai:
+        return options
+    kinds = {
+        block["type"] for message in history if isinstance(message["content"], list) for block in message["content"]
+    }
+    return {**options, "summary_role": None if "tool_use" in kinds else "user"}
+
+
+@st.composite
+def sound(draw: st.DrawFn) -> tuple[Messages, Callable[[Messages], str | None]]:
+    """A history that a provider takes at its end, and its rules."""
+    messages = draw(histories(max_turns=8, max_parallel_calls=3))
+    if draw(st.booleans(), label="anthropic"):
+        history, fault = as_anthropic(messages, draw(st.booleans(), label="thinking")), anthropic
+    else:
+        history, fault = as_openai(messages), openai
+    if not history or history[-1]["role"] == "assistant":
+        history.append({"role": "user", "content": "Go on."})
+    return history, fault
+
+
+@given(sound())
+def test_what_is_reduced_is_taken_itself(drawn: tuple[Messages, Any]) -> None:
+    history, fault = drawn
+    assert fault(history) is None
+
+
+@ENGINES
+@given(drawn=sound(), reducing=reduce_options(), masking=mask_options(), blocks=block_options(), stage=stage_options())
+def test_a_view_of_a_history_is_taken(
+    engine_name: str, drawn: Any, reducing: Any, masking: Any, blocks: Any, stage: Any
+) -> None:
+    history, fault = drawn
+    reducing = with_a_role(reducing, history, fault)
+    with using(engine_name):
+        views = [
+            recede.reduce(history, **reducing).messages,
+            recede.mask_observations(history, **masking).messages,
+            recede.mask_old_observations(history, **blocks),
+            recede.summarize_history(history, **with_a_role(stage, history, fault)).messages,
+            recede.truncate_history(history, **stage).messages,
+            Budget(50).view(history),
+        ]
+        for view in views:
+            assert fault(view) is None, (view, fault(view))
+        # A view may be reduced again.
+        again = recede.reduce(views[0], **reducing).messages
+        assert fault(again) is None
+
+
+@ENGINES
+@given(drawn=sound(), options=reduce_options() | block_options(), data=st.data())
+def test_a_view_of_a_session_is_taken_at_every_request(engine_name: str, drawn: Any, options: Any, data: Any) -> None:
+    history, fault = drawn
+    options = {name: value for name, value in options.items() if name != "token_counter"}
+    if any(name.startswith("max_input") for name in options):
+        options = with_a_role(options, history[:1], fault)  # which cannot be known yet
+    with using(engine_name):
+        session = History(**options)
+        for count, message in enumerate(history, 1):
+            session.append(message)
+            if fault(history[:count]) is None and data.draw(st.booleans(), label="request"):
+                assert fault(session.view()) is None
