@@ -1,5 +1,7 @@
 """Records examples/session.json: the steps in session_steps.txt, with the true outputs of their commands.
 
+Its first turns are what `recede chat` plays without a key.
+
 The commands run in a copy of the working tree at a neutral path, in a neutral environment, so that the session tells
 nothing about the machine it was recorded on. It is not written if it does, or if it is too small to show anything.
 """
@@ -23,8 +25,15 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 SESSION = PROJECT / "examples" / "session.json"
 STEPS = HERE / "session_steps.txt"
+TOUR = PROJECT / "python" / "recede" / "cli" / "tour.json"
+TOUR_TURNS = 20
 # The session does not read itself.
-NOT_COPIED = {f"scripts/{STEPS.name}", f"scripts/{Path(__file__).name}", f"examples/{SESSION.name}"}
+NOT_COPIED = {
+    f"scripts/{STEPS.name}",
+    f"scripts/{Path(__file__).name}",
+    f"examples/{SESSION.name}",
+    str(TOUR.relative_to(PROJECT)),
+}
 # These take minutes to build and hold nothing that the commands print.
 KEPT = {".venv", "target"}
 
@@ -236,15 +245,26 @@ def check(messages: list[dict[str, Any]], text: str, checkout: Path) -> str:
     return f"{counts}; {' '.join(sorted(commands))}"
 
 
+def written(messages: list[dict[str, Any]]) -> str:
+    return "[\n" + ",\n".join(json.dumps(message, ensure_ascii=False) for message in messages) + "\n]\n"
+
+
+def beginning(messages: list[dict[str, Any]], turns: int) -> list[dict[str, Any]]:
+    """The messages before the turn that comes after so many."""
+    answers = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
+    return messages[: answers[turns]]
+
+
 def main() -> None:
     place = home()
     checkout = place / "recede"
     environment = neutral_environment(place, checkout)
     make_checkout(checkout, environment)
     messages = record(checkout, environment)
-    text = "[\n" + ",\n".join(json.dumps(message, ensure_ascii=False) for message in messages) + "\n]\n"
+    text = written(messages)
     summary = check(messages, text, checkout)
     SESSION.write_text(text)
+    TOUR.write_text(written(beginning(messages, TOUR_TURNS)))
     print(f"{SESSION.relative_to(PROJECT)}: {summary}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from recede import __version__
+from recede.cli.chat import chat
 from recede.cli.reduce import reduce
 from recede.cli.replay import replay
 from recede.cli.stats import stats
@@ -29,6 +30,7 @@ def recede() -> None:
     """
 
 
+recede.add_command(chat)
 recede.add_command(reduce)
 recede.add_command(replay)
 recede.add_command(stats)

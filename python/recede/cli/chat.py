@@ -1,0 +1,155 @@
+"""`recede chat`: talk with a model, or play a recorded session, and see what masking does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recede import Conversation, History, TranscriptError, transcripts
+from recede.cli.files import BadFile, bad_file
+from recede.cli.folder import Folder
+from recede.cli.repl import Played, Repl, Talk
+from recede.cli.terminal import Terminal
+
+__all__ = ["chat"]
+
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_TOUR = Path(__file__).with_name("tour.json")
+# A recording is shorter than the sessions that budgets are for.
+_TOUR_TOKENS = 2_000
+_TOKENS = 8_000
+
+
+@click.command(short_help="Talk with a model, or play a recorded session, and see what is masked.")
+@click.option(
+    "--provider",
+    type=click.Choice(tuple(_KEYS)),
+    metavar="NAME",
+    help="anthropic or openai; by default whose key is set.",
+)
+@click.option("--model", metavar="NAME", help="The model, as the provider names it.")
+@click.option("--base-url", metavar="URL", help="Another server that speaks as the provider does.")
+@click.option("--system", metavar="TEXT", help="The system prompt.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=4_096, show_default=True, metavar="N", help="Of one answer."
+)
+@click.option(
+    "--tools", type=click.Choice(["files"]), metavar="files", help="Offer tools to list, read and search files."
+)
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False),
+    default=".",
+    show_default=True,
+    metavar="DIR",
+    help="The folder that the tools never leave.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=3),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="The newest N results stay raw.",
+)
+@click.option(
+    "--threshold-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"A history of at most so many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
+)
+@click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
+@click.option("--tour", is_flag=True, help="Play the recorded session that comes with recede, also where a key is set.")
+def chat(
+    provider: str | None,
+    model: str | None,
+    base_url: str | None,
+    system: str | None,
+    max_tokens: int,
+    tools: str | None,
+    folder: str,
+    keep: int,
+    threshold_tokens: int | None,
+    replay: str | None,
+    tour: bool,
+) -> None:
+    """Talk with a model, and see what is kept and what is sent.
+
+    The key is taken from ANTHROPIC_API_KEY or OPENAI_API_KEY. Without one a recorded session is
+    played turn by turn: a tour of what masking does, which needs no network. /help lists the
+    commands. Ctrl-C ends a request, Ctrl-D the session.
+
+    \b
+    Example:
+      recede chat
+      recede chat --model claude-sonnet-4-5 --tools files
+      recede chat --provider openai --base-url http://localhost:11434/v1 --model qwen3
+    """
+    terminal = Terminal()
+    if provider is None:
+        provider = next((name for name, key in _KEYS.items() if os.environ.get(key)), "anthropic")
+    key = os.environ.get(_KEYS[provider])
+    if replay or tour or not (key or base_url):
+        history = History(keep=keep, threshold_tokens=_first(threshold_tokens, _TOUR_TOKENS), recall_handles=True)
+        if replay:
+            greeting = f"{replay} is played turn by turn."
+        elif tour:
+            greeting = "A recorded session is played turn by turn."
+        else:
+            greeting = f"No key is set ({' or '.join(_KEYS.values())}): a recorded session is played instead."
+        Repl(terminal, Played(terminal, history, _messages(replay or str(_TOUR)))).run(greeting)
+        return
+    if model is None:
+        raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
+    history = History(keep=keep, threshold_tokens=_first(threshold_tokens, _TOKENS), recall_handles=True)
+    files = Folder(folder) if tools else None
+    with _client(provider, key, base_url) as client:
+        talk = Talk(terminal, files)
+        request: dict[str, Any] = {"model": model}
+        if provider == "anthropic":
+            create, request["max_tokens"] = client.messages.create, max_tokens
+        else:
+            create, request["max_completion_tokens"] = client.chat.completions.create, max_tokens
+        definitions = [*files.definitions(provider), history.tool_definition(provider)] if files else []
+        talk.conversation = Conversation(
+            talk.counted(create),
+            tools=definitions,
+            run_tool=talk.run_tool,
+            system=system,
+            history=history,
+            shape=provider,  # type: ignore[arg-type]
+            on_text=talk.hear,
+            **request,
+        )
+        Repl(terminal, talk).run(f"{provider}, {model}{f', files of {folder}' if files else ''}.")
+
+
+def _first(given: int | None, default: int) -> int:
+    return default if given is None else given
+
+
+def _messages(path: str) -> list[Any]:
+    try:
+        return transcripts.read(path).messages
+    except TranscriptError as error:
+        raise BadFile(str(error)) from None
+    except OSError as error:
+        raise bad_file(path, error.strerror or str(error)) from None
+
+
+def _client(provider: str, key: str | None, base_url: str | None) -> Any:
+    # A server of one's own may want no key, but the clients do.
+    options: dict[str, Any] = {"api_key": key or "none", "base_url": base_url}
+    try:
+        if provider == "anthropic":
+            from anthropic import Anthropic
+
+            return Anthropic(**options)
+        from openai import OpenAI
+
+        return OpenAI(**options)
+    except ModuleNotFoundError:
+        raise click.UsageError(f"this needs the client of {provider}: pip install 'recede[chat]'") from None

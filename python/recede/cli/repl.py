@@ -1,0 +1,360 @@
+"""The loop of `recede chat`: lines in, commands done, the rest said to a model or answered from a recording."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from recede import Answer, Conversation, History, TranscriptError
+from recede.cli.folder import Folder
+from recede.cli.spoken import harmless, spoken
+from recede.cli.terminal import Terminal
+
+__all__ = ["Played", "Repl", "Talk"]
+
+# Of /history and /view, where not all is asked for.
+_FIRST_CHARS = 2_000
+_ENDED = ("end_turn", "stop", "stop_sequence")
+
+_COMMANDS = {
+    "/stats": ("", "turns, messages, tokens raw and sent"),
+    "/history": ("[all]", "what is kept: its first 2,000 characters, or all"),
+    "/view": ("[all]", "what would be sent now, likewise"),
+    "/recall": ("ID", "the full text of an observation, by its number or the id of its call"),
+    "/retry": ("", "ask again after a request that failed or was interrupted"),
+    "/save": ("FILE", "write the session to a file"),
+    "/load": ("FILE", "go on with a session that was saved"),
+    "/help": ("", "this list"),
+    "/quit": ("", "end the session; so does Ctrl-D"),
+}
+
+
+class Speaker(Protocol):
+    """Whom the loop talks to."""
+
+    hint: str
+    sent_tokens: int
+    raw_tokens: int
+
+    @property
+    def history(self) -> History:
+        """What is kept."""
+
+    @history.setter
+    def history(self, history: History) -> None: ...
+
+    def view(self) -> list[Any]:
+        """What would be sent now."""
+
+    def answer(self, line: str) -> None:
+        """Answer a line that is no command; it may be empty."""
+
+    def retry(self) -> None:
+        """Ask again."""
+
+
+class Talk:
+    """A model, over a `Conversation`. What goes wrong with a request is said, and ends no more than that request."""
+
+    hint = "say something, or /help"
+    conversation: Conversation
+
+    def __init__(self, terminal: Terminal, files: Folder | None) -> None:
+        """Take the folder whose files the tools may read, if there are tools."""
+        self._terminal = terminal
+        self._files = files
+        self._is_within_line = False
+        self.sent_tokens = self.raw_tokens = 0
+
+    @property
+    def history(self) -> History:
+        """What is kept."""
+        return self.conversation.history
+
+    @history.setter
+    def history(self, history: History) -> None:
+        self.conversation.history = history
+
+    def view(self) -> list[Any]:
+        """What would be sent now."""
+        return self.conversation.view()
+
+    def answer(self, line: str) -> None:
+        """Say the line to the model."""
+        if line.strip():
+            self._asked(lambda: self.conversation.turn(line))
+
+    def retry(self) -> None:
+        """Ask again with what there is."""
+        self._asked(self.conversation.resume)
+
+    def counted(self, create: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with each request counted."""
+
+        def counting(**request: Any) -> Any:
+            stats = self.history.stats()
+            self.raw_tokens += stats.raw_tokens
+            self.sent_tokens += stats.view_tokens
+            return create(**request)
+
+        return counting
+
+    def hear(self, text: str) -> None:
+        """Show a piece of an answer."""
+        self._terminal.say(harmless(text), end="")
+        self._is_within_line = not text.endswith("\n")
+
+    def run_tool(self, name: str, value: Any) -> str:
+        """Run a tool of the folder, or fetch what was masked."""
+        self._end_line()
+        self._terminal.say(f"  → {_clipped(f'{name} {value}')}")
+        try:
+            if name == "recall":
+                result = self.history.recall(value["number"])
+            elif self._files is None:
+                raise LookupError(f"there is no tool {name!r}")
+            else:
+                result = self._files.run(name, value)
+        except Exception as error:
+            self._terminal.say(f"  ← {_clipped(str(error))}")
+            raise
+        self._terminal.say(f"  ← {len(result):,} chars")
+        return result
+
+    def _asked(self, ask: Callable[[], Answer]) -> None:
+        try:
+            answer = ask()
+        except KeyboardInterrupt:
+            self._end_line()
+            self._terminal.say("[interrupted; what came is kept. /retry goes on, or say something else]")
+        except Exception as error:  # of the client, whose kinds are its own
+            self._end_line()
+            said = harmless(f"{type(error).__name__}: {error}")
+            self._terminal.say(f"[{said}]\n[nothing is lost: /retry asks again, or say something else]")
+        else:
+            self._end_line()
+            if answer.error is not None:
+                self._terminal.say(f"[not gone on with: {harmless(str(answer.error))}; /retry does]")
+            elif answer.stop_reason not in _ENDED:
+                self._terminal.say(f"[ended by {answer.stop_reason}]")
+
+    def _end_line(self) -> None:
+        if self._is_within_line:
+            self._terminal.say("")
+            self._is_within_line = False
+
+
+class Played:
+    """A recorded session, played turn by turn into a history."""
+
+    hint = "Enter plays the next turn, a number so many; /help"
+
+    def __init__(self, terminal: Terminal, history: History, messages: list[Any]) -> None:
+        """Take an empty history and what is to be played into it."""
+        self._terminal = terminal
+        self._turns = list(_turns(messages))
+        self._played = 0
+        self._masked = 0
+        self.history = history
+        self.sent_tokens = self.raw_tokens = 0
+
+    def view(self) -> list[Any]:
+        """What would be sent now."""
+        return self.history.view()
+
+    def answer(self, line: str) -> None:
+        """Play the next turn, or as many as the line says."""
+        line = line.strip()
+        if line and not line.isdecimal():
+            self._terminal.say("[nobody answers: this is a recording. Enter plays its next turn; /help lists commands]")
+            return
+        for _ in range(int(line or 1)):
+            if not self._next():
+                return
+
+    def retry(self) -> None:
+        """There is nothing that could have failed."""
+        self._terminal.say("[this is a recording: Enter plays its next turn]")
+
+    def _next(self) -> bool:
+        if self._played == len(self._turns):
+            self._terminal.say("[the recording has ended: /view, /history and /recall go on]")
+            return False
+        turn = self._turns[self._played]
+        while turn:
+            message = turn.pop(0)  # so that an interruption plays nothing twice
+            if _is_agents(message) and (not len(self.history) or not _is_agents(self.history[-1])):
+                self._count_request()
+            self.history.append(message)
+            for who, text in spoken(message):
+                self._terminal.say(_in_short(who, text))
+        self._played += 1
+        if self._played == len(self._turns):
+            self._say_total()
+        return True
+
+    def _count_request(self) -> None:
+        stats = self.history.stats()
+        self.raw_tokens += stats.raw_tokens
+        self.sent_tokens += stats.view_tokens
+        if stats.masked_count > self._masked:
+            count, self._masked = stats.masked_count, stats.masked_count
+            self._terminal.say(
+                f"[{count} old outputs are one line each from this request on: {stats.view_tokens:,} tokens instead of "
+                f"{stats.raw_tokens:,}. /view shows them, /recall 1 fetches the first again]"
+            )
+
+    def _say_total(self) -> None:
+        saved = 1 - self.sent_tokens / max(1, self.raw_tokens)
+        self._terminal.say(
+            f"[the recording ends. Its {self._played} requests had {self.sent_tokens:,} tokens instead of "
+            f"{self.raw_tokens:,}, {saved:.0%} less; every call still has its result, and all is kept]"
+        )
+
+
+class Repl:
+    """The loop."""
+
+    def __init__(self, terminal: Terminal, speaker: Talk | Played) -> None:
+        """Take where lines come from, and who answers them."""
+        self._terminal = terminal
+        self._speaker: Speaker = speaker
+
+    def run(self, greeting: str) -> None:
+        """Read and answer until the end."""
+        self._terminal.say(f"{harmless(greeting)}\n{self._speaker.hint}")
+        while True:
+            try:
+                line = self._terminal.read(self._status, self._speaker.hint)
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                self._terminal.say("[/quit or Ctrl-D ends the session]")
+                continue
+            try:
+                if not line.lstrip().startswith("/"):
+                    self._speaker.answer(line)
+                elif not self._obey(*line.strip().partition(" ")[::2]):
+                    return
+            except KeyboardInterrupt:
+                self._terminal.say("[interrupted]")
+
+    def _status(self) -> str:
+        stats = self._speaker.history.stats()
+        share = stats.view_tokens / max(1, stats.raw_tokens)
+        return (
+            f"turns {stats.turns} · messages {stats.messages} · raw {stats.raw_tokens:,} tokens · "
+            f"sent {stats.view_tokens:,} ({share:.0%}) · masked {stats.masked_count}"
+        )
+
+    # Commands
+
+    def _obey(self, command: str, argument: str) -> bool:
+        """Do a command; False where it ends the session."""
+        argument = argument.strip()
+        if command == "/quit":
+            return False
+        if command not in _COMMANDS:
+            self._terminal.say(f"[there is no {harmless(command)}; /help lists the commands]")
+        elif _COMMANDS[command][0].isupper() and not argument:
+            self._terminal.say(f"[{command} needs {_COMMANDS[command][0]}: {_COMMANDS[command][1]}]")
+        else:
+            getattr(self, f"_{command[1:]}")(argument)
+        return True
+
+    def _help(self, _: str) -> None:
+        rows = [(f"{name} {argument}".strip(), what) for name, (argument, what) in _COMMANDS.items()]
+        self._terminal.say("\n".join(f"{usage:16}{what}" for usage, what in rows))
+
+    def _stats(self, _: str) -> None:
+        stats = self._speaker.history.stats()
+        saved = 1 - self._speaker.sent_tokens / max(1, self._speaker.raw_tokens)
+        self._terminal.say(
+            f"turns: {stats.turns}, messages: {stats.messages}\n"
+            f"kept, raw: {stats.raw_chars:,} chars, about {stats.raw_tokens:,} tokens\n"
+            f"sent, masked: {stats.view_chars:,} chars, about {stats.view_tokens:,} tokens, "
+            f"{stats.masked_count} observations masked\n"
+            f"all requests so far: {self._speaker.sent_tokens:,} tokens instead of {self._speaker.raw_tokens:,}, "
+            f"{saved:.0%} less"
+        )
+
+    def _history(self, argument: str) -> None:
+        self._show(self._speaker.history, argument, "/history all")
+
+    def _view(self, argument: str) -> None:
+        self._show(self._speaker.view(), argument, "/view all")
+
+    def _show(self, messages: Any, argument: str, command: str) -> None:
+        text = "\n".join(f"{who}: {said}" for message in messages for who, said in spoken(message))
+        if argument == "all" or len(text) <= _FIRST_CHARS:
+            self._terminal.say(harmless(text) or "[nothing yet]")
+        else:
+            self._terminal.say(f"{harmless(text[:_FIRST_CHARS])}\n[{len(text) - _FIRST_CHARS:,} chars more: {command}]")
+
+    def _recall(self, argument: str) -> None:
+        name = argument.removeprefix("#")
+        try:
+            text = self._speaker.history.recall(int(name) if name.isdecimal() else argument)
+        except LookupError as error:
+            self._terminal.say(f"[{harmless(str(error.args[0]))}]")
+        else:
+            self._terminal.say(harmless(text))
+
+    def _retry(self, _: str) -> None:
+        self._speaker.retry()
+
+    def _save(self, argument: str) -> None:
+        try:
+            self._speaker.history.save(argument)
+        except OSError as error:
+            self._terminal.say(f"[{harmless(argument)}: not saved: {error.strerror or error}]")
+        else:
+            self._terminal.say(f"[saved: {len(self._speaker.history)} messages]")
+
+    def _load(self, argument: str) -> None:
+        try:
+            self._speaker.history = History.load(argument)
+        except TranscriptError as error:
+            self._terminal.say(f"[{harmless(str(error))}]")
+        except OSError as error:
+            self._terminal.say(f"[{harmless(argument)}: not loaded: {error.strerror or error}]")
+        else:
+            self._terminal.say(f"[loaded: {len(self._speaker.history)} messages]")
+
+
+def _is_agents(message: Any) -> bool:
+    kind = str(message.get("type") or "")
+    return message.get("role") == "assistant" or kind.endswith("_call") or kind == "reasoning"
+
+
+def _turns(messages: list[Any]) -> Iterator[list[Any]]:
+    """The messages turn by turn: what was said before a run, the run, and its results."""
+    turn: list[Any] = []
+    has_run = False
+    for place, message in enumerate(messages):
+        is_new = _is_agents(message) and not (place and _is_agents(messages[place - 1]))
+        is_said = message.get("role") in ("user", "system", "developer") and not any(
+            who == "result" for who, _ in spoken(message)
+        )
+        if has_run and (is_new or is_said):
+            yield turn
+            turn, has_run = [], False
+        turn.append(message)
+        has_run = has_run or _is_agents(message)
+    if turn:
+        yield turn
+
+
+def _clipped(text: str) -> str:
+    return textwrap.shorten(harmless(text), 100, placeholder=" …")
+
+
+def _in_short(who: str, text: str) -> str:
+    """A line of a recording as it is played: outputs by their length, the rest in brief."""
+    if who == "result":
+        first = next((line for line in text.splitlines() if line.strip()), "")
+        return f"  ← {len(text):,} chars: {_clipped(first)}"
+    if who == "call":
+        return f"  → {_clipped(text)}"
+    return textwrap.fill(f"{who}: {' '.join(harmless(text).split())}", 100)
