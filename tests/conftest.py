@@ -25,7 +25,13 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-_SHARED_TESTS = ("test_corpus.py", "test_json_suite.py", "test_transcripts_corpus.py", "test_views_corpus.py")
+_SHARED_TESTS = (
+    "test_corpus.py",
+    "test_json_suite.py",
+    "test_tokens_corpus.py",
+    "test_transcripts_corpus.py",
+    "test_views_corpus.py",
+)
 
 
 @pytest.fixture(params=["rust", "python"])

@@ -39,6 +39,7 @@ __all__ = [
     "costs_of",
     "count_chars",
     "count_tokens",
+    "history_tokens",
     "mask_observation",
     "mask_observations",
     "mask_observations_json",
@@ -49,7 +50,6 @@ __all__ = [
     "reduced",
     "repair_pairs",
     "summarize_history",
-    "token_count",
     "truncate_history",
 ]
 
@@ -547,7 +547,7 @@ def reduced(messages: list[Any], policy: Any) -> Reduction:
     return Reduction._make(_report(_engine.engine.reduce(messages, policy), None))
 
 
-def token_count(messages: list[Any], counter: TokenCounter | None) -> int:
+def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     """The tokens of a history by the caller's counter; without one, about as many."""
     if counter is None:
         return approx_tokens(messages)
@@ -556,8 +556,8 @@ def token_count(messages: list[Any], counter: TokenCounter | None) -> int:
     image_chars = image_chars_of({})
     quarters = 0
     for own_text, constant_chars, own_images, results in engine.texts(messages, policy):
-        quarters += 4 * _count(counter, own_text) + constant_chars + own_images * image_chars
-        quarters += sum(4 * _count(counter, text) + images * image_chars for text, images, _ in results)
+        quarters += 4 * count_tokens(counter, own_text) + constant_chars + own_images * image_chars
+        quarters += sum(4 * count_tokens(counter, text) + images * image_chars for text, images, _ in results)
     return -(-quarters // 4)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
-from recede._api import reduced, token_count
+from recede._api import history_tokens, reduced
 from recede._policy import block_policy
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Budget:
             TranscriptError: the input is no history.
             TypeError: `token_counter` gave no whole number.
         """
-        return token_count(messages, self.token_counter)
+        return history_tokens(messages, self.token_counter)
 
     def is_over(self, messages: list[Any]) -> bool:
         """Whether the history has more tokens than the threshold.

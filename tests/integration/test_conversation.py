@@ -210,6 +210,17 @@ def test_by_default_the_boundary_is_the_one_that_spares_caches() -> None:
     assert Conversation(create, history=given).history is given
 
 
+def test_tokens_are_the_callers_where_a_counter_is_given(server: Server, engine: str) -> None:
+    talk = Talk("anthropic", server)
+    server.script = [*(calls(call("run")) for _ in range(9)), text("Done.")]
+    # By its own count the session stays far below the threshold, whatever its characters are.
+    budget = Budget(1_000, boundary="sliding", token_counter=lambda text: len(text.split()))
+    conversation = talk(lambda name, value: "x" * 9_000, budget=budget)
+    talk.turn(conversation, "Go.")
+    assert conversation.history.stats().masked_count == 0
+    assert Budget(1_000, boundary="sliding").is_over(conversation.history.messages)
+
+
 def test_a_cut_answer_is_one_message_of_the_history(talk: Talk) -> None:
     talk.server.script = [
         text("The answer is for", stop="max_tokens"),
