@@ -195,8 +195,13 @@ class Conversation:
     def view(self) -> list[Any]:
         """The messages that a request would have now."""
         messages = self.history.view()
-        if self.system is not None and self.shape == "openai":
-            return [{"role": "system", "content": self.system}, *messages]
+        if self.shape == "openai":
+            return messages if self.system is None else [{"role": "system", "content": self.system}, *messages]
+        # Anthropic has no such role. A summary stands there, and what was first said to another provider.
+        for place, message in enumerate(messages):
+            if message.get("role") not in ("system", "developer"):
+                break
+            messages[place] = {**message, "role": "user"}
         return messages
 
     def __repr__(self) -> str:

@@ -248,6 +248,7 @@ def test_whole_thinking_alone_is_kept_and_not_sent_back(server: Server) -> None:
         response = ask()
         assert [block.to_dict() for block in response.content] == [thought("hm\n é")]
         assert response.stop_reason == "max_tokens"
+        assert response.continuation == recede.Continuation(1, ("tool_use",), None)
         server.script.clear()
 
 

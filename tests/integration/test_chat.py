@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -53,6 +54,7 @@ class Terminal:
             timeout=20,
         )
         self.child.delaybeforesend = None
+        self.child.logfile_read = self.shown = io.StringIO()
 
     def sees(self, *wanted: str) -> None:
         """Wait for these, one after the other, whatever escape sequences stand between their words."""
@@ -224,6 +226,8 @@ def test_a_window_that_is_too_small(start: Start, tmp_path: Path, size: tuple[in
     chat.sees_a_prompt()
     chat.type("/save saved.json")
     chat.sees("saved: 9 messages")
+    # What is typed has its place, though a status line has none.
+    assert "too small" not in chat.shown.getvalue()
     # And it may grow again.
     chat.child.setwinsize(40, 100)
     chat.type("/stats")

@@ -221,6 +221,19 @@ def test_tokens_are_the_callers_where_a_counter_is_given(server: Server, engine:
     assert Budget(1_000, boundary="sliding").is_over(conversation.history.messages)
 
 
+def test_system_messages_of_a_history_are_the_users_for_anthropic(some_talk: Talk) -> None:
+    """Such as a summary, whose history could be of any provider while it has no tool blocks."""
+    some_talk.server.script = [text(f"answer {number} " * 20) for number in range(12)]
+    history = History(max_input_chars=1_500, preserve_recent_raw_turns=3)
+    conversation = some_talk(history=history, system="Be brief.")
+    for number in range(12):
+        some_talk.turn(conversation, f"question {number} " * 10)
+    first = some_talk.server.requests[-1]["messages"][1 if some_talk.shape == "openai" else 0]
+    assert first["role"] == ("system" if some_talk.shape == "openai" else "user")
+    assert first["content"].startswith("Conversation summary:")
+    assert history.view()[0]["role"] == "system"
+
+
 def test_a_cut_answer_is_one_message_of_the_history(talk: Talk) -> None:
     talk.server.script = [
         text("The answer is for", stop="max_tokens"),
@@ -375,6 +388,29 @@ def test_async_tools_are_awaited_and_run_at_once(server: Server) -> None:
         conversation = talk(run_tool, parallel_tools=True)
         talk.turn(conversation, "Go.")
         assert [content for _, content, _ in talk.results(conversation)] == ["1", "2"]
+
+
+def test_a_tool_that_is_cancelled_ends_those_beside_it(server: Server) -> None:
+    talk = Talk("async anthropic", server)
+    ended: list[str] = []
+
+    async def run_tool(name: str, value: Any) -> str:
+        if value["n"] == 1:
+            raise asyncio.CancelledError
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return "never"
+
+    server.script = [calls(call("run", {"n": 2}), call("run", {"n": 1})), text("Well.")]
+    conversation = talk(run_tool, parallel_tools=True)
+    with pytest.raises(asyncio.CancelledError):
+        talk.turn(conversation, "Go.")
+    assert ended == ["cancelled"]
+    assert [is_error for _, _, is_error in talk.results(conversation)] == [True, True]
+    assert talk.turn(conversation, "And?").text == "Well."
 
 
 def test_rounds_of_tools_are_capped(some_talk: Talk) -> None:

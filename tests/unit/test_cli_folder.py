@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 def test_a_folder_is_listed(root: Path) -> None:
     folder = Folder(root)
     assert folder.list_files() == ".hidden 4\nlong.txt 8893\nnotes.txt 17\nsrc/"
-    assert folder.run("list_files", {"path": "src"}) == "deep/\nmain.py 23"
+    assert folder.run("list_files", {"path": "src"}) == "deep/\nmain.py 24"
     (root / "empty").mkdir()
     assert folder.list_files("empty") == "(empty)"
 
