@@ -226,7 +226,7 @@ def test_a_window_that_is_too_small(start: Start, tmp_path: Path, size: tuple[in
     chat.sees_a_prompt()
     chat.type("/save saved.json")
     chat.sees("saved: 9 messages")
-    # What is typed has its place, though a status line has none.
+    # What is typed has its place.
     assert "too small" not in chat.shown.getvalue()
     # And it may grow again.
     chat.child.setwinsize(40, 100)

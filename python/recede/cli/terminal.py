@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["Terminal"]
 
 _PROMPT = "> "
-# In a smaller window a status line would leave no room for what is typed.
-_LEAST_LINES, _LEAST_COLUMNS = 5, 20
 
 
 class Terminal:
@@ -30,7 +27,7 @@ class Terminal:
         self._session: PromptSession[str] | None = None
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
-        if sys.stdin.isatty():
+        if sys.stdin.isatty() and sys.stdout.isatty():
             try:
                 from prompt_toolkit import PromptSession
             except ModuleNotFoundError:
@@ -55,11 +52,7 @@ class Terminal:
                 raise EOFError
             self.say(_PROMPT + line.rstrip("\r\n"))
             return line.rstrip("\r\n")
-        columns, lines = shutil.get_terminal_size()
-        has_room = lines >= _LEAST_LINES and columns >= _LEAST_COLUMNS
-        options: dict[str, Any] = {"bottom_toolbar": status, "placeholder": hint} if has_room else {}
-        self._session.bottom_toolbar = self._session.placeholder = None
-        return self._session.prompt(_PROMPT, reserve_space_for_menu=0, **options)
+        return self._session.prompt(_PROMPT, bottom_toolbar=status, placeholder=hint, reserve_space_for_menu=0)
 
     def say(self, text: str, end: str = "\n") -> None:
         """Write a text."""
