@@ -141,10 +141,11 @@ impl Page {
         Ok(())
     }
 
-    /// How many bytes of it come before nothing but zeros.
+    /// How many bytes of it come before nothing but zeros, in blocks of 64.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.0.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+        let empty = self.0.chunks_exact(64).rev().take_while(|block| block.iter().all(|&byte| byte == 0)).count();
+        PAGE - 64 * empty
     }
 }
 

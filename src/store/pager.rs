@@ -30,6 +30,9 @@ impl Default for Limits {
     }
 }
 
+/// Bytes that a checkpoint writes at once.
+const MOST_AT_ONCE: usize = 64 * PAGE;
+
 /// How changes come to the file.
 pub enum Way {
     /// By way of a log.
@@ -387,12 +390,20 @@ fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
 }
 
 fn fold_into(file: &dyn BackendFile, log: &Log) -> Result<()> {
+    // Pages that follow each other are written together.
+    let mut run = vec![];
+    let mut first = 0;
     for number in log.pages() {
-        if let Some(page) = log.read(number)? {
-            page.check(number)?;
-            write_page(file, number, &page)?;
+        let Some(page) = log.read(number)? else { continue };
+        page.check(number)?;
+        if run.len() >= MOST_AT_ONCE || place(number) != place(first) + run.len() as u64 {
+            write_run(file, first, &run)?;
+            run.clear();
+            first = number;
         }
+        run.extend_from_slice(page.bytes());
     }
+    write_run(file, first, &run)?;
     file.sync().map_err(|error| failed("syncing it", error))
 }
 
@@ -412,8 +423,12 @@ pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
 }
 
 fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
-    let done = file.write_at(page.bytes(), place(number));
-    done.map_err(|error| StoreError { page: Some(number), ..failed("writing a page", error) })
+    write_run(file, number, page.bytes())
+}
+
+fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
+    let done = file.write_at(bytes, place(first));
+    done.map_err(|error| StoreError { page: Some(first), ..failed("writing a page", error) })
 }
 
 fn failed(what: &'static str, error: std::io::Error) -> StoreError {

@@ -13,7 +13,7 @@ use super::pager::Pager;
 use super::record::{Cell, RecordKind, cells};
 
 /// Ids that follow each other and lie in the same bucket.
-const GROUP: u64 = 4;
+const GROUP: u64 = 8;
 /// The load above which a bucket is split.
 const FULL: f64 = 0.8;
 /// Entries of a directory page.

@@ -177,7 +177,7 @@ fn a_loss_of_power_leaves_the_state_before_or_after_a_commit() {
     let session = session(&[], &[]);
     let tally = lose_power(&session, 20);
     assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
-    assert!(tally.images > 5_000, "{} images", tally.images);
+    assert!(tally.images > 4_000, "{} images", tally.images);
 }
 
 #[test]
