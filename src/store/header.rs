@@ -2,7 +2,7 @@
 
 use super::error::{Kind, Result, StoreError};
 use super::page::{HEAD, PAGE, Page, PageKind, ROOM, put_u32, put_u64, u32_at, u64_at};
-use super::record::KINDS;
+use super::record::{CELL, KINDS};
 
 /// The first bytes of the content of page 0. They hold what a transfer as text would change.
 pub const MAGIC: &[u8; 16] = b"recede store\r\n\x1a\n";
@@ -112,6 +112,7 @@ impl Header {
             last: std::array::from_fn(|index| large(120 + 8 * index)),
         };
         let pages = u64::from(header.pages);
+        let records = header.last.iter().fold(0_u64, |sum, last| sum.saturating_add(*last));
         let used = u64::from(header.overflow) + u64::from(header.free.1) + u64::from(header.text.1);
         let is_sound = page.kind() == Some(PageKind::Header)
             && header.level < 31
@@ -120,6 +121,7 @@ impl Header {
             && (1..=4).contains(&header.directory.1)
             && [header.free.0, header.directory.0, header.text.0].into_iter().all(|page| page < header.pages)
             && header.bucket_bytes <= pages * ROOM as u64
+            && records.saturating_mul(CELL as u64) <= header.bucket_bytes
             && header.masked_before <= header.last[0].saturating_add(1);
         if is_sound { Ok(header) } else { Err(StoreError::damaged(0, "what it says of the file cannot be")) }
     }

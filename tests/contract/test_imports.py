@@ -37,7 +37,6 @@ PYTHON: dict[str, set[str]] = {
     "_production": LEAVES | {"_hybrid", "_report", "_turns"},
     "summarizers": LEAVES | {"_engine", "_policy", "_turns"},
     "_store": {"_engine"},
-    "_replay": LEAVES | {"_api", "_cost", "_engine", "_policy"},
     "transcripts": LEAVES | {"_api", "transcripts"},
 }
 PUBLIC_MODULES = {"summarizers", "transcripts"}

@@ -153,6 +153,44 @@ impl BackendFile for FailingFile {
     }
 }
 
+// Racing
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+/// Files in memory, where somebody else does something just after one was opened.
+pub struct Racing {
+    pub memory: Memory,
+    pub after_opening: Mutex<Option<(Name, Deed)>>,
+}
+
+impl Backend for Racing {
+    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+        let file = self.memory.open(name, access)?;
+        let mut waiting = self.after_opening.lock().unwrap();
+        if waiting.as_ref().is_some_and(|(awaited, _)| *awaited == name) {
+            let (_, deed) = waiting.take().unwrap();
+            deed();
+        }
+        Ok(file)
+    }
+
+    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+        self.memory.is_current(name, file)
+    }
+
+    fn publish(&self) -> io::Result<()> {
+        self.memory.publish()
+    }
+
+    fn remove(&self, name: Name) -> io::Result<()> {
+        self.memory.remove(name)
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        self.memory.sync_names()
+    }
+}
+
 // Losing power
 
 /// The syncs of the store. A test takes each of them away, and must then see something lost.

@@ -3,7 +3,7 @@
 use super::model::{Model, append, contents, record, reopened, sound};
 use recede::store::file::Name;
 use recede::store::memory::Memory;
-use recede::store::page::{HEAD, PAGE, Page, put_u16, put_u32};
+use recede::store::page::{HEAD, PAGE, Page, put_u16, put_u32, u32_at};
 use recede::store::{Kind, RecordKind, Result, Store};
 
 /// A closed store with every kind of page, and what it holds.
@@ -103,6 +103,75 @@ fn swapped_pages_are_found() {
     }
 }
 
+/// Changes a number of a page, and makes its checksum right again.
+fn forged(whole: &[u8], page: usize, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    let place = page * PAGE..(page + 1) * PAGE;
+    change(&mut bytes[place.clone()]);
+    let mut sealed = Page::raw(bytes[place.clone()].try_into().unwrap());
+    sealed.seal(page as u32);
+    bytes[place].copy_from_slice(sealed.bytes());
+    bytes
+}
+
+#[test]
+fn a_page_as_it_was_before_is_found() {
+    let memory = Memory::default();
+    let mut store = reopened(&memory);
+    append(&mut store, RecordKind::Session, &record(&[], vec![1; 9_000]), false).unwrap();
+    store.close().unwrap();
+    let before = memory.bytes(Name::Store).unwrap();
+    let mut store = reopened(&memory);
+    for text in 2..4 {
+        assert!(store.replace(RecordKind::Session, 1, &[], &[text; 9_000]).unwrap());
+    }
+    let model = contents(&mut store).unwrap();
+    store.close().unwrap();
+    drop(store);
+    let now = memory.bytes(Name::Store).unwrap();
+    let mut texts = 0;
+    for start in (PAGE..before.len()).step_by(PAGE) {
+        if before[start + 4] != 5 || now[start + 4] != 5 {
+            continue;
+        }
+        texts += 1;
+        let mut bytes = now.clone();
+        bytes[start..start + PAGE].copy_from_slice(&before[start..start + PAGE]);
+        let mut store = read_only(&put(bytes)).unwrap();
+        assert!(!store.verify().unwrap().faults.is_empty());
+        assert_eq!(intact(&mut store, &model), 0);
+    }
+    assert!(texts > 0);
+}
+
+#[test]
+fn each_count_of_page_0_is_verified() {
+    let (whole, _) = small();
+    for at in [64, 84, 88, 108, 120, 136, 144] {
+        for change in [1, u32::MAX] {
+            let bytes = forged(&whole, 0, |page| put_u32(page, at, u32_at(page, at).wrapping_add(change)));
+            let verified = read_only(&put(bytes)).and_then(|mut store| store.verify());
+            assert!(verified.is_ok_and(|report| !report.faults.is_empty()), "the number at {at}");
+        }
+    }
+}
+
+#[test]
+fn chains_that_lead_into_a_circle_end() {
+    let (whole, _) = small();
+    let overflow = (1..whole.len() / PAGE).find(|page| whole[page * PAGE + 4] == 4).unwrap();
+    let bytes = forged(&whole, overflow, |page| put_u32(page, 12, overflow as u32));
+    let mut store = read_only(&put(bytes.clone())).unwrap();
+    let what = "the chain of a bucket leads into a circle";
+    assert!(store.verify().unwrap().faults.iter().any(|fault| fault.what == what));
+    // A record that is not there is looked for along all of it, and one that is added too.
+    let bytes = forged(&bytes, 0, |page| put_u32(page, 120, u32_at(page, 120) + 20));
+    if let Ok(mut store) = read_only(&put(bytes)) {
+        let found = (15..34).map(|id| store.get(RecordKind::Turn, id, true)).filter_map(Result::err);
+        assert!(found.into_iter().any(|error| error.what == what));
+    }
+}
+
 #[test]
 fn foreign_files_are_left_alone() {
     let (whole, _) = small();
@@ -139,17 +208,10 @@ fn hostile_numbers_do_no_harm() {
             for (bytes, number) in
                 [(2, 0), (2, 0xffff), (2, 1), (4, 0xffff_ffff), (4, 0x7fff_ffff), (4, 0), (4, 1), (4, 2)]
             {
-                let mut hostile = whole.clone();
-                let start = page * PAGE;
-                if bytes == 2 {
-                    put_u16(&mut hostile, start + at, number as u16);
-                } else {
-                    put_u32(&mut hostile, start + at, number);
-                }
-                let mut sealed = Page::raw(hostile[start..start + PAGE].try_into().unwrap());
-                sealed.seal(page as u32);
-                hostile[start..start + PAGE].copy_from_slice(sealed.bytes());
-                let memory = put(hostile);
+                let memory = put(forged(&whole, page, |page| match bytes {
+                    2 => put_u16(page, at, number as u16),
+                    _ => put_u32(page, at, number),
+                }));
                 if let Ok(mut store) = read_only(&memory) {
                     let _ = store.verify();
                     for kind in RecordKind::ALL {

@@ -1,12 +1,13 @@
 //! How the table grows, what is read for what, and who may open it beside whom.
 
-use super::backends::Failing;
+use super::backends::{Failing, Racing};
 use super::model::{append, record, reopened, sound};
 use recede::store::file::{Disk, Name};
 use recede::store::memory::Memory;
 use recede::store::page::PAGE;
 use recede::store::table::bucket_of;
 use recede::store::{Kind, RecordKind, Store};
+use std::sync::Mutex;
 
 #[test]
 fn buckets_split_one_at_a_time_and_the_load_stays_level() {
@@ -148,6 +149,34 @@ fn a_second_writer_is_refused_and_readers_see_the_last_sync() {
     writer.close().unwrap();
     assert!(memory.bytes(Name::Log).is_none());
     assert_eq!(sound(&mut Store::open_read_only(Box::new(memory)).unwrap()).records[0].len(), 199);
+}
+
+#[test]
+fn a_lock_on_a_log_that_was_removed_is_none() {
+    let memory = Memory::default();
+    let mut first = reopened(&memory);
+    let close = move || {
+        first.close().unwrap();
+        drop(first);
+    };
+    let after_opening = Mutex::new(Some((Name::Log, Box::new(close) as Box<dyn FnOnce() + Send>)));
+    let second = Store::open(Box::new(Racing { memory: memory.clone(), after_opening })).unwrap();
+    assert_eq!(Store::open(Box::new(memory)).err().unwrap().kind, Kind::Locked);
+    drop(second);
+}
+
+#[test]
+fn a_reader_takes_the_file_that_has_the_name() {
+    let memory = Memory::default();
+    let mut writer = reopened(&memory);
+    append(&mut writer, RecordKind::Turn, &record(&[], vec![1]), true).unwrap();
+    let compact = move || {
+        writer.compact().unwrap();
+        append(&mut writer, RecordKind::Turn, &record(&[], vec![2]), true).unwrap();
+    };
+    let after_opening = Mutex::new(Some((Name::Store, Box::new(compact) as Box<dyn FnOnce() + Send>)));
+    let mut reader = Store::open_read_only(Box::new(Racing { memory, after_opening })).unwrap();
+    assert_eq!(sound(&mut reader).records[0].len(), 2);
 }
 
 #[test]
