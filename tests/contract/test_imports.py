@@ -28,7 +28,7 @@ PYTHON: dict[str, set[str]] = {
     "_engine": {"_core", "_pure"},
     "_api": LEAVES | {"_policy", "_report", "_repair", "_engine"},
     "_cost": LEAVES,
-    "_history": LEAVES | {"_api", "_engine", "_policy", "_report"},
+    "_history": LEAVES | {"_api", "_engine", "_policy", "_report", "_store"},
     "_replay_policies": {"_cost", "_engine", "_policy"},
     "_compare": {"_cost", "_replay_policies"},
     "_replay": LEAVES | {"_api", "_compare", "_cost", "_engine", "_policy", "_replay_policies"},
