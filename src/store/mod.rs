@@ -93,7 +93,8 @@ impl Store {
     /// Puts other fields into a record; false where there is no such record.
     pub fn replace(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8]) -> Result<bool> {
         self.pager.operate(|pager| {
-            let Some((page, old)) = table::find(pager, kind, id)? else { return Ok(false) };
+            let Some(found) = table::find(pager, kind, id)? else { return Ok(false) };
+            let old = found.cell()?;
             if let Part::Aside(reference) = old.fields {
                 text::free(pager, reference)?;
             }
@@ -102,7 +103,7 @@ impl Store {
             }
             let is_masked = kind == RecordKind::Turn && id < pager.header.masked_before;
             let cell = stored(pager, kind, id, fields, last, is_masked)?;
-            table::replace(pager, page, &cell)?;
+            table::replace(pager, found.number, &cell)?;
             Ok(true)
         })
     }
@@ -115,12 +116,11 @@ impl Store {
         let end = turn.min(self.last(RecordKind::Turn) + 1);
         for id in first..end {
             self.pager.operate(|pager| {
-                let found = table::find(pager, RecordKind::Turn, id)?;
-                if let Some((page, cell)) = found.filter(|(_, cell)| cell.holds_last()) {
-                    let (fields, last) = in_place(&cell, page)?;
-                    let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
-                    let cell = stored(pager, RecordKind::Turn, id, &fields, &last, true)?;
-                    table::replace(pager, page, &cell)?;
+                if let Some(found) = table::find(pager, RecordKind::Turn, id)?
+                    && let Some((fields, last)) = in_place(&found.cell()?, found.number)?
+                {
+                    let cell = stored(pager, RecordKind::Turn, id, &fields, last, true)?;
+                    table::replace(pager, found.number, &cell)?;
                 }
                 pager.header.masked_before = id + 1;
                 Ok(())
@@ -154,19 +154,21 @@ impl Store {
             return Ok(None);
         }
         let pager = &mut self.pager;
-        let Some((page, cell)) = table::find(pager, kind, id)? else {
+        let Some(found) = table::find(pager, kind, id)? else {
             let page = table::page_of(pager, table::bucket_of(id, pager.header.level, pager.header.split))?;
             return Err(StoreError::damaged(page, "a record that was stored is not in its bucket"));
         };
-        let Some(reference) = cell.last else {
-            let (fields, last) = in_place(&cell, page)?;
-            return Ok(Some(Record { fields, last: wants_last.then_some(last) }));
+        let cell = found.cell()?;
+        if let Some((fields, last)) = in_place(&cell, found.number)? {
+            let fields = fields.into_iter().map(<[u8]>::to_vec).collect();
+            return Ok(Some(Record { fields, last: wants_last.then(|| last.to_vec()) }));
+        }
+        let (fields, page) = match &cell.fields {
+            Part::Here(fields) => (fields.clone(), found.number),
+            Part::Aside(reference) => (text::read(pager, *reference)?.into(), reference.page),
         };
-        let fields = match &cell.fields {
-            Part::Here(fields) => decoded(fields, page)?,
-            Part::Aside(reference) => decoded(&text::read(pager, *reference)?, reference.page)?,
-        };
-        let last = if wants_last { Some(text::read(pager, reference)?) } else { None };
+        let fields = decoded(&fields, page)?.into_iter().map(<[u8]>::to_vec).collect();
+        let last = cell.last.filter(|_| wants_last).map(|reference| text::read(pager, reference)).transpose()?;
         Ok(Some(Record { fields, last }))
     }
 
@@ -281,33 +283,38 @@ impl Store {
     }
 }
 
+/// The fields of a record but the last, and that.
+type Fields<'a> = (Vec<&'a [u8]>, &'a [u8]);
+
 /// The fields of a record that holds all of them.
-fn in_place(cell: &Cell, page: u32) -> Result<(Vec<Vec<u8>>, Vec<u8>)> {
-    let fields = match &cell.fields {
-        Part::Here(fields) => decoded(fields, page)?,
-        Part::Aside(_) => vec![],
-    };
-    let mut fields = fields;
+fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<Fields<'a>>> {
+    let (Part::Here(fields), None) = (&cell.fields, cell.last) else { return Ok(None) };
+    let mut fields = decoded(fields, page)?;
     let last = fields.pop().ok_or(StoreError::damaged(page, "a record has no fields"))?;
-    Ok((fields, last))
+    Ok(Some((fields, last)))
 }
 
-fn decoded(bytes: &[u8], page: u32) -> Result<Vec<Vec<u8>>> {
-    let fields =
-        record::decode(bytes).ok_or(StoreError::damaged(page, "the fields of a record are not as they must be"))?;
-    Ok(fields.into_iter().map(<[u8]>::to_vec).collect())
+fn decoded(bytes: &[u8], page: u32) -> Result<Vec<&[u8]>> {
+    record::decode(bytes).ok_or(StoreError::damaged(page, "the fields of a record are not as they must be"))
 }
 
 /// A record as it will lie in its bucket, its long parts written where texts go.
-fn stored(pager: &mut Pager, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8], is_aside: bool) -> Result<Cell> {
+fn stored(
+    pager: &mut Pager,
+    kind: RecordKind,
+    id: u64,
+    fields: &[&[u8]],
+    last: &[u8],
+    is_aside: bool,
+) -> Result<Cell<'static>> {
     let whole = CELL + 6 + last.len() + fields.iter().map(|field| 4 + field.len()).sum::<usize>();
     if whole <= IN_PLACE && !is_aside {
         let all: Vec<&[u8]> = fields.iter().copied().chain([last]).collect();
-        return Ok(Cell { kind, id, fields: Part::Here(record::encode(&all)?), last: None });
+        return Ok(Cell { kind, id, fields: Part::Here(record::encode(&all)?.into()), last: None });
     }
     let rest = record::encode(fields)?;
     let fields = if CELL + rest.len() + REFERENCE <= IN_PLACE {
-        Part::Here(rest)
+        Part::Here(rest.into())
     } else {
         Part::Aside(text::write(pager, &rest)?)
     };

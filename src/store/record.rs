@@ -14,6 +14,7 @@
 
 use super::error::{Kind as Fault, Result, StoreError};
 use super::page::{u16_at, u32_at, u64_at};
+use std::borrow::Cow;
 
 /// How many kinds of records there are.
 pub const KINDS: usize = 4;
@@ -83,27 +84,27 @@ impl Reference {
 
 /// Bytes that lie in the record, or aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum Part<'a> {
     /// In the record.
-    Here(Vec<u8>),
+    Here(Cow<'a, [u8]>),
     /// Somewhere else.
     Aside(Reference),
 }
 
 /// A record as it lies in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
+pub struct Cell<'a> {
     /// What it is of.
     pub kind: RecordKind,
     /// Its number among those of its kind.
     pub id: u64,
     /// Its fields but the last where that lies aside, as they are written.
-    pub fields: Part,
+    pub fields: Part<'a>,
     /// The last field, where it lies aside.
     pub last: Option<Reference>,
 }
 
-impl Cell {
+impl<'a> Cell<'a> {
     /// Its bytes; at most [`IN_PLACE`] of them where the caller kept to that.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
@@ -118,7 +119,7 @@ impl Cell {
         out.extend([self.kind as u8, flags]);
         out.extend(self.id.to_le_bytes());
         match &self.fields {
-            Part::Here(fields) => out.extend(fields),
+            Part::Here(fields) => out.extend_from_slice(fields),
             Part::Aside(reference) => reference.write(&mut out),
         }
         if let Some(reference) = self.last {
@@ -128,7 +129,7 @@ impl Cell {
     }
 
     /// Reads the bytes of a record that [`cells`] found in a page of this number.
-    pub fn of(bytes: &[u8], page: u32) -> Result<Self> {
+    pub fn of(bytes: &'a [u8], page: u32) -> Result<Self> {
         let Some(kind) = RecordKind::ALL.into_iter().find(|kind| *kind as u8 == bytes[2]) else {
             return Err(StoreError::damaged(page, "a record is of no known kind"));
         };
@@ -145,7 +146,7 @@ impl Cell {
         Ok(Cell {
             kind,
             id,
-            fields: if has_rest { Part::Aside(Reference::of(fields)) } else { Part::Here(fields.to_vec()) },
+            fields: if has_rest { Part::Aside(Reference::of(fields)) } else { Part::Here(fields.into()) },
             last: has_last.then(|| Reference::of(&bytes[end..])),
         })
     }

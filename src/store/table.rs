@@ -11,6 +11,7 @@ use super::error::{Result, StoreError};
 use super::page::{Page, PageKind, ROOM, put_u32, u32_at};
 use super::pager::Pager;
 use super::record::{Cell, RecordKind, cells};
+use std::ops::Range;
 
 /// Ids that follow each other and lie in the same bucket.
 const GROUP: u64 = 8;
@@ -108,17 +109,40 @@ fn own_bucket(pager: &Pager, id: u64) -> u32 {
     bucket_of(id, pager.header.level, pager.header.split)
 }
 
-/// The page of a record, and the record.
-pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<(u32, Cell)>> {
+/// Where a record lies.
+pub struct Found {
+    /// The number of its page.
+    pub number: u32,
+    page: Page,
+    place: Range<usize>,
+}
+
+impl Found {
+    /// The record.
+    pub fn cell(&self) -> Result<Cell<'_>> {
+        Cell::of(&self.page.content()[self.place.clone()], self.number)
+    }
+}
+
+/// Looks a record up.
+pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<Found>> {
     let bucket = own_bucket(pager, id);
     let mut number = page_of(pager, bucket)?;
     let mut page = pager.read(number, &[PageKind::Bucket])?;
     for _ in 0..MOST_PAGES {
+        let mut start = 0;
+        let mut place = None;
         for cell in cells_of(number, &page) {
             let (its_kind, its_id, bytes) = cell?;
+            let end = start + bytes.len();
             if its_id == id && its_kind == kind as u8 {
-                return Ok(Some((number, Cell::of(bytes, number)?)));
+                place = Some(start..end);
+                break;
             }
+            start = end;
+        }
+        if let Some(place) = place {
+            return Ok(Some(Found { number, page, place }));
         }
         number = page.next();
         if number == 0 {
