@@ -111,7 +111,7 @@ def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
 # kind -> (what is wrong, what to do)
 _STORE_WORDS = {
     "io": ("the system failed at it", "nothing that was synced is lost; see `can_go_on`"),
-    "missing": ("there is no store", "leave read_only out, and one is made"),
+    "missing": ("there is no such store", "a reader makes none"),
     "foreign": ("this is no turn store", "nothing was written to it; take another name for the store"),
     "version": ("the store was written by a newer recede", "update recede"),
     "damaged": ("the store is damaged", "what is intact stays readable; `recede store verify` names what is not"),

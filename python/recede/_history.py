@@ -463,7 +463,7 @@ class History:
         summaries = store.count_records("summary")
         self._store = None  # what comes from it is not for it
         if summaries:
-            head, array = next(store.records("summary", summaries))
+            head, array = store.record("summary", summaries)
             past = list(itertools.islice(messages, json.loads(head)["past"]))
             session = [
                 one.encode("utf-8", "surrogatepass") for one in _elements(array.decode("utf-8", "surrogatepass"))

@@ -314,6 +314,13 @@ class TurnStore:
             yield from records
             first += len(records)
 
+    def record(self, kind: Literal["turn", "message", "summary", "session"], number: int) -> tuple[bytes, ...]:
+        """The fields of a record; LookupError where there is none."""
+        records: list[tuple[bytes, ...]] = self._store.records(_KINDS[kind], number, 1) if number > 0 else []
+        if not records:
+            raise LookupError(f"there is no {kind} {number!r}")
+        return records[0]
+
     def count_records(self, kind: Literal["turn", "message", "summary", "session"]) -> int:
         """How many records of a kind there are."""
         count: int = self._store.count(_KINDS[kind])
@@ -350,13 +357,20 @@ class TurnStore:
         self._store.compact()
         self._waiting = 0
 
-    def close(self) -> None:
+    def close(self, *, sync: bool = True) -> None:
         """Sync, and leave one regular file that holds everything. A store that is closed stays so.
+
+        Args:
+            sync: False gives up what was not synced, as a crash would; what was may stay in the log, where the next
+                writer finds it.
 
         Raises:
             StoreError: it failed. The store stays open where it can go on, to be closed again.
         """
-        self._store.close()
+        if sync:
+            self._store.close()
+        else:
+            self._store.abandon()
 
     def __enter__(self) -> TurnStore:
         return self

@@ -43,7 +43,7 @@ class Stored(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            self.store._store.abandon()
+            self.store.close(sync=False)
         shutil.rmtree(self.folder)
 
     def note_sync(self) -> None:
@@ -101,7 +101,7 @@ class Stored(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         """The process ends without a word; what it had not synced is gone."""
-        self.store._store.abandon()
+        self.store.close(sync=False)
         self.turns, self.masked_before, self.notes = self.synced[0].copy(), self.synced[1], self.synced[2].copy()
         self.open(self.sync_every)
 

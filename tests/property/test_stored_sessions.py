@@ -58,7 +58,7 @@ def test_the_views_are_the_same_with_a_store(
                     changed_message=None, changed_byte=None
                 )
             else:
-                store.close() if step == "restart" else store._store.abandon()
+                store.close() if step == "restart" else store.close(sync=False)
                 store = recede.TurnStore(path, sync_every=1)
                 stored = History(store=store, **options)
                 assert len(stored) == len(plain)

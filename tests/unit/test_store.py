@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[recede.TurnStore]:
     store = recede.TurnStore(path)
     yield store
-    store._store.abandon()
+    store.close(sync=False)
 
 
 def in_child(code: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ from recede import __version__
 from recede.cli.reduce import reduce
 from recede.cli.replay import replay
 from recede.cli.stats import stats
+from recede.cli.store import store
 
 __all__ = ["recede"]
 
@@ -32,3 +33,4 @@ def recede() -> None:
 recede.add_command(reduce)
 recede.add_command(replay)
 recede.add_command(stats)
+recede.add_command(store)
