@@ -18,6 +18,7 @@ import histories
 import measuring
 import recede
 import rivals
+import stores
 from contenders import Case, make_case
 from histories import Shape, Style
 from recede import _pure
@@ -364,6 +365,9 @@ JOBS: dict[str, Callable[..., Any]] = {
         turns,
         start_times,
         core_times,
+        stores.store_appends,
+        stores.store_reads,
+        stores.store_growth,
     )
 }
 
