@@ -198,11 +198,11 @@ class TurnStore:
             reasoning: what the agent thought.
             action: what it did.
             observation: what it saw.
-            sync: return only when this turn, and all before it, are on disk. Where that fails, the turn was not added.
+            sync: return only when this turn, and all before it, are on disk.
             timestamp: seconds since the epoch; None is now.
 
         Raises:
-            StoreError: it could not be stored; the store is as it was before.
+            StoreError: it could not be stored. Where the store can go on (see `can_go_on`), it is as it was before.
         """
         syncs = self._is_due(sync)
         now = time.time() if timestamp is None else timestamp

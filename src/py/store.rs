@@ -172,8 +172,10 @@ impl PyStore {
             let mut held = self.held();
             let Some(store) = held.as_mut() else { return Ok(()) };
             let closed = store.close();
-            if store.is_closed() || !store.can_go_on() {
-                *held = None;
+            if (store.is_closed() || !store.can_go_on())
+                && let Some(store) = held.take()
+            {
+                store.abandon();
             }
             closed
         });
@@ -182,7 +184,9 @@ impl PyStore {
 
     /// Lets the files go, and what was not committed too.
     fn abandon(&self, py: Python<'_>) {
-        py.detach(|| *self.held() = None);
+        if self.process == process::id() {
+            py.detach(|| self.held().take().map(Store::abandon));
+        }
     }
 }
 

@@ -103,14 +103,12 @@ impl Backend for Disk {
     fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let mut options = OpenOptions::new();
         options.read(true).write(access != Access::Read).create(access == Access::Create);
+        // To open a pipe would wait for ever, and a device has no length.
+        if fs::metadata(self.path(name)).is_ok_and(|facts| !facts.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
         match options.open(self.path(name)) {
-            Ok(file) => {
-                // A pipe would wait for ever, and a device has no length.
-                if !file.metadata()?.is_file() {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-                }
-                Ok(Some(Box::new(DiskFile(file))))
-            }
+            Ok(file) => Ok(Some(Box::new(DiskFile(file)))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && access != Access::Create => Ok(None),
             Err(error) => Err(error),
         }
@@ -118,6 +116,7 @@ impl Backend for Disk {
 
     fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
         match File::open(self.path(name)) {
+            // Both are open, so that neither's number can have been given to another file.
             Ok(now) => Ok(DiskFile(now).identity()? == file.identity()?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),

@@ -110,7 +110,12 @@ impl Log {
         let mut block = [0; PAGE];
         let count = file.read_at(&mut block, 0).map_err(|error| failed("reading its first block", error))?;
         let sum = crc32fast::hash(&block[..48]);
-        if count < PAGE || block[..16] != *MAGIC || u32_at(&block, 48) != sum {
+        let begun = &block[..count.min(16)];
+        if !MAGIC.starts_with(begun) && begun.iter().any(|&byte| byte != 0) {
+            let what = "it is no log, but has the name of one";
+            return Err(StoreError { file: Name::Log, ..StoreError::new(Kind::Foreign, what) });
+        }
+        if count < PAGE || u32_at(&block, 48) != sum || block[0] == 0 {
             return Ok(Err(file));
         }
         if u32_at(&block, 16) != VERSION || u32_at(&block, 20) as usize != PAGE {
@@ -197,6 +202,11 @@ impl Log {
             at += count as u64;
         }
         self.file.sync().map_err(|error| failed("syncing it", error))
+    }
+
+    /// Gives up the lock that tells its writer from others.
+    pub fn unlock(&self) {
+        let _ = self.file.unlock(); // closing the file does it too, but for a fork that has it as well
     }
 
     /// Bytes up to the last frame.

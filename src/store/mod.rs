@@ -262,18 +262,25 @@ impl Store {
     /// Commits, and leaves one regular file that holds everything. Where that fails the store stays open, to be closed
     /// again; where readers are still there, so does the log, and whoever writes next takes it up.
     pub fn close(&mut self) -> Result<()> {
-        if self.is_closed || self.pager.writable().is_err_and(|error| error.kind == Kind::ReadOnly) {
-            self.is_closed = true;
+        if self.is_closed {
             return Ok(());
         }
-        self.pager.commit()?;
-        let is_whole = self.pager.finish()?;
+        let is_read_only = self.pager.writable().is_err_and(|error| error.kind == Kind::ReadOnly);
+        let mut is_whole = false;
+        if !is_read_only {
+            self.pager.commit()?;
+            is_whole = self.pager.finish()?;
+        }
         // From here on the file is whole, or its log is there for the next writer, whether or not it can be removed.
         self.is_closed = true;
-        if is_whole {
-            self.backend.remove(Name::Log).map_err(|error| StoreError::io(Name::Log, "removing it", error))?;
-        }
-        Ok(())
+        let removed = if is_whole { self.backend.remove(Name::Log) } else { Ok(()) };
+        self.pager.release();
+        removed.map_err(|error| StoreError::io(Name::Log, "removing it", error))
+    }
+
+    /// Ends here, and gives up what was not committed.
+    pub fn abandon(self) {
+        self.pager.release();
     }
 
     /// Whether it was closed.

@@ -3,7 +3,7 @@
 
 use super::error::{Kind, Result, StoreError};
 use super::file::{Access, Backend, BackendFile, Name};
-use super::header::{Header, facts};
+use super::header::{Header, MAGIC, facts};
 use super::log::{Log, Recovered, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
 use super::pager::{Limits, Pager, Way, read_page};
@@ -148,6 +148,12 @@ pub fn fresh(backend: &dyn Backend) -> Result<Pager> {
     let Some(file) = opened(backend, Name::New, Access::Create)? else {
         return Err(StoreError::new(Kind::Missing, "a new file could not be made"));
     };
+    let mut head = [0; 32];
+    let count = file.read_at(&mut head, 0).map_err(|error| StoreError::io(Name::New, "reading it", error))?;
+    if count > 0 && head[16..] != *MAGIC && head[16..] != [0; 16] {
+        let what = "it is no store, but has the name of one that is being made";
+        return Err(StoreError { file: Name::New, ..StoreError::new(Kind::Foreign, what) });
+    }
     file.truncate(0).map_err(|error| StoreError::io(Name::New, "cutting it", error))?;
     let header = Header {
         id: random(),

@@ -364,6 +364,14 @@ impl Pager {
         Ok(())
     }
 
+    /// Gives up all locks.
+    pub fn release(&self) {
+        let _ = self.file.unlock();
+        if let Way::Logged(log) = &self.way {
+            log.unlock();
+        }
+    }
+
     /// Locks the file, if no reader has it open.
     pub fn try_lock(&self) -> Result<bool> {
         self.file.try_lock().map_err(|error| failed("locking it", error))

@@ -243,6 +243,41 @@ def test_a_fork_is_refused(path: Path) -> None:
     assert confirmed(path) == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_holds_no_lock_that_was_given_up(path: Path) -> None:
+    code = (
+        "import os, sys, time, recede\n"
+        "writer = recede.TurnStore(sys.argv[1])\n"
+        "reader = recede.TurnStore(sys.argv[1], read_only=True)\n"
+        "child = os.fork()\n"
+        "if child == 0: time.sleep(60)\n"
+        "reader.close()\n"
+        "writer.append('r', 'a', 'o'); writer.compact(); writer.close()\n"
+        "writer = recede.TurnStore(sys.argv[1])\n"
+        "writer.close(sync=False)\n"
+        "recede.TurnStore(sys.argv[1]).close()\n"
+        "os.kill(child, 9)\n"
+    )
+    assert in_child(code, path).stderr == ""
+
+
+def test_pipes_and_folders_are_no_stores(path: Path) -> None:
+    os.mkfifo(path)
+    for read_only in (True, False):
+        with pytest.raises(recede.StoreError, match="not a regular file") as caught:
+            recede.TurnStore(path, read_only=read_only)
+        assert caught.value.kind == "io"
+
+
+def test_a_file_that_has_the_name_of_the_log_is_left_alone(path: Path) -> None:
+    log = path.with_name(path.name + "-log")
+    log.write_text("my own notes")
+    with pytest.raises(recede.StoreError, match=r"session\.store-log: ") as caught:
+        recede.TurnStore(path)
+    assert (caught.value.kind, caught.value.path) == ("foreign", str(log))
+    assert log.read_text() == "my own notes"
+
+
 def test_threads_take_turns(store: recede.TurnStore) -> None:
     def work(name: str) -> None:
         for number in range(100):

@@ -187,6 +187,13 @@ fn foreign_files_are_left_alone() {
     assert_eq!(refused(vec![0; 3 * PAGE]), (Kind::Foreign, None));
     assert_eq!(refused(b"SQLite format 3\0".repeat(1_000)), (Kind::Foreign, None));
     assert_eq!(refused(whole[..100].to_vec()), (Kind::Damaged, Some(0)));
+    for name in [Name::Log, Name::New] {
+        let memory = Memory::default();
+        memory.put(name, b"notes that happen to have this name".to_vec());
+        let error = Store::open(Box::new(memory.clone())).err().unwrap();
+        assert_eq!((error.kind, error.file), (Kind::Foreign, name));
+        assert_eq!(memory.bytes(name).unwrap(), b"notes that happen to have this name");
+    }
     let mut newer = whole.clone();
     put_u32(&mut newer, 32, 2);
     assert_eq!(refused(newer), (Kind::Version, None));
@@ -259,7 +266,8 @@ fn a_damaged_log_is_found_or_ends_at_a_commit() {
         bytes[at] ^= 1 << (at % 8);
         match damaged(bytes) {
             Err(error) => {
-                assert_eq!((error.kind, error.file), (Kind::Damaged, Name::Log));
+                let wanted = if at < 16 { Kind::Foreign } else { Kind::Damaged };
+                assert_eq!((error.kind, error.file), (wanted, Name::Log));
                 found += 1;
             }
             // Nothing tells a damaged last commit from one that was never synced; and a first block that was never
