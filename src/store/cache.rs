@@ -29,6 +29,12 @@ impl Cache {
         Some(page)
     }
 
+    /// The same, but it counts for no use of it.
+    #[must_use]
+    pub fn peek(&self, number: u32) -> Option<Page> {
+        self.young.get(&number).or_else(|| self.old.get(&number)).cloned()
+    }
+
     /// Keeps a page for some time.
     pub fn put(&mut self, number: u32, page: Page) {
         if self.young.len() >= self.most {

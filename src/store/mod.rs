@@ -25,7 +25,7 @@ mod verify;
 pub use error::{Kind, Result, StoreError};
 use file::{Backend, Name};
 use pager::Pager;
-use record::{CELL, Cell, IN_PLACE, Part, REFERENCE};
+use record::{CELL, Cell, IN_PLACE, LAST_IN_PLACE, Part, REFERENCE};
 pub use record::{KINDS, RecordKind};
 pub use verify::{Fault, Report};
 
@@ -315,7 +315,7 @@ fn stored(
     is_aside: bool,
 ) -> Result<Cell<'static>> {
     let whole = CELL + 6 + last.len() + fields.iter().map(|field| 4 + field.len()).sum::<usize>();
-    if whole <= IN_PLACE && !is_aside {
+    if whole <= IN_PLACE && last.len() <= LAST_IN_PLACE && !is_aside {
         let all: Vec<&[u8]> = fields.iter().copied().chain([last]).collect();
         return Ok(Cell { kind, id, fields: Part::Here(record::encode(&all)?.into()), last: None });
     }

@@ -300,7 +300,7 @@ impl Pager {
         if !self.file.try_lock().map_err(|error| failed("locking it", error))? {
             return Ok(false);
         }
-        let done = fold_into(&*self.file, log).and_then(|()| {
+        let done = fold_into(&*self.file, log, &self.cache).and_then(|()| {
             if !restarts {
                 return Ok(());
             }
@@ -397,12 +397,14 @@ fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
     pages.iter().try_for_each(|(number, page)| write_page(file, *number, page))
 }
 
-fn fold_into(file: &dyn BackendFile, log: &Log) -> Result<()> {
+/// Right after a commit, when what is in memory of a page is what the log has of it.
+fn fold_into(file: &dyn BackendFile, log: &Log, cache: &Cache) -> Result<()> {
     // Pages that follow each other are written together.
     let mut run = vec![];
     let mut first = 0;
     for number in log.pages() {
-        let Some(page) = log.read(number)? else { continue };
+        let cached = cache.peek(number);
+        let Some(page) = cached.map_or_else(|| log.read(number), |page| Ok(Some(page)))? else { continue };
         page.check(number)?;
         if run.len() >= MOST_AT_ONCE || place(number) != place(first) + run.len() as u64 {
             write_run(file, first, &run)?;

@@ -46,6 +46,9 @@ impl RecordKind {
 
 /// The longest record in a bucket. Four fit into a page, so that chains stay short however long texts are.
 pub const IN_PLACE: usize = super::page::ROOM / 4;
+/// The longest last field in a bucket. What lies there is written again whenever a bucket is split, and in pages of text
+/// only once.
+pub const LAST_IN_PLACE: usize = 256;
 /// Bytes before the fields.
 pub const CELL: usize = 12;
 /// Bytes of a reference.

@@ -11,8 +11,8 @@ fn small() -> (Vec<u8>, Model) {
     let memory = Memory::default();
     let mut store = reopened(&memory);
     for turn in 0..14_usize {
-        let text = vec![turn as u8 + 1; [50, 900, 5_000, 700][turn % 4]];
-        append(&mut store, RecordKind::Turn, &record(&[vec![7; 60], vec![8; 30]], text), false).unwrap();
+        let text = vec![turn as u8 + 1; [50, 900, 5_000, 250][turn % 4]];
+        append(&mut store, RecordKind::Turn, &record(&[vec![7; 500], vec![8; 200]], text), false).unwrap();
     }
     store.mask_before(6).unwrap();
     append(&mut store, RecordKind::Session, &record(&[], vec![9; 9_000]), false).unwrap();

@@ -16,7 +16,7 @@ fn buckets_split_one_at_a_time_and_the_load_stays_level() {
     let mut buckets = 1;
     for turn in 1..=30_000_u64 {
         let text = vec![turn as u8; 40 + (turn * 7_919 % 500) as usize];
-        append(&mut store, RecordKind::Turn, &record(&[vec![1; 120], vec![2; 60]], text), false).unwrap();
+        append(&mut store, RecordKind::Turn, &record(&[vec![1; 300], vec![2; 150]], text), false).unwrap();
         let stats = store.stats().unwrap();
         assert!(stats.buckets == buckets || stats.buckets == buckets + 1, "one at a time");
         assert_eq!(u64::from(stats.buckets - 1), stats.splits);
