@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -184,6 +185,7 @@ class TurnStore:
             raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._path = str(Path(path).resolve())  # a log has to lie beside the file, by whatever link it is reached
         self._sync_every = sync_every
+        self._lock = threading.Lock()  # of the count; the core has one of its own
         self._waiting = 0  # records that were appended since the last sync
         self._store = _engine.engine.Store(self._path, read_only)
 
@@ -204,10 +206,11 @@ class TurnStore:
         Raises:
             StoreError: it could not be stored. Where the store can go on (see `can_go_on`), it is as it was before.
         """
-        syncs = self._is_due(sync)
         now = time.time() if timestamp is None else timestamp
-        turn: int = self._store.append_turn(reasoning, action, observation, now, syncs)
-        self._appended(syncs)
+        with self._lock:
+            syncs = self._is_due(sync)
+            turn: int = self._store.append_turn(reasoning, action, observation, now, syncs)
+            self._waiting = 0 if syncs else self._waiting + 1
         return turn
 
     def mask_before(self, turn_id: int) -> int:
@@ -228,14 +231,12 @@ class TurnStore:
             StoreError: it could not be. `can_go_on` tells whether it can be tried again, on a disk with more room for
                 example; else what was synced before is there when the store is opened anew.
         """
-        self._store.sync()
-        self._waiting = 0
+        with self._lock:
+            self._store.sync()
+            self._waiting = 0
 
     def _is_due(self, sync: bool) -> bool:
         return sync or (self._sync_every is not None and self._waiting + 1 >= self._sync_every)
-
-    def _appended(self, synced: bool) -> None:
-        self._waiting = 0 if synced else self._waiting + 1
 
     # Reading
 
@@ -293,9 +294,10 @@ class TurnStore:
         self, kind: Literal["turn", "message", "summary", "session"], fields: Sequence[bytes], *, sync: bool = False
     ) -> int:
         """Add a record of bytes; its number among those of its kind, from 1. Its last field may lie aside."""
-        syncs = self._is_due(sync)
-        number: int = self._store.append(_KINDS[kind], list(fields), syncs)
-        self._appended(syncs)
+        with self._lock:
+            syncs = self._is_due(sync)
+            number: int = self._store.append(_KINDS[kind], list(fields), syncs)
+            self._waiting = 0 if syncs else self._waiting + 1
         return number
 
     def replace_record(
@@ -354,8 +356,9 @@ class TurnStore:
         Raises:
             StoreError: it failed, or the store is being read; the store is as it was.
         """
-        self._store.compact()
-        self._waiting = 0
+        with self._lock:
+            self._store.compact()
+            self._waiting = 0
 
     def close(self, *, sync: bool = True) -> None:
         """Sync, and leave one regular file that holds everything. A store that is closed stays so.

@@ -149,6 +149,20 @@ def test_syncing_is_the_callers(path: Path) -> None:
     assert confirmed(path) == 7
 
 
+def test_threads_sync_as_often_as_one(path: Path) -> None:
+    store = recede.TurnStore(path, sync_every=5)
+    before = store.stats().commits
+    threads = [
+        threading.Thread(target=lambda: [store.append("r", "a", "o") for _ in range(50)], daemon=True) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.stats().commits - before == 40 and confirmed(path) == 200
+    store.close()
+
+
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (True, TypeError), (2.0, TypeError)])
 def test_sync_every_is_checked(path: Path, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="sync_every"):
@@ -261,7 +275,8 @@ def test_a_fork_holds_no_lock_that_was_given_up(path: Path) -> None:
     assert in_child(code, path).stderr == ""
 
 
-def test_pipes_and_folders_are_no_stores(path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_pipes_are_no_stores(path: Path) -> None:
     os.mkfifo(path)
     for read_only in (True, False):
         with pytest.raises(recede.StoreError, match="not a regular file") as caught:
