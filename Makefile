@@ -59,7 +59,7 @@ test-slow: build ## The slow tests
 bench: build ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
-fuzz: build ## Scanner against a full parser, core against mirror (SECONDS=60 for each, SEED=1, CASES=... at most)
+fuzz: build ## Scanner against a full parser, turn store against a list, core against mirror (SECONDS=60 each, SEED=1, CASES=... at most)
 	RECEDE_FUZZ_SECONDS=$(SECONDS) RECEDE_FUZZ_SEED=$(SEED) RECEDE_FUZZ_CASES=$(CASES) \
 		cargo test --quiet --release --test core long_run -- --ignored --nocapture
 	$(python) tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))

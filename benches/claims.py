@@ -36,6 +36,8 @@ class Plan(NamedTuple):
     memory: dict[str, int]  # pieces of 20 MB
     instruction_sizes: tuple[int, ...]
     turns: tuple[int, ...]
+    stored: int  # turns on disk
+    stored_marks: tuple[int, ...]
     starts: int
     builds_wheel: bool
 
@@ -50,6 +52,8 @@ FULL = Plan(
     memory={"20 MB": 1, "200 MB": 10, "1 GB": 51},
     instruction_sizes=(1_000, 10_000, 100_000),
     turns=(100, 1_000, 10_000, 50_000),
+    stored=100_000,
+    stored_marks=(10_000, 100_000, 1_000_000),
     starts=60,
     builds_wheel=True,
 )
@@ -63,6 +67,8 @@ QUICK = FULL._replace(
     memory={"20 MB": 1, "200 MB": 10},
     instruction_sizes=(1_000, 10_000),
     turns=(100, 1_000, 10_000),
+    stored=20_000,
+    stored_marks=(1_000, 10_000, 100_000),
     starts=15,
     builds_wheel=False,
 )

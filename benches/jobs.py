@@ -18,6 +18,7 @@ import histories
 import measuring
 import recede
 import rivals
+import stores
 from contenders import Case, make_case
 from histories import Shape, Style
 from recede import _engine, _pure
@@ -404,6 +405,9 @@ JOBS: dict[str, Callable[..., Any]] = {
         contexts,
         start_times,
         core_times,
+        stores.store_appends,
+        stores.store_reads,
+        stores.store_growth,
     )
 }
 

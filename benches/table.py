@@ -16,6 +16,7 @@ from time import perf_counter
 import cost
 import formatting
 import speed
+import stores
 from claims import FULL, QUICK, Claim, Plan, Section
 
 SECTIONS: list[Callable[[Plan], Section]] = [
@@ -32,6 +33,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     cost.instructions,
     cost.against_copies,
     cost.hostile,
+    stores.stores,
 ]
 
 NOTES = """\

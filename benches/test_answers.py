@@ -97,6 +97,8 @@ JOBS: dict[str, dict[str, Any]] = {
     "turns": {"marks": [20, 210], "mirror_until": 100},
     "contexts": {"turns": 30, "marks": [20, 30], "around": 5},
     "start_times": {"codes": ["pass"], "rounds": 1},
+    "store_appends": {"turns": 20, "together": 5, "rounds": 1},
+    "store_reads": {"turns": 1_200, "gets": 50, "seconds": SHORT},
 }
 
 
@@ -113,7 +115,7 @@ def test_each_job_measures_something(name: str) -> None:
 
 
 def test_no_job_is_left_out() -> None:
-    in_child = {"write_history", "peak_memory", "write_messages", "session_memory", "core_times"}
+    in_child = {"write_history", "peak_memory", "write_messages", "session_memory", "core_times", "store_growth"}
     assert set(JOBS) | in_child == set(jobs.JOBS)
 
 
@@ -150,6 +152,13 @@ def test_a_session_holds_its_text(tmp_path: Path) -> None:
     assert raw == sum(len(line) for line in path.read_bytes().splitlines())
     found = measuring.in_child("session_memory", path=str(path))
     assert found["messages"] == 11_000 and found["view"] < raw < 1.1 * found["held"]
+
+
+@pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+def test_a_store_grows_by_its_marks() -> None:
+    found = measuring.in_child("store_growth", marks=[1_000, 3_000])
+    assert list(found["marks"]) == ["1000", "3000"] and found["peak"] >= found["before"]
+    assert found["marks"]["1000"]["bytes"] < found["marks"]["3000"]["bytes"]
 
 
 # The table

@@ -24,6 +24,7 @@ pub mod scan;
 pub mod shape;
 pub mod source;
 pub mod splice;
+pub mod store;
 pub mod text;
 pub mod turns;
 

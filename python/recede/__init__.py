@@ -17,7 +17,7 @@ from recede._api import (
     truncate_history,
 )
 from recede._engine import ENGINE
-from recede._errors import TranscriptError
+from recede._errors import StoreError, TranscriptError
 from recede._report import (
     BoundaryMove,
     ContextReport,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         replay_json,
     )
     from recede._replay_policies import replay_policies
+    from recede._store import StoredTurn, StoreFault, StoreReport, StoreStats, TurnStore
     from recede._suggest import Choice, Suggestion, suggest_window
     from recede._turns import ObservationMaskingContextManager, TokenSavings, Turn, apply_observation_masking
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
@@ -90,12 +91,18 @@ __all__ = [
     "Replay",
     "ReplayedTurn",
     "ResponsesItem",
+    "StoreError",
+    "StoreFault",
+    "StoreReport",
+    "StoreStats",
+    "StoredTurn",
     "Suggestion",
     "Summary",
     "TokenSavings",
     "ToolReport",
     "TranscriptError",
     "Turn",
+    "TurnStore",
     "TurnTokens",
     "Usage",
     "__version__",
@@ -144,6 +151,7 @@ _LATER = {
         "replay_json",
     ),
     "_replay_policies": ("replay_policies",),
+    "_store": ("StoreFault", "StoreReport", "StoreStats", "StoredTurn", "TurnStore"),
     "_suggest": ("Choice", "Suggestion", "suggest_window"),
     "_turns": ("ObservationMaskingContextManager", "TokenSavings", "Turn", "apply_observation_masking"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),

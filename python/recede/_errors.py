@@ -1,16 +1,20 @@
 """The exceptions of recede, and the words of their messages.
 
-ValueError
-└── TranscriptError      the input is not a history: malformed JSON, a wrong shape, or a file of no known format
+Exception
+├── ValueError
+│   └── TranscriptError  the input is not a history: malformed JSON, a wrong shape, or a file of no known format
+└── StoreError           a turn store cannot do what it was asked for: damage, a full disk, a second writer
 """
 
 from __future__ import annotations
+
+import os
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["TranscriptError"]
+__all__ = ["StoreError", "TranscriptError"]
 
 # kind -> (what is wrong, what to do)
 _WORDS = {
@@ -102,3 +106,78 @@ class TranscriptError(ValueError):
 
 def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
     return TranscriptError(kind, **places)
+
+
+# kind -> (what is wrong, what to do)
+_STORE_WORDS = {
+    "io": ("the system failed at it", "nothing that was synced is lost; see `can_go_on`"),
+    "missing": ("there is no such store", "a reader makes none"),
+    "foreign": ("this is no turn store", "nothing was written to it; take another name for the store"),
+    "version": ("the store was written by a newer recede", "update recede"),
+    "damaged": ("the store is damaged", "what is intact stays readable; `recede store verify` names what is not"),
+    "log": ("the log does not belong to the store", "put back the store that it lay beside, or move it away"),
+    "locked": ("the store is in use", "close it there first, or open it with read_only=True"),
+    "reading": ("the store is being read", "close its readers first"),
+    "read_only": ("the store cannot be written to", "open it without read_only"),
+    "broken": ("the store cannot go on", "close it and open it again: it has what was synced"),
+    "too_long": ("the store cannot hold this", "nothing was added"),
+    "closed": ("the store was closed", "open it again"),
+    "forked": ("the store was opened by another process", "open it in this one, after the other has closed it"),
+}
+
+
+class StoreError(Exception):
+    """A turn store could not do what it was asked for. What was synced before is still there.
+
+    Attributes:
+        kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``foreign`` (the
+            file is no store), ``version`` (a newer format), ``damaged``, ``log`` (the log beside it is not its own),
+            ``locked`` (a second writer), ``reading`` (readers are in the way), ``read_only``, ``broken`` (a sync failed
+            before), ``too_long``, ``closed``, ``forked``.
+        path: the file it lies in: that of the store, or the log beside it.
+        page: the page of 4,096 bytes it lies in, from 0; None where no page is meant.
+        what: what was found, or what was being done.
+        errno: the number of the system's error; None where there was none.
+
+    Example:
+        >>> import pathlib, recede, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "notes.txt")
+        >>> _ = path.write_text("Not a store, but something that must not be lost.")
+        >>> try:
+        ...     recede.TurnStore(path)
+        ... except recede.StoreError as error:
+        ...     print(error.kind, error.page)
+        foreign None
+    """
+
+    __module__ = "recede"
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        path: str | os.PathLike[str],
+        page: int | None = None,
+        what: str | None = None,
+        errno: int | None = None,
+        said: str | None = None,
+    ) -> None:
+        wrong, advice = _STORE_WORDS[kind]
+        name = os.fspath(path)
+        found = [part for part in (what, None if page is None else f"page {page}", said) if part is not None]
+        where = f" ({', '.join(found)})" if found else ""
+        super().__init__(f"{name if name.isprintable() else ascii(name)}: {wrong}{where}: {advice}")
+        self.kind = kind
+        self.path = name
+        self.page = page
+        self.what = what
+        self.errno = errno
+        self._said = said
+
+    def __reduce__(self) -> tuple[object, ...]:
+        names = ("path", "page", "what", "errno")
+        return _rebuild_store, (self.kind, {**{name: getattr(self, name) for name in names}, "said": self._said})
+
+
+def _rebuild_store(kind: str, places: dict[str, Any]) -> StoreError:
+    return StoreError(kind, **places)

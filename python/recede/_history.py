@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from recede import _engine
 from recede._api import as_bytes, asked_summary, costs_of
@@ -19,6 +20,7 @@ from recede._response import messages_of, plain
 
 if TYPE_CHECKING:
     from recede._api import Json
+    from recede._store import TurnStore
     from recede._types import Summarizer, TokenCounter
 
 __all__ = ["History", "HistoryStats"]
@@ -94,12 +96,15 @@ class History:
             tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold; each text is counted once, when it comes,
             and what a summary leaves once more. Without it four characters are a token.
+        store: a `TurnStore` that keeps each message, and each summary, as it comes. A history made with a store that
+            has messages goes on where that was last synced; when it syncs is the store's to say (``sync_every``).
         **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
             `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
             caches; with ``mask_chunk`` it is ``"stepped"``.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+        StoreError: what the store holds cannot be read.
 
     It may be used from several threads: each call is done whole before the next.
 
@@ -127,6 +132,7 @@ class History:
         threshold_tokens: int = 0,
         recall_handles: bool = False,
         token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         **options: Any,
     ) -> None:
         options = dict(options)
@@ -168,6 +174,10 @@ class History:
         self._numbers: list[int] = []
         self._pending: tuple[Any, ...] | None = None  # how the session begins anew, while that is not counted
         self._summarizer_error: Exception | None = None
+        self._store = store
+        self._unstored: list[tuple[Literal["message", "summary"], list[bytes]]] = []  # what the store could not take
+        if store is not None:
+            self._go_on_with(store)
 
     # Appending
 
@@ -181,6 +191,7 @@ class History:
         Raises:
             TranscriptError: it is no message; the history is as before.
             TypeError, ValueError: it holds something that JSON has no form for.
+            StoreError: the history has it, but its store does not yet; the next message is stored together with it.
         """
         if hasattr(message, "model_dump"):
             self.extend(messages_of(message))
@@ -216,6 +227,7 @@ class History:
             self._session.append(data, surrogates, self._costs(data, surrogates))
             self._messages.append(message)
             self._objects.append(message)
+            self._keep("message", [self._session.message(len(self._messages) - 1)])
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
         """What a message costs that is to be appended, where tokens are counted."""
@@ -328,6 +340,9 @@ class History:
         self._objects = [*objects[:place], _loads(message), *objects[place:]]
         self._past, self._anew = len(self._messages), len(self._objects)
         self._pending = None
+        session = [self._session.session_message(index) for index in range(self._anew)]
+        head = {"past": self._past, "numbers": self._numbers}
+        self._keep("summary", [json.dumps(head).encode(), b"[%s]" % b",\n".join(session)])
 
     def _count_anew(self) -> list[int]:
         """Let the session begin anew; the numbers of its observations."""
@@ -448,6 +463,40 @@ class History:
     def __repr__(self) -> str:
         return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"
 
+    # Stores
+
+    def _keep(self, kind: Literal["message", "summary"], fields: list[bytes]) -> None:
+        """Give it to the store, behind what that could not take before."""
+        if self._store is None:
+            return
+        self._unstored.append((kind, fields))
+        while self._unstored:
+            self._store.append_record(*self._unstored[0])
+            del self._unstored[0]
+
+    def _go_on_with(self, store: TurnStore) -> None:
+        """Take up what a store has."""
+        messages = (message for (message,) in store.records("message"))
+        summaries = store.count_records("summary")
+        self._store = None  # what comes from it is not for it
+        if summaries:
+            head, array = store.record("summary", summaries)
+            past = list(itertools.islice(messages, json.loads(head)["past"]))
+            session = [
+                one.encode("utf-8", "surrogatepass") for one in _elements(array.decode("utf-8", "surrogatepass"))
+            ]
+            self._restore(past, session, json.loads(head)["numbers"])
+        for message in messages:
+            self._append(message, True, None)
+        self._store = store
+
+    def _restore(self, past: list[bytes], session: list[bytes], numbers: list[int]) -> None:
+        """Begin with what stood before a summary, and what that left."""
+        self._session.restore(past, session, numbers)
+        self._past, self._anew, self._numbers = len(past), len(session), self._count_anew()
+        self._messages = [None] * len(past)
+        self._objects = [None] * len(session)
+
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -502,10 +551,7 @@ class History:
         spans = _members(text)
         past, session, since = (list(_elements(text, spans[key])) for key in ("past", "session", "since"))
         encoded = [[one.encode("utf-8", "surrogatepass") for one in part] for part in (past, session)]
-        history._session.restore(*encoded, numbers)
-        history._past, history._anew, history._numbers = len(past), len(session), history._count_anew()
-        history._messages = [None] * len(past)
-        history._objects = [None] * len(session)
+        history._restore(encoded[0], encoded[1], numbers)
         for message in since:
             history._append(message.encode("utf-8", "surrogatepass"), True, None)
         return history

@@ -8,7 +8,7 @@ mod fresh;
 mod history;
 mod raw;
 mod render;
-
+mod store;
 mod values;
 mod walk;
 
@@ -309,6 +309,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPolicy>()?;
     module.add_class::<history::PyHistory>()?;
     module.add_class::<render::PyTurnLog>()?;
+    module.add_class::<store::PyStore>()?;
     module.add_function(wrap_pyfunction!(reduce, module)?)?;
     module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,7 +18,18 @@ from recede.cli.commands import recede as group
 from support import ROOT
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")], key=str)
-PARAMETERS = [(command, option) for command in group.commands.values() for option in command.params]
+
+
+def _commands(group: click.Group, path: str = "recede") -> Iterator[tuple[str, click.Command]]:
+    """Each command that does something, with all its names."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+PARAMETERS = [(path, command, option) for path, command in _commands(group) for option in command.params]
 
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -61,11 +73,11 @@ def test_console_examples(document: str, tmp_path: Path) -> None:
         assert "\n".join(shown) == block
 
 
-@pytest.mark.parametrize(("command", "parameter"), PARAMETERS, ids=lambda item: item.name)
-def test_every_option_has_help_and_is_documented(command: click.Command, parameter: click.Parameter) -> None:
+@pytest.mark.parametrize(("path", "command", "parameter"), PARAMETERS, ids=lambda item: getattr(item, "name", item))
+def test_every_option_has_help_and_is_documented(path: str, command: click.Command, parameter: click.Parameter) -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
     takes_files = any(isinstance(other, click.Argument) for other in command.params)
-    assert f"## `recede {command.name}{' FILES…' if takes_files else ''}`" in page
+    assert re.search(rf"^##+ `{path}{' FILES?' if takes_files else '`'}", page, re.MULTILINE)
     assert "Example:" in (command.help or "")
     for name in (
         parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(click.Context(command))]

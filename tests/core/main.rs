@@ -19,5 +19,6 @@ mod reading;
 mod replay;
 mod sketch;
 mod splice;
+mod store;
 mod strings;
 mod suite;

@@ -9,6 +9,7 @@ from recede.cli.chat import chat
 from recede.cli.reduce import reduce
 from recede.cli.replay import replay
 from recede.cli.stats import stats
+from recede.cli.store import store
 
 __all__ = ["recede"]
 
@@ -34,3 +35,4 @@ recede.add_command(chat)
 recede.add_command(reduce)
 recede.add_command(replay)
 recede.add_command(stats)
+recede.add_command(store)

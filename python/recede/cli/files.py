@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ import click
 
 from recede import TranscriptError, reduce_json, transcripts
 
-__all__ = ["BadFile", "Transcript", "bad_file", "read", "write"]
+__all__ = ["BadFile", "Transcript", "bad_file", "read", "read_bytes", "write"]
 
 _Result = TypeVar("_Result")
 
@@ -79,10 +79,10 @@ def read(path: str, format: str | None = None) -> list[Transcript]:
     name = "standard input" if path == "-" else path
     try:
         # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
-        source = path if path != "-" and Path(path).is_file() else _bytes(path)
+        source = path if path != "-" and Path(path).is_file() else read_bytes(path)
         found = transcripts.detect(source, name=name) if format is None else format
         if found in _OWN_FORMS and (format is None or transcripts.detect(source, name=name) == format):
-            return [_own_form(name, found, source if isinstance(source, bytes) else _bytes(path))]
+            return [_own_form(name, found, source if isinstance(source, bytes) else read_bytes(path))]
         histories = transcripts.read_all(source, format, name=name)
     except TranscriptError as error:
         raise BadFile(str(error)) from None
@@ -144,7 +144,8 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
     return values
 
 
-def _bytes(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
+    """All bytes of a file, or of standard input where the path is `-`, unpacked where they are gzipped."""
     if path == "-":
         with open(0, "rb", closefd=False) as file:
             data = file.read()
@@ -172,28 +173,33 @@ def _count(data: bytes) -> int:
     return len(value)
 
 
-def write(path: str | None, data: bytes) -> None:
-    """Write a file whole or not at all, or to standard output; a name that ends in .gz is gzipped."""
+def write(path: str | None, data: bytes | Iterable[bytes]) -> None:
+    """Write a file whole or not at all, or to standard output; a name that ends in .gz is gzipped.
+
+    The data may come in pieces, of which only a few are then in memory, but for a file that is gzipped.
+    """
+    pieces = [data] if isinstance(data, bytes) else data
     try:
         if path is None or path == "-":
             with open(1, "wb", closefd=False) as file:
-                file.write(data)
+                file.writelines(pieces)
         else:
-            _replace(Path(os.path.realpath(path)), gzip.compress(data, mtime=0) if path.endswith(".gz") else data)
+            packed = [gzip.compress(b"".join(pieces), mtime=0)] if path.endswith(".gz") else pieces
+            _replace(Path(os.path.realpath(path)), packed)
     except BrokenPipeError:
         raise  # whoever read standard output has seen enough: click ends the command without a word
     except OSError as error:
         raise bad_file(path or "standard output", f"cannot be written: {error.strerror or error}") from None
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced; a directory is an error
-        target.write_bytes(data)
+        target.write_bytes(b"".join(pieces))
         return
     temporary = target.with_name(f".recede-{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -1,0 +1,248 @@
+"""`recede store`: what a turn store holds, whether it is whole, and the way out of it and in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, Literal
+
+import click
+
+from recede import StoreError, TurnStore
+from recede.cli.files import BadFile, bad_file, read_bytes, write
+
+__all__ = ["store"]
+
+Kind = Literal["turn", "message", "summary", "session"]
+_OTHER_KINDS: tuple[Kind, ...] = ("message", "summary", "session")
+
+_file = click.argument("file", type=click.Path())
+_json = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+
+
+@click.group(no_args_is_help=True, short_help="Look into turn stores, check them, copy them.")
+def store() -> None:
+    """Look into turn stores, check them, and copy what they hold.
+
+    FILE is what `recede.TurnStore` or a `History` with a store has written. Reading it needs no writer to
+    stop: what it last synced is seen.
+
+    \b
+    Example:
+      recede store info session.store
+      recede store export session.store > session.jsonl
+    """
+
+
+def _reader(file: str) -> closing[TurnStore]:
+    return closing(_opened(file, read_only=True))
+
+
+def _opened(file: str, read_only: bool) -> TurnStore:
+    try:
+        return TurnStore(file, read_only=read_only)
+    except StoreError as error:
+        raise BadFile(str(error)) from None
+
+
+@store.command(short_help="Show how large a store is.")
+@_file
+@_json
+def info(file: str, as_json: bool) -> None:
+    """Show how large the store FILE is and how full its table. Takes the same time at any length.
+
+    \b
+    Example:
+      recede store info session.store
+    """
+    with _reader(file) as opened:
+        stats = opened.stats()
+    if as_json:
+        _print_json({**stats._asdict(), "chain_pages": stats.chain_pages})
+        return
+    lines = [
+        f"turns: {stats.turns:,}, {stats.masked_turns:,} of them masked",
+        f"messages: {stats.messages:,}, summaries: {stats.summaries:,}, sessions: {stats.sessions:,}",
+        f"size: {stats.file_bytes:,} bytes, and {stats.log_bytes:,} of log",
+        f"pages: {stats.pages:,}, {stats.text_pages:,} of them with text, {stats.free_pages:,} free",
+        f"buckets: {stats.buckets:,} of {stats.chain_pages:.2f} pages on average, load {stats.load:.2f}, "
+        f"{stats.splits:,} splits",
+        f"commits: {stats.commits:,}",
+    ]
+    write(None, "".join(f"{line}\n" for line in lines).encode())
+
+
+@store.command(short_help="Read a whole store and say what is damaged.")
+@_file
+@_json
+@click.pass_context
+def verify(context: click.Context, file: str, as_json: bool) -> None:
+    """Read all of the store FILE, and say what is not as it must be. Ends with 1 if anything is.
+
+    \b
+    Example:
+      recede store verify session.store
+    """
+    with _reader(file) as opened:
+        try:
+            report = opened.verify()
+        except StoreError as error:
+            raise BadFile(str(error)) from None
+    if as_json:
+        faults = [fault._asdict() for fault in report.faults]
+        _print_json({**report._asdict(), "faults": faults, "is_sound": report.is_sound})
+    else:
+        found = f"{report.turns:,} turns, {report.messages:,} messages, {report.summaries:,} summaries"
+        lines = [f"sound: {found}"] if report.is_sound else [f"damaged; whole are {found}", *map(str, report.faults)]
+        write(None, "".join(f"{line}\n" for line in lines).encode())
+    if not report.is_sound:
+        context.exit(1)
+
+
+@store.command(short_help="Write what a store holds as JSON Lines.")
+@_file
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="OUT",
+    help="Write to OUT, whole or not at all, instead of to standard output.",
+)
+@click.pass_context
+def export(context: click.Context, file: str, output: str | None) -> None:
+    """Write all that the store FILE holds as JSON Lines: a turn, message, summary or session a line.
+
+    What is damaged is left out, with a line on standard error for each, and the command ends with 1.
+
+    \b
+    Example:
+      recede store export session.store -o session.jsonl
+    """
+    damaged: list[BadFile] = []
+    with _reader(file) as opened:
+        write(output, (json.dumps(line).encode() + b"\n" for line in _lines(opened, damaged)))
+    for error in damaged:
+        error.show()
+    if damaged:
+        context.exit(1)
+
+
+def _lines(opened: TurnStore, damaged: list[BadFile]) -> Iterator[dict[str, Any]]:
+    def whole(name: str, read: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        try:
+            yield read()
+        except StoreError as error:
+            damaged.append(BadFile(f"{error} ({name} is left out)"))
+
+    def turn(number: int) -> dict[str, Any]:
+        turn = opened.get(number)
+        shown = {**turn._asdict(), "observation": opened.recall(number), "masked": turn.masked}
+        return {"kind": "turn", **shown}
+
+    def record(kind: Kind, number: int) -> dict[str, Any]:
+        return {"kind": kind, "number": number, "fields": list(map(_as_json, opened.record(kind, number)))}
+
+    for number in range(1, len(opened) + 1):
+        yield from whole(f"turn {number}", lambda number=number: turn(number))  # type: ignore[misc]
+    for kind in _OTHER_KINDS:
+        for number in range(1, opened.count_records(kind) + 1):
+            yield from whole(f"{kind} {number}", lambda kind=kind, number=number: record(kind, number))  # type: ignore[misc]
+
+
+def _as_json(field: bytes) -> str | dict[str, str]:
+    """Text where it is text, as messages are; else base64."""
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(field).decode()}
+
+
+@store.command("import", short_help="Fill a store from what `export` wrote.")
+@_file
+@click.argument("source", type=click.Path(), default="-")
+def import_(file: str, source: str) -> None:
+    """Add to the store FILE what `recede store export` has written to SOURCE, all of it or nothing.
+
+    FILE is made if it is missing. SOURCE is standard input if it is not given, and may be gzipped.
+
+    \b
+    Example:
+      recede store import copy.store session.jsonl
+    """
+    name = "standard input" if source == "-" else source
+    try:
+        data = read_bytes(source)
+    except OSError as error:
+        raise bad_file(name, error.strerror or str(error)) from None
+    except (EOFError, zlib.error):
+        raise bad_file(name, "the gzip data is cut or damaged") from None
+    # All of them are read before the store is touched.
+    records = [_record(name, number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    opened = _opened(file, read_only=False)
+    try:
+        for add in records:
+            add(opened)
+        opened.close()
+    except StoreError as error:
+        opened.close(sync=False)
+        raise BadFile(str(error)) from None
+
+
+def _record(name: str, number: int, data: bytes) -> Callable[[TurnStore], Any]:
+    """What adds the record of a line to a store."""
+    try:
+        line = json.loads(data)
+        if line["kind"] == "turn":
+            texts = [line[field] for field in ("reasoning", "action", "observation")]
+            timestamp, masked = line["timestamp"], line["masked"]
+            if all(isinstance(text, str) for text in texts) and isinstance(timestamp, (int, float)):
+                return lambda opened: _add_turn(opened, texts, timestamp, masked)
+        elif line["kind"] in _OTHER_KINDS and line["fields"]:
+            fields = list(map(_field, line["fields"]))
+            return lambda opened: opened.append_record(line["kind"], fields)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        pass
+    raise bad_file(name, f"line {number}: this is no line that `recede store export` writes")
+
+
+def _add_turn(opened: TurnStore, texts: list[str], timestamp: float, masked: bool) -> None:
+    number = opened.append(*texts, timestamp=timestamp)
+    if masked:
+        opened.mask_before(number + 1)
+
+
+def _field(field: str | dict[str, str]) -> bytes:
+    return base64.b64decode(field["base64"], validate=True) if isinstance(field, dict) else field.encode()
+
+
+@store.command(short_help="Print the full observation of turns.")
+@_file
+@click.argument("turns", type=click.IntRange(min=1), nargs=-1, required=True)
+@_json
+def recall(file: str, turns: tuple[int, ...], as_json: bool) -> None:
+    """Print the full observations of TURNS of the store FILE, masked or not.
+
+    \b
+    Example:
+      recede store recall session.store 12
+    """
+    with _reader(file) as opened:
+        try:
+            texts = [opened.recall(turn) for turn in turns]
+        except StoreError as error:
+            raise BadFile(str(error)) from None
+        except LookupError as error:
+            raise bad_file(file, str(error)) from None
+    if as_json:
+        _print_json([{"turn_id": turn, "observation": text} for turn, text in zip(turns, texts, strict=True)])
+    else:
+        # Each ends its last line, so that the next begins on one of its own.
+        ended = (text if text.endswith("\n") or not text else f"{text}\n" for text in texts)
+        write(None, "".join(ended).encode("utf-8", "replace"))
+
+
+def _print_json(value: Any) -> None:
+    write(None, json.dumps(value, indent=2).encode() + b"\n")

@@ -1,0 +1,46 @@
+//! Pages that were read, as many as memory is to be given for.
+
+use super::page::Page;
+use std::collections::HashMap;
+use std::mem;
+
+/// Two generations of pages: when the young one is full it becomes the old one, and what was old and not
+/// asked for since is forgotten.
+pub struct Cache {
+    most: usize,
+    young: HashMap<u32, Page>,
+    old: HashMap<u32, Page>,
+}
+
+impl Cache {
+    /// None yet; so many in each generation.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Cache { most, young: HashMap::new(), old: HashMap::new() }
+    }
+
+    /// A page, if it is there.
+    pub fn get(&mut self, number: u32) -> Option<Page> {
+        if let Some(page) = self.young.get(&number) {
+            return Some(page.clone());
+        }
+        let page = self.old.remove(&number)?;
+        self.put(number, page.clone());
+        Some(page)
+    }
+
+    /// The same, but it counts for no use of it.
+    #[must_use]
+    pub fn peek(&self, number: u32) -> Option<Page> {
+        self.young.get(&number).or_else(|| self.old.get(&number)).cloned()
+    }
+
+    /// Keeps a page for some time.
+    pub fn put(&mut self, number: u32, page: Page) {
+        if self.young.len() >= self.most {
+            self.old = mem::take(&mut self.young);
+        }
+        self.old.remove(&number);
+        self.young.insert(number, page);
+    }
+}

@@ -1,0 +1,231 @@
+//! How the store reaches files: a small trait, and the real ones behind it.
+//!
+//! Nothing else in the store opens, reads, writes, syncs or locks. So tests can put files in its way that fail, that tear
+//! a write, or that tell afterwards what a loss of power would have left (`tests/core/store/`).
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files of one store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Name {
+    /// The store itself.
+    Store,
+    /// The log beside it, while it is open.
+    Log,
+    /// A store that is being made or compacted, before it takes the name of the store.
+    New,
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To read what is there.
+    Read,
+    /// To read and write what is there.
+    Write,
+    /// To read and write; made if it is not there.
+    Create,
+}
+
+/// A folder with the files of one store.
+pub trait Backend: Send {
+    /// Opens a file; `None` where it is not there and is not to be made.
+    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>>;
+
+    /// Whether what was opened is still the file of that name.
+    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool>;
+
+    /// Gives `Name::New` the name of the store, at once.
+    fn publish(&self) -> io::Result<()>;
+
+    /// Removes a file, if it is there.
+    fn remove(&self, name: Name) -> io::Result<()>;
+
+    /// Waits until the names of the files are on disk.
+    fn sync_names(&self) -> io::Result<()>;
+}
+
+/// An open file.
+pub trait BackendFile: Send {
+    /// Reads until the buffer is full or the file ends; how many bytes that were.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes all of it, past the end too.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Its length in bytes.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Cuts it.
+    fn truncate(&self, length: u64) -> io::Result<()>;
+
+    /// Waits until what was written is on disk, and the length too.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Locks it against all others; false where another has locked it in any way.
+    fn try_lock(&self) -> io::Result<bool>;
+
+    /// Locks it together with others that do so; waits for one that has it alone.
+    fn lock_shared(&self) -> io::Result<()>;
+
+    /// Gives up the lock.
+    fn unlock(&self) -> io::Result<()>;
+
+    /// Which file it is, whatever its name (device and number).
+    fn identity(&self) -> io::Result<(u64, u64)>;
+}
+
+/// The files in a folder of the file system: `FILE`, `FILE-log` and `FILE-new`.
+pub struct Disk {
+    paths: [PathBuf; 3],
+}
+
+impl Disk {
+    /// The store of that path. Nothing is opened.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        let beside = |ending: &str| {
+            let mut name = path.as_os_str().to_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        Disk { paths: [path.to_path_buf(), beside("-log"), beside("-new")] }
+    }
+
+    fn path(&self, name: Name) -> &Path {
+        &self.paths[name as usize]
+    }
+}
+
+impl Backend for Disk {
+    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(access != Access::Read).create(access == Access::Create);
+        // To open a pipe would wait for ever, and a device has no length.
+        if fs::metadata(self.path(name)).is_ok_and(|facts| !facts.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        match options.open(self.path(name)) {
+            Ok(file) => Ok(Some(Box::new(DiskFile(file)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && access != Access::Create => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+        match File::open(self.path(name)) {
+            // Both are open, so that neither's number can have been given to another file.
+            Ok(now) => Ok(DiskFile(now).identity()? == file.identity()?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn publish(&self) -> io::Result<()> {
+        fs::rename(self.path(Name::New), self.path(Name::Store))
+    }
+
+    fn remove(&self, name: Name) -> io::Result<()> {
+        match fs::remove_file(self.path(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        // Only Unix lets one open a folder and sync it; elsewhere the file system keeps names in order by itself.
+        if cfg!(unix) {
+            let folder = self.paths[0].parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+struct DiskFile(File);
+
+impl BackendFile for DiskFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match read_once(&self.0, &mut buffer[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        write_all(&self.0, bytes, offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn lock_shared(&self) -> io::Result<()> {
+        self.0.lock_shared()
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.0.unlock()
+    }
+
+    #[cfg(unix)]
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        use std::os::unix::fs::MetadataExt;
+        let facts = self.0.metadata()?;
+        Ok((facts.dev(), facts.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok((0, 0)) // where an open file cannot be removed or replaced, its name is always its own
+    }
+}
+
+#[cfg(unix)]
+fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(unix)]
+fn write_all(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn write_all(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
+        bytes = &bytes[count..];
+        offset += count as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Page 0: what the file is, where everything begins, and how much of it there is.
+
+use super::error::{Kind, Result, StoreError};
+use super::page::{HEAD, PAGE, Page, PageKind, ROOM, put_u32, put_u64, u32_at, u64_at};
+use super::record::{CELL, KINDS};
+
+/// The first bytes of the content of page 0. They hold what a transfer as text would change.
+pub const MAGIC: &[u8; 16] = b"recede store\r\n\x1a\n";
+/// The version of the format that is written, and the newest that is read.
+pub const VERSION: u32 = 1;
+
+/// Bytes of page 0 that mean something; the rest is zero.
+const LENGTH: usize = 152;
+
+/// What page 0 says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// A random number that the log beside the file repeats.
+    pub id: u64,
+    /// How many commits led here.
+    pub commits: u64,
+    /// Pages of the file, this one too.
+    pub pages: u32,
+    /// The first free page, and how many there are.
+    pub free: (u32, u32),
+    /// Buckets are `2^level + split`.
+    pub level: u32,
+    /// The bucket that will be split next.
+    pub split: u32,
+    /// The top page of the directory, and of how many levels it is the top.
+    pub directory: (u32, u32),
+    /// Pages that buckets have beyond their first.
+    pub overflow: u32,
+    /// Bytes of all records in buckets.
+    pub bucket_bytes: u64,
+    /// How often a bucket was split.
+    pub splits: u64,
+    /// The page to which texts are added, and how many pages of text there are.
+    pub text: (u32, u32),
+    /// Turns with a smaller number are masked.
+    pub masked_before: u64,
+    /// The last id of each kind of record.
+    pub last: [u64; KINDS],
+}
+
+impl Header {
+    /// How many buckets there are.
+    #[must_use]
+    pub fn buckets(&self) -> u32 {
+        (1 << self.level) + self.split
+    }
+
+    /// How full the buckets' first pages would be, if nothing overflowed.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    pub fn load(&self) -> f64 {
+        self.bucket_bytes as f64 / (f64::from(self.buckets()) * ROOM as f64)
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        let mut page = Page::new(PageKind::Header);
+        page.set_used(LENGTH - HEAD);
+        let content = page.content_mut();
+        content[..16].copy_from_slice(MAGIC);
+        let mut small = |at: usize, number| put_u32(content, at - HEAD, number);
+        small(32, VERSION);
+        small(36, PAGE as u32);
+        small(56, self.pages);
+        small(60, self.free.0);
+        small(64, self.free.1);
+        small(68, self.level);
+        small(72, self.split);
+        small(76, self.directory.0);
+        small(80, self.directory.1);
+        small(84, self.overflow);
+        small(104, self.text.0);
+        small(108, self.text.1);
+        let mut large = |at: usize, number| put_u64(content, at - HEAD, number);
+        large(40, self.id);
+        large(48, self.commits);
+        large(88, self.bucket_bytes);
+        large(96, self.splits);
+        large(112, self.masked_before);
+        for (index, last) in self.last.iter().enumerate() {
+            large(120 + 8 * index, *last);
+        }
+        page.seal(0);
+        page
+    }
+
+    /// What page 0 says, after everything in it was checked that can be checked by itself.
+    pub fn of(page: &Page) -> Result<Self> {
+        let bytes = page.bytes();
+        facts(bytes)?;
+        page.check(0)?;
+        let (small, large) = (|at| u32_at(bytes, at), |at| u64_at(bytes, at));
+        let header = Header {
+            id: large(40),
+            commits: large(48),
+            pages: small(56),
+            free: (small(60), small(64)),
+            level: small(68),
+            split: small(72),
+            directory: (small(76), small(80)),
+            overflow: small(84),
+            bucket_bytes: large(88),
+            splits: large(96),
+            text: (small(104), small(108)),
+            masked_before: large(112),
+            last: std::array::from_fn(|index| large(120 + 8 * index)),
+        };
+        let pages = u64::from(header.pages);
+        let records = header.last.iter().fold(0_u64, |sum, last| sum.saturating_add(*last));
+        let used = u64::from(header.overflow) + u64::from(header.free.1) + u64::from(header.text.1);
+        let is_sound = page.kind() == Some(PageKind::Header)
+            && header.level < 31
+            && header.split < 1 << header.level
+            && u64::from(header.buckets()) + used < pages
+            && (1..=4).contains(&header.directory.1)
+            && [header.free.0, header.directory.0, header.text.0].into_iter().all(|page| page < header.pages)
+            && header.bucket_bytes <= pages * ROOM as u64
+            && records.saturating_mul(CELL as u64) <= header.bucket_bytes
+            && header.masked_before <= header.last[0].saturating_add(1);
+        if is_sound { Ok(header) } else { Err(StoreError::damaged(0, "what it says of the file cannot be")) }
+    }
+}
+
+/// The id and the number of commits, as page 0 has them in its first sector, whether or not the rest of it is whole.
+///
+/// A checkpoint that was torn may leave the page half old and half new, with a log that has it whole. But what
+/// stands in the first sector before the commits is the same in both, so what is wrong there was not torn.
+pub fn facts(bytes: &[u8; PAGE]) -> Result<(u64, u64)> {
+    if bytes[16..32] != *MAGIC {
+        return Err(StoreError::new(Kind::Foreign, "it does not begin as a store does"));
+    }
+    if u32_at(bytes, 32) > VERSION {
+        return Err(StoreError::new(Kind::Version, "its format is newer than this version of recede"));
+    }
+    if u32_at(bytes, 32) == 0 || u32_at(bytes, 36) as usize != PAGE {
+        return Err(StoreError::damaged(0, "its version or page size cannot be"));
+    }
+    Ok((u64_at(bytes, 40), u64_at(bytes, 48)))
+}

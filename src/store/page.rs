@@ -1,0 +1,183 @@
+//! Pages: 4,096 bytes with a header, and the numbers in them.
+//!
+//! ```text
+//!  0  checksum  u32   CRC-32 of the page's number (u32) and of its bytes from 4 on
+//!  4  kind      u8
+//!  5  zero      u8
+//!  6  count     u16   how many records, pieces of text or entries it holds
+//!  8  used      u16   bytes in use behind the header
+//! 10  zero      u16
+//! 12  next      u32   the next page of a chain; 0 at its end
+//! 16  content         4,080 bytes
+//! ```
+//!
+//! Numbers are little-endian. Since its number is part of the checksum, a page in another's place is found.
+
+use super::error::{Result, StoreError};
+use std::sync::Arc;
+
+/// Bytes of a page.
+pub const PAGE: usize = 4_096;
+/// Bytes of its header.
+pub const HEAD: usize = 16;
+/// Bytes of its content.
+pub const ROOM: usize = PAGE - HEAD;
+
+/// What a page is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PageKind {
+    /// Page 0: what the store is and where everything begins.
+    Header = 1,
+    /// Numbers of other pages: of buckets, or of directory pages below.
+    Directory = 2,
+    /// The first page of a bucket.
+    Bucket = 3,
+    /// The other pages of a bucket.
+    Overflow = 4,
+    /// Texts that do not lie in a bucket.
+    Text = 5,
+    /// In use by nothing.
+    Free = 6,
+}
+
+/// A page in memory. A clone costs nothing until one of the two is changed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Page(Arc<[u8; PAGE]>);
+
+impl Page {
+    /// An empty page.
+    #[must_use]
+    pub fn new(kind: PageKind) -> Self {
+        let mut bytes = [0; PAGE];
+        bytes[4] = kind as u8;
+        Page(Arc::new(bytes))
+    }
+
+    /// A page as it was read; nothing is checked.
+    #[must_use]
+    pub fn raw(bytes: [u8; PAGE]) -> Self {
+        Page(Arc::new(bytes))
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; PAGE] {
+        &self.0
+    }
+
+    /// Its content.
+    #[must_use]
+    pub fn content(&self) -> &[u8] {
+        &self.0[HEAD..]
+    }
+
+    /// Its content, to be changed.
+    pub fn content_mut(&mut self) -> &mut [u8] {
+        &mut Arc::make_mut(&mut self.0)[HEAD..]
+    }
+
+    /// How many things it holds.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        usize::from(u16_at(&self.0[..], 6))
+    }
+
+    /// How many bytes of its content are in use; never more than there are.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        usize::from(u16_at(&self.0[..], 8)).min(ROOM)
+    }
+
+    /// The next page of the chain; 0 at its end.
+    #[must_use]
+    pub fn next(&self) -> u32 {
+        u32_at(&self.0[..], 12)
+    }
+
+    /// Sets the count.
+    pub fn set_count(&mut self, count: usize) {
+        put_u16(&mut Arc::make_mut(&mut self.0)[..], 6, count as u16);
+    }
+
+    /// Sets the bytes in use.
+    pub fn set_used(&mut self, used: usize) {
+        put_u16(&mut Arc::make_mut(&mut self.0)[..], 8, used as u16);
+    }
+
+    /// Sets the next page.
+    pub fn set_next(&mut self, next: u32) {
+        put_u32(&mut Arc::make_mut(&mut self.0)[..], 12, next);
+    }
+
+    /// What it is for, if it says so.
+    #[must_use]
+    pub fn kind(&self) -> Option<PageKind> {
+        use PageKind::{Bucket, Directory, Free, Header, Overflow, Text};
+        [Header, Directory, Bucket, Overflow, Text, Free].into_iter().find(|kind| *kind as u8 == self.0[4])
+    }
+
+    fn checksum(&self, number: u32) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&number.to_le_bytes());
+        hasher.update(&self.0[4..]);
+        hasher.finalize()
+    }
+
+    /// Sets the checksum of a page that is to be written under this number.
+    pub fn seal(&mut self, number: u32) {
+        let sum = self.checksum(number);
+        put_u32(&mut Arc::make_mut(&mut self.0)[..], 0, sum);
+    }
+
+    /// Checks what was read as the page of this number.
+    pub fn check(&self, number: u32) -> Result<()> {
+        if u32_at(&self.0[..], 0) != self.checksum(number) {
+            return Err(StoreError::damaged(number, "its checksum is wrong"));
+        }
+        if usize::from(u16_at(&self.0[..], 8)) > ROOM {
+            return Err(StoreError::damaged(number, "it says that more bytes are in use than it has"));
+        }
+        Ok(())
+    }
+
+    /// How many bytes of it come before nothing but zeros, in blocks of 64.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        let empty = self.0.chunks_exact(64).rev().take_while(|block| block.iter().all(|&byte| byte == 0)).count();
+        PAGE - 64 * empty
+    }
+}
+
+/// The number at a place; 0 where the bytes end before it.
+#[must_use]
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).and_then(|part| part.try_into().ok()).map_or(0, u16::from_le_bytes)
+}
+
+/// The number at a place; 0 where the bytes end before it.
+#[must_use]
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+/// The number at a place; 0 where the bytes end before it.
+#[must_use]
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|part| part.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+/// Writes the number at a place, which must be there.
+pub fn put_u16(bytes: &mut [u8], at: usize, number: u16) {
+    bytes[at..at + 2].copy_from_slice(&number.to_le_bytes());
+}
+
+/// Writes the number at a place, which must be there.
+pub fn put_u32(bytes: &mut [u8], at: usize, number: u32) {
+    bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+}
+
+/// Writes the number at a place, which must be there.
+pub fn put_u64(bytes: &mut [u8], at: usize, number: u64) {
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+}

@@ -1,0 +1,446 @@
+//! Pages by number: from memory, from the log or from the file; changed together, and committed together.
+//!
+//! A page that an operation changes stays in memory until the commit, or until there are too many, when they are written to
+//! the log without a commit. An operation that fails is taken back, so that the store is as it was before it.
+
+use super::cache::Cache;
+use super::error::{Kind, Result, StoreError};
+use super::file::{BackendFile, Name};
+use super::header::Header;
+use super::log::Log;
+use super::page::{PAGE, Page, PageKind};
+use std::collections::HashMap;
+use std::mem;
+
+/// How much is kept in memory and in the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Pages that wait in memory for a commit.
+    pub changed: usize,
+    /// Pages that were read, kept in each of two generations.
+    pub cached: usize,
+    /// Bytes of log after which a checkpoint is due.
+    pub log: u64,
+}
+
+impl Default for Limits {
+    /// 2 MiB, twice 4 MiB, and about 1,000 whole pages.
+    fn default() -> Self {
+        Limits { changed: 512, cached: 1_024, log: 4 << 20 }
+    }
+}
+
+/// Bytes that a checkpoint writes at once.
+const MOST_AT_ONCE: usize = 64 * PAGE;
+
+/// How changes come to the file.
+pub enum Way {
+    /// By way of a log.
+    Logged(Log),
+    /// At once: the file is not the store yet.
+    Direct,
+    /// Not at all. What a writer has committed but not yet written into the file is read from its log.
+    ReadOnly(Option<Log>),
+}
+
+/// The pages of a store.
+pub struct Pager {
+    file: Box<dyn BackendFile>,
+    way: Way,
+    /// What page 0 will say with the next commit.
+    pub header: Header,
+    committed: Header,
+    changed: HashMap<u32, Page>,
+    cache: Cache,
+    /// What the operation changed, as it was before, and whether it was changed then.
+    undo: HashMap<u32, Option<Page>>,
+    undo_header: Header,
+    /// A sync failed, so what is on disk is not known.
+    is_broken: bool,
+    limits: Limits,
+    /// The length of the log at which the next checkpoint is due.
+    checkpoint_at: u64,
+}
+
+impl Pager {
+    /// The pages of a file, of which page 0 says this.
+    #[must_use]
+    pub fn new(file: Box<dyn BackendFile>, way: Way, header: Header, limits: Limits) -> Self {
+        Pager {
+            file,
+            way,
+            committed: header.clone(),
+            undo_header: header.clone(),
+            header,
+            changed: HashMap::new(),
+            cache: Cache::new(limits.cached),
+            undo: HashMap::new(),
+            is_broken: false,
+            limits,
+            checkpoint_at: limits.log,
+        }
+    }
+
+    // Pages
+
+    /// A page, which must be of one of these kinds.
+    pub fn read(&mut self, number: u32, kinds: &[PageKind]) -> Result<Page> {
+        let page = self.any(number)?;
+        if number == 0 || !page.kind().is_some_and(|kind| kinds.contains(&kind)) {
+            return Err(StoreError::damaged(number, "it is of another kind than the page that led to it says"));
+        }
+        Ok(page)
+    }
+
+    /// A page of whatever kind.
+    pub fn any(&mut self, number: u32) -> Result<Page> {
+        if let Some(page) = self.changed.get(&number) {
+            return Ok(page.clone());
+        }
+        if let Some(page) = self.cache.get(number) {
+            return Ok(page);
+        }
+        let page = self.load(number)?;
+        self.cache.put(number, page.clone());
+        Ok(page)
+    }
+
+    fn load(&mut self, number: u32) -> Result<Page> {
+        if number >= self.header.pages {
+            return Err(StoreError::damaged(number, "it lies behind the last page"));
+        }
+        let page = match &self.way {
+            Way::Logged(log) | Way::ReadOnly(Some(log)) => log.read(number)?,
+            Way::Direct | Way::ReadOnly(None) => None,
+        };
+        let page = if let Some(page) = page { page } else { read_page(&*self.file, number)? };
+        page.check(number)?;
+        if page.next() >= self.header.pages {
+            return Err(StoreError::damaged(number, "the next page that it names lies behind the last"));
+        }
+        Ok(page)
+    }
+
+    /// Changes a page.
+    pub fn write(&mut self, number: u32, page: Page) {
+        let before = self.changed.insert(number, page);
+        self.undo.entry(number).or_insert(before);
+    }
+
+    /// The number of a page that is in use by nothing, from now on by the caller.
+    pub fn allocate(&mut self) -> Result<u32> {
+        let (first, count) = self.header.free;
+        if first != 0 {
+            let page = self.read(first, &[PageKind::Free])?;
+            let left = count.checked_sub(1).ok_or(StoreError::damaged(0, "it counts too few free pages"))?;
+            self.header.free = (page.next(), left);
+            return Ok(first);
+        }
+        let number = self.header.pages;
+        let pages = number.checked_add(1);
+        self.header.pages = pages.ok_or(StoreError::new(Kind::TooLong, "the store has 4,294,967,295 pages"))?;
+        Ok(number)
+    }
+
+    /// Gives a page back.
+    pub fn free(&mut self, number: u32) {
+        let mut page = Page::new(PageKind::Free);
+        page.set_next(self.header.free.0);
+        self.write(number, page);
+        self.header.free = (number, self.header.free.1 + 1);
+    }
+
+    // Operations
+
+    /// Does something that changes pages, whole or not at all.
+    pub fn operate<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.begin()?;
+        let done = work(self);
+        if done.is_err() {
+            self.take_back();
+        }
+        done
+    }
+
+    /// The same, and a commit: where that fails the operation is taken back too, unless what is on disk is not known.
+    pub fn operate_and_commit<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let done = self.operate(work)?;
+        if let Err(error) = self.commit() {
+            if !self.is_broken {
+                self.take_back();
+            }
+            return Err(error);
+        }
+        Ok(done)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.writable()?;
+        if self.changed.len() >= self.limits.changed {
+            self.spill(self.header.commits + 1)?;
+        }
+        self.undo.clear();
+        self.undo_header.clone_from(&self.header);
+        Ok(())
+    }
+
+    fn take_back(&mut self) {
+        for (number, before) in mem::take(&mut self.undo) {
+            match before {
+                Some(page) => drop(self.changed.insert(number, page)),
+                None => drop(self.changed.remove(&number)),
+            }
+        }
+        self.header.clone_from(&self.undo_header);
+    }
+
+    /// Whether it can be written to.
+    pub fn writable(&self) -> Result<()> {
+        if self.is_broken {
+            return Err(StoreError::new(Kind::Broken, "a sync failed, so this handle cannot say what is on disk"));
+        }
+        match self.way {
+            Way::ReadOnly(_) => Err(StoreError::new(Kind::ReadOnly, "it was opened for reading")),
+            Way::Logged(_) | Way::Direct => Ok(()),
+        }
+    }
+
+    /// Whether something was changed since the last commit.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        let is_spilled = matches!(&self.way, Way::Logged(log) if log.is_pending());
+        is_spilled || !self.changed.is_empty() || self.header != self.committed
+    }
+
+    /// Whether an earlier failure keeps it from being written to.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    // Commits
+
+    /// Writes what was changed for the commit of this number, so that it can be forgotten.
+    fn spill(&mut self, commit: u64) -> Result<()> {
+        let pages = sealed(&mut self.changed);
+        match &mut self.way {
+            Way::Logged(log) => log.spill(commit, pages.into_iter())?,
+            Way::Direct => write_pages(&*self.file, &pages)?,
+            Way::ReadOnly(_) => {}
+        }
+        for (number, page) in self.changed.drain() {
+            self.cache.put(number, page);
+        }
+        Ok(())
+    }
+
+    /// Makes all changes last, together. On return they are on disk.
+    pub fn commit(&mut self) -> Result<()> {
+        self.writable()?;
+        if !self.is_changed() {
+            return Ok(());
+        }
+        let mut header = self.header.clone();
+        header.commits += 1;
+        let page = header.page();
+        self.spill(header.commits)?;
+        match &mut self.way {
+            Way::Logged(log) => {
+                // After a failure from here on, nobody knows what is on disk.
+                self.is_broken = true;
+                let commit = log.end(header.commits, &page)?;
+                log.sync(commit)?;
+                self.is_broken = false;
+            }
+            Way::Direct => {
+                write_page(&*self.file, 0, &page)?;
+                self.file.sync().map_err(|error| failed("syncing it", error))?;
+            }
+            Way::ReadOnly(_) => {}
+        }
+        self.header = header;
+        self.committed.clone_from(&self.header);
+        self.undo.clear();
+        self.undo_header.clone_from(&self.header);
+        if self.log_length() >= self.checkpoint_at {
+            // The commit is on disk whatever becomes of the checkpoint; one that fails is tried again later.
+            let _ = self.checkpoint();
+            self.checkpoint_at =
+                if self.log_length() < self.limits.log { 0 } else { self.log_length() } + self.limits.log;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the log.
+    #[must_use]
+    pub fn log_length(&self) -> u64 {
+        match &self.way {
+            Way::Logged(log) | Way::ReadOnly(Some(log)) => log.length(),
+            Way::Direct | Way::ReadOnly(None) => 0,
+        }
+    }
+
+    /// Writes what was committed into the file, and begins the log anew. False where readers keep it from that.
+    pub fn checkpoint(&mut self) -> Result<bool> {
+        self.fold(true)
+    }
+
+    /// The same at the end, when the log will be removed: it is left as it is.
+    pub fn finish(&mut self) -> Result<bool> {
+        self.fold(false)
+    }
+
+    fn fold(&mut self, restarts: bool) -> Result<bool> {
+        self.writable()?;
+        let Way::Logged(log) = &mut self.way else { return Ok(true) };
+        if log.is_empty() {
+            return Ok(true);
+        }
+        // A reader has the file locked, and the pages under it must stay as they are.
+        if !self.file.try_lock().map_err(|error| failed("locking it", error))? {
+            return Ok(false);
+        }
+        let done = fold_into(&*self.file, log, &self.cache).and_then(|()| {
+            if !restarts {
+                return Ok(());
+            }
+            if log.length() > 4 * self.limits.log {
+                log.shorten()?;
+            }
+            // While the lock is held: a reader that comes in between would read frames of two logs.
+            let begun = log.restart(self.header.id, self.committed.commits);
+            self.is_broken = begun.is_err();
+            begun
+        });
+        self.file.unlock().map_err(|error| failed("unlocking it", error))?;
+        done.map(|()| true)
+    }
+
+    /// How long the file is.
+    pub fn file_length(&self) -> Result<u64> {
+        self.file.length().map_err(|error| failed("asking for its length", error))
+    }
+
+    /// The first page that is neither in the file nor in the log, where there is one.
+    pub fn first_missing(&self) -> Result<Option<u32>> {
+        let there = (self.file_length()? / PAGE as u64).min(u64::from(self.header.pages)) as u32;
+        let log = match &self.way {
+            Way::Logged(log) | Way::ReadOnly(Some(log)) => Some(log),
+            Way::Direct | Way::ReadOnly(None) => None,
+        };
+        Ok((there..self.header.pages).find(|page| !log.is_some_and(|log| log.holds(*page))))
+    }
+
+    /// Says that what is on disk is not known.
+    pub fn set_broken(&mut self) {
+        self.is_broken = true;
+    }
+
+    /// Forgets pages that were read, so that they are read again.
+    pub fn forget(&mut self) {
+        self.cache = Cache::new(self.limits.cached);
+    }
+
+    /// How many pages there can be in the file and the log, whatever page 0 says.
+    pub fn most_pages(&self) -> Result<u64> {
+        let logged = match &self.way {
+            Way::Logged(log) | Way::ReadOnly(Some(log)) => log.frames(),
+            Way::Direct | Way::ReadOnly(None) => 0,
+        };
+        Ok(self.file_length()? / PAGE as u64 + (logged + self.changed.len()) as u64)
+    }
+
+    /// Takes another file for its own: a compacted one, that has taken the name of the old one.
+    pub fn replace(&mut self, other: Pager) -> Result<()> {
+        self.file = other.file;
+        self.header = other.header;
+        self.committed.clone_from(&self.header);
+        self.cache = Cache::new(self.limits.cached);
+        if let Way::Logged(log) = &mut self.way {
+            let begun = log.restart(self.header.id, self.header.commits);
+            self.is_broken = begun.is_err();
+            begun?;
+        }
+        Ok(())
+    }
+
+    /// Gives up all locks.
+    pub fn release(&self) {
+        let _ = self.file.unlock();
+        if let Way::Logged(log) = &self.way {
+            log.unlock();
+        }
+    }
+
+    /// Locks the file, if no reader has it open.
+    pub fn try_lock(&self) -> Result<bool> {
+        self.file.try_lock().map_err(|error| failed("locking it", error))
+    }
+
+    /// Gives the lock up.
+    pub fn unlock(&self) -> Result<()> {
+        self.file.unlock().map_err(|error| failed("unlocking it", error))
+    }
+}
+
+/// Pages as they are written, in their order.
+fn sealed(changed: &mut HashMap<u32, Page>) -> Vec<(u32, &Page)> {
+    let mut pages: Vec<(u32, &mut Page)> = changed.iter_mut().map(|(number, page)| (*number, page)).collect();
+    pages.sort_unstable_by_key(|(number, _)| *number);
+    for (number, page) in &mut pages {
+        page.seal(*number);
+    }
+    pages.into_iter().map(|(number, page)| (number, &*page)).collect()
+}
+
+fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
+    pages.iter().try_for_each(|(number, page)| write_page(file, *number, page))
+}
+
+/// Right after a commit, when what is in memory of a page is what the log has of it.
+fn fold_into(file: &dyn BackendFile, log: &Log, cache: &Cache) -> Result<()> {
+    // Pages that follow each other are written together.
+    let mut run = vec![];
+    let mut first = 0;
+    for number in log.pages() {
+        let cached = cache.peek(number);
+        let Some(page) = cached.map_or_else(|| log.read(number), |page| Ok(Some(page)))? else { continue };
+        page.check(number)?;
+        if run.len() >= MOST_AT_ONCE || place(number) != place(first) + run.len() as u64 {
+            write_run(file, first, &run)?;
+            run.clear();
+            first = number;
+        }
+        run.extend_from_slice(page.bytes());
+    }
+    write_run(file, first, &run)?;
+    file.sync().map_err(|error| failed("syncing it", error))
+}
+
+fn place(number: u32) -> u64 {
+    u64::from(number) * PAGE as u64
+}
+
+/// A page of the file; nothing in it is checked.
+pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
+    let mut bytes = [0; PAGE];
+    let count = file.read_at(&mut bytes, place(number));
+    let count = count.map_err(|error| StoreError { page: Some(number), ..failed("reading a page", error) })?;
+    if count < PAGE {
+        return Err(StoreError::damaged(number, "the file ends before or in it"));
+    }
+    Ok(Page::raw(bytes))
+}
+
+fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
+    write_run(file, number, page.bytes())
+}
+
+fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
+    let done = file.write_at(bytes, place(first));
+    done.map_err(|error| StoreError { page: Some(first), ..failed("writing a page", error) })
+}
+
+fn failed(what: &'static str, error: std::io::Error) -> StoreError {
+    StoreError::io(Name::Store, what, error)
+}

@@ -1,0 +1,209 @@
+//! Records as they lie in a bucket.
+//!
+//! ```text
+//!  0  length  u16   of all of it
+//!  2  kind    u8    1 turn, 2 message, 3 summary, 4 session
+//!  3  flags   u8    0; 1: its last field lies aside; 3: its other fields too
+//!  4  id      u64   from 1, without gaps
+//! 12  fields        u16 how many of them follow, each as u32 length and bytes; or, aside, a reference to that
+//!     last          a reference, where the last field lies aside
+//! ```
+//!
+//! A reference is 16 bytes: page u32, offset in the content of that page u16, zero u16, length u32, and the CRC-32 of the
+//! text u32. The last field is the one that may lie aside alone: of a turn, its observation.
+
+use super::error::{Kind as Fault, Result, StoreError};
+use super::page::{u16_at, u32_at, u64_at};
+use std::borrow::Cow;
+
+/// How many kinds of records there are.
+pub const KINDS: usize = 4;
+
+/// What a record is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RecordKind {
+    /// Reasoning, action and observation, and what belongs to them.
+    Turn = 1,
+    /// A message of a history.
+    Message = 2,
+    /// A summary, and what it stands for.
+    Summary = 3,
+    /// What a manager must know to go on.
+    Session = 4,
+}
+
+impl RecordKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; KINDS] = [Self::Turn, Self::Message, Self::Summary, Self::Session];
+
+    /// Its place in tables.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize - 1
+    }
+}
+
+/// The longest record in a bucket. Four fit into a page, so that chains stay short however long texts are.
+pub const IN_PLACE: usize = super::page::ROOM / 4;
+/// The longest last field in a bucket. What lies there is written again whenever a bucket is split, and in pages of text
+/// only once.
+pub const LAST_IN_PLACE: usize = 256;
+/// Bytes before the fields.
+pub const CELL: usize = 12;
+/// Bytes of a reference.
+pub const REFERENCE: usize = 16;
+
+const LAST_ASIDE: u8 = 1;
+const REST_ASIDE: u8 = 2;
+
+/// Where a text lies that is in no bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    /// The page in which it begins; 0 where it is empty.
+    pub page: u32,
+    /// Where in the content of that page.
+    pub offset: u16,
+    /// Its bytes.
+    pub length: u32,
+    /// Their CRC-32.
+    pub sum: u32,
+}
+
+impl Reference {
+    fn of(bytes: &[u8]) -> Self {
+        let (page, offset) = (u32_at(bytes, 0), u16_at(bytes, 4));
+        Reference { page, offset, length: u32_at(bytes, 8), sum: u32_at(bytes, 12) }
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend(self.page.to_le_bytes());
+        out.extend(self.offset.to_le_bytes());
+        out.extend([0, 0]);
+        out.extend(self.length.to_le_bytes());
+        out.extend(self.sum.to_le_bytes());
+    }
+}
+
+/// Bytes that lie in the record, or aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// In the record.
+    Here(Cow<'a, [u8]>),
+    /// Somewhere else.
+    Aside(Reference),
+}
+
+/// A record as it lies in a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell<'a> {
+    /// What it is of.
+    pub kind: RecordKind,
+    /// Its number among those of its kind.
+    pub id: u64,
+    /// Its fields but the last where that lies aside, as they are written.
+    pub fields: Part<'a>,
+    /// The last field, where it lies aside.
+    pub last: Option<Reference>,
+}
+
+impl<'a> Cell<'a> {
+    /// Its bytes; at most [`IN_PLACE`] of them where the caller kept to that.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let flags = if self.last.is_some() { LAST_ASIDE } else { 0 };
+        let (flags, length) = match &self.fields {
+            Part::Here(fields) => (flags, CELL + fields.len()),
+            Part::Aside(_) => (flags | REST_ASIDE, CELL + REFERENCE),
+        };
+        let length = length + if self.last.is_some() { REFERENCE } else { 0 };
+        let mut out = Vec::with_capacity(length);
+        out.extend((length as u16).to_le_bytes());
+        out.extend([self.kind as u8, flags]);
+        out.extend(self.id.to_le_bytes());
+        match &self.fields {
+            Part::Here(fields) => out.extend_from_slice(fields),
+            Part::Aside(reference) => reference.write(&mut out),
+        }
+        if let Some(reference) = self.last {
+            reference.write(&mut out);
+        }
+        out
+    }
+
+    /// Reads the bytes of a record that [`cells`] found in a page of this number.
+    pub fn of(bytes: &'a [u8], page: u32) -> Result<Self> {
+        let Some(kind) = RecordKind::ALL.into_iter().find(|kind| *kind as u8 == bytes[2]) else {
+            return Err(StoreError::damaged(page, "a record is of no known kind"));
+        };
+        let (flags, id) = (bytes[3], u64_at(bytes, 4));
+        let (has_last, has_rest) = (flags & LAST_ASIDE != 0, flags & REST_ASIDE != 0);
+        let references = REFERENCE * (usize::from(has_last) + usize::from(has_rest));
+        let is_sound = [0, LAST_ASIDE, LAST_ASIDE | REST_ASIDE].contains(&flags)
+            && if has_rest { bytes.len() == CELL + references } else { bytes.len() >= CELL + references + 2 };
+        if !is_sound {
+            return Err(StoreError::damaged(page, "a record is shorter or longer than it says"));
+        }
+        let end = bytes.len() - if has_last { REFERENCE } else { 0 };
+        let fields = &bytes[CELL..end];
+        Ok(Cell {
+            kind,
+            id,
+            fields: if has_rest { Part::Aside(Reference::of(fields)) } else { Part::Here(fields.into()) },
+            last: has_last.then(|| Reference::of(&bytes[end..])),
+        })
+    }
+
+    /// Whether the last field lies in the record.
+    #[must_use]
+    pub fn holds_last(&self) -> bool {
+        self.last.is_none()
+    }
+}
+
+/// The records in the content of a bucket's page, each as its kind, its id and its bytes.
+///
+/// What a page says of itself is not believed: a record that does not fit ends the walk with an error.
+pub fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Result<(u8, u64, &[u8])>> {
+    let (mut rest, mut left) = (content, count);
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        left -= 1;
+        let length = usize::from(u16_at(rest, 0));
+        if length < CELL || length > rest.len() {
+            left = 0;
+            return Some(Err(StoreError::damaged(page, "a record does not fit into it")));
+        }
+        let (cell, behind) = rest.split_at(length);
+        rest = behind;
+        Some(Ok((cell[2], u64_at(cell, 4), cell)))
+    })
+}
+
+/// Fields as they are written.
+pub fn encode(fields: &[&[u8]]) -> Result<Vec<u8>> {
+    let too_long = |_| StoreError::new(Fault::TooLong, "a record has over 65,535 fields, or one of over 4 GiB");
+    let mut out = Vec::with_capacity(2 + fields.iter().map(|field| 4 + field.len()).sum::<usize>());
+    out.extend(u16::try_from(fields.len()).map_err(too_long)?.to_le_bytes());
+    for field in fields {
+        out.extend(u32::try_from(field.len()).map_err(too_long)?.to_le_bytes());
+        out.extend(*field);
+    }
+    Ok(out)
+}
+
+/// Fields as they were; `None` where the bytes are not as [`encode`] writes them.
+#[must_use]
+pub fn decode(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let (count, mut rest) = bytes.split_at_checked(2)?;
+    let mut fields = vec![];
+    for _ in 0..u16_at(count, 0) {
+        let (length, behind) = rest.split_at_checked(4)?;
+        let (field, behind) = behind.split_at_checked(u32_at(length, 0) as usize)?;
+        fields.push(field);
+        rest = behind;
+    }
+    rest.is_empty().then_some(fields)
+}

@@ -1,0 +1,9 @@
+//! The turn store against a plain list: what it holds, also after it was closed, killed, cut off from power or from disk.
+
+mod backends;
+mod damage;
+mod failing;
+mod machine;
+mod model;
+mod power;
+mod table;

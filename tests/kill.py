@@ -1,0 +1,187 @@
+"""Kills writers of a turn store, and looks at what is left: `python tests/kill.py --rounds 500 --seed 7`.
+
+In each round a child goes on with a session, and tells through a pipe when a commit begins and when it was confirmed.
+It is killed at a random moment (SIGKILL); the store is opened again, read whole, and held against what must be in it:
+all that was confirmed, and either all or nothing of the commit that was going on. A store is gone on with for some
+rounds.
+
+What a child commits fits together only as a whole: the turns, how far they are masked, and a record that is replaced
+with each commit and says how many turns there are. Prints its tally as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import recede
+
+ROUNDS_WITH_ONE_STORE = 40
+LONGEST_SECONDS = 0.02
+
+
+def observation(turn: int) -> str:
+    """What must stand in a turn: of a length that takes all forms of a record, and told by the number alone."""
+    length = (turn * 7_919) % (12_000 if turn % 11 == 0 else 1_500)
+    return f"turn {turn}: " + "abcdefghijklmnopqrstuvwxyz"[turn % 26] * length
+
+
+def work(path: str, seed: int, pipe: int) -> None:
+    """Goes on with the session until it is killed."""
+    chance = random.Random(seed)
+
+    def committing(turns: int) -> None:
+        os.write(pipe, b"<%d\n" % turns)
+
+    def confirmed(turns: int) -> None:
+        os.write(pipe, b">%d\n" % turns)
+
+    while True:
+        committing(0)  # opening makes a store, or takes up its log
+        store = recede.TurnStore(path)
+        turns = len(store)
+        confirmed(turns)
+        for _ in range(chance.randrange(60)):
+            for _ in range(chance.choice((1, 1, 1, 2, 5, 40))):
+                turn = len(store) + 1
+                store.append(f"reasoning {turn}", f"action {turn}", observation(turn))
+            turns = len(store)
+            store.mask_before(max(1, turns - 10))
+            state = [
+                json.dumps({"turns": turns, "masked_before": store.masked_before}).encode() + b" " * (turns % 5_000)
+            ]
+            if store.count_records("session"):
+                store.replace_record("session", 1, state)
+            else:
+                store.append_record("session", state)
+            committing(turns)
+            deed = chance.randrange(40)
+            if deed == 0:
+                store.compact()
+            elif deed == 1:
+                store._store.checkpoint()
+            else:
+                store.sync()
+            confirmed(turns)
+        committing(turns)
+        if chance.random() < 0.8:
+            store.close()
+        else:
+            del store  # what was not synced is given up, and nothing was
+        confirmed(turns)
+
+
+class Tally:
+    """What the rounds came to."""
+
+    def __init__(self) -> None:
+        self.rounds = self.inside_a_commit = self.turns = self.commits = 0
+        self.kept_though_not_confirmed = 0
+        self.lost: list[str] = []
+        self.not_opened: list[str] = []
+        self.mixtures: list[str] = []
+
+    def as_dict(self) -> dict[str, object]:
+        return vars(self)
+
+
+def one_round(path: str, seed: int, before: int, tally: Tally) -> int:
+    """Kills one child; how many turns there are afterwards."""
+    chance = random.Random(-seed - 1)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            work(path, seed, writing)
+        finally:
+            os._exit(3)
+    os.close(writing)
+    time.sleep(chance.random() * LONGEST_SECONDS)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        told = pipe.read().decode().split()
+    name = f"seed {seed}, {path}"
+    if not os.WIFSIGNALED(status):
+        tally.not_opened.append(f"{name}: the child ended by itself")
+    confirmed = max([before, *(int(line[1:]) for line in told if line[0] == ">")])
+    begun = max([confirmed, *(int(line[1:]) for line in told if line[0] == "<")])
+    tally.rounds += 1
+    tally.commits += sum(line[0] == ">" for line in told)
+    tally.inside_a_commit += bool(told) and told[-1][0] == "<"
+    try:
+        store = recede.TurnStore(path)
+    except recede.StoreError as error:
+        tally.not_opened.append(f"{name}: {error}")
+        return before
+    with contextlib.closing(store):
+        turns = len(store)
+        if turns < confirmed:
+            tally.lost.append(f"{name}: {turns} of {confirmed}")
+        elif turns not in (confirmed, begun):
+            tally.mixtures.append(f"{name}: {turns} turns, where {confirmed} or {begun} were committed")
+        tally.kept_though_not_confirmed += turns > confirmed
+        tally.turns += turns - before
+        wrong = mixture(store, turns)
+        if wrong:
+            tally.mixtures.append(f"{name}: {wrong}")
+    if Path(path + "-log").exists():
+        tally.mixtures.append(f"{name}: a closed store is more than one file")
+    return turns
+
+
+def mixture(store: recede.TurnStore, turns: int) -> str | None:
+    """What does not fit together."""
+    report = store.verify()
+    if not report.is_sound:
+        return str(report.faults[:3])
+    state = next(store.records("session"), None)
+    if state is None:
+        return "turns without their record" if turns else None
+    if json.loads(state[0]) != {"turns": turns, "masked_before": store.masked_before}:
+        return f"{turns} turns beside {state[0][:60]!r}"
+    for turn in store:
+        shown = turn.observation if turn.observation is not None else store.recall(turn.turn_id)
+        wanted = (f"reasoning {turn.turn_id}", f"action {turn.turn_id}", observation(turn.turn_id))
+        if (turn.reasoning, turn.action, shown) != wanted or turn.masked != (turn.turn_id < store.masked_before):
+            return f"turn {turn.turn_id} is another"
+    return None
+
+
+def run(rounds: int, seed: int) -> Tally:
+    """Kill so many children."""
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        turns = 0
+        for number in range(rounds):
+            if number % ROUNDS_WITH_ONE_STORE == 0:
+                turns = 0
+                for old in Path(folder).iterdir():
+                    old.unlink()
+            path = str(Path(folder).resolve() / f"{number // ROUNDS_WITH_ONE_STORE}.store")
+            turns = one_round(path, seed * 1_000_003 + number, turns, tally)
+    return tally
+
+
+def main() -> None:
+    """Run, and print the tally."""
+    parser = argparse.ArgumentParser(description="Kill writers of a turn store, and look at what is left.")
+    parser.add_argument("--rounds", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    tally = run(arguments.rounds, arguments.seed)
+    print(json.dumps(tally.as_dict(), indent=2))
+    sys.exit(bool(tally.lost or tally.not_opened or tally.mixtures))
+
+
+if __name__ == "__main__":
+    main()

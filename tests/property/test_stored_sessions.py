@@ -1,0 +1,130 @@
+"""A `History` with a store gives the views of one without, and goes on after its process has ended."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_sessions import session_options
+
+import recede
+from recede import History
+from recede.testing import histories
+from support import chat_call, chat_result, engine_module, user
+
+MESSAGES = st.lists(histories(), max_size=4).map(lambda parts: [message for part in parts for message in part])
+STEPS = st.lists(st.sampled_from(["append", "append", "append", "look", "restart", "crash"]), max_size=40)
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_core() -> None:
+    engine_module("rust")
+
+
+def recalled(history: History) -> list[str]:
+    texts: list[str] = []
+    try:
+        while True:
+            texts.append(history.recall(len(texts) + 1))
+    except LookupError:
+        return texts
+
+
+@settings(max_examples=40)
+@given(messages=MESSAGES, options=session_options(), steps=STEPS, chunk=st.integers(1, 9))
+def test_the_views_are_the_same_with_a_store(
+    messages: list[dict[str, Any]], options: dict[str, Any], steps: list[str], chunk: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "session.store")
+        store = recede.TurnStore(path, sync_every=1)
+        stored, plain = History(store=store, **options), History(**options)
+        for step in [*steps, "look", "restart", "look"]:
+            if step == "append":
+                for message in messages[len(plain) : len(plain) + chunk]:
+                    plain.append(message)
+                    stored.append(message)
+            elif step == "look":
+                assert stored.view_json() == plain.view_json()
+                assert stored.view() == plain.view()
+                ours, theirs = stored.stats(), plain.stats()
+                # Which view was shown before is not kept.
+                assert ours._replace(changed_message=None, changed_byte=None) == theirs._replace(
+                    changed_message=None, changed_byte=None
+                )
+            else:
+                store.close() if step == "restart" else store.close(sync=False)
+                store = recede.TurnStore(path, sync_every=1)
+                stored = History(store=store, **options)
+                assert len(stored) == len(plain)
+        assert stored.to_json() == plain.to_json()
+        assert recalled(stored) == recalled(plain)
+        store.close()
+
+
+def session(count: int) -> list[dict[str, Any]]:
+    messages = [user("Find the bug.")]
+    for number in range(count):
+        messages += [chat_call(f"c{number}", "run"), chat_result(f"c{number}", f"{number} " * 300)]
+    return messages
+
+
+def test_it_goes_on_behind_its_last_summary(tmp_path: Path) -> None:
+    path = tmp_path / "session.store"
+    asked: list[tuple[int, str | None]] = []
+
+    def summarizer(messages: list[dict[str, Any]], previous: str | None) -> str:
+        asked.append((len(messages), previous))
+        return f"summary {len(asked)}"
+
+    options: dict[str, Any] = {"max_input_chars": 4_000, "summarizer": summarizer}
+    views = []
+    for start in range(0, 241, 30):
+        with recede.TurnStore(path) as store:
+            history = History(store=store, **options)
+            for message in session(120)[start : start + 30]:
+                history.append(message)
+                views.append(history.view_json())
+    calls = asked.copy()
+    asked.clear()
+    plain = History(**options)
+    wanted = []
+    for message in session(120):
+        plain.append(message)
+        wanted.append(plain.view_json())
+    assert views == wanted
+    assert calls == asked and len(calls) > 1, "no summary is made twice"
+    with recede.TurnStore(path, read_only=True) as store:
+        assert store.count_records("message") == 241 and store.count_records("summary") == len(calls)
+
+
+def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "session.store"
+    with recede.TurnStore(path) as store:
+        history = History(store=store)
+        history.append(user("one"))
+        append_record = store.append_record
+
+        def full(*arguments: Any) -> int:
+            raise recede.StoreError("io", path=path, errno=28)
+
+        monkeypatch.setattr(store, "append_record", full)
+        for text in ("two", "three"):
+            with pytest.raises(recede.StoreError):
+                history.append(user(text))
+        monkeypatch.setattr(store, "append_record", append_record)
+        with pytest.raises(recede.TranscriptError):
+            history.append_json(b'{"role": 5')
+        assert store.count_records("message") == 1
+        history.append_json(b' {"role" : "user","content":"four"} ')
+        assert len(history) == store.count_records("message") == 4
+    with recede.TurnStore(path) as store:
+        history = History(store=store)
+        assert [message["content"] for message in history] == ["one", "two", "three", "four"]
+        assert history.to_json() == b"[%s]" % b",".join(field for (field,) in store.records("message"))
+        assert json.loads(history.to_json())[3] == user("four")

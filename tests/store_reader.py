@@ -1,0 +1,85 @@
+"""Reads a closed turn store. Written from docs/store-format.md alone: nothing of recede is used."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+Record = tuple[int, int, list[bytes]]  # kind, number, fields
+
+
+class Reader:
+    """A store in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.read_bytes()
+        head = self.page(0, 1)
+        assert head[16:32] == b"recede store\r\n\x1a\n"
+        version, page_bytes = struct.unpack_from("<II", head, 32)
+        assert (version, page_bytes) == (1, 4_096)
+        (self.pages,) = struct.unpack_from("<I", head, 56)
+        self.level, self.split, self.top, self.height = struct.unpack_from("<IIII", head, 68)
+        (self.masked_before,) = struct.unpack_from("<Q", head, 112)
+        self.last = struct.unpack_from("<4Q", head, 120)
+
+    def page(self, number: int, *kinds: int) -> bytes:
+        page = self.file[number * 4_096 : number * 4_096 + 4_096]
+        assert struct.unpack_from("<I", page)[0] == zlib.crc32(struct.pack("<I", number) + page[4:])
+        assert page[4] in kinds
+        return page
+
+    def bucket_page(self, bucket: int) -> int:
+        number = self.top
+        for height in range(self.height, 0, -1):
+            entry = bucket // 1_020 ** (height - 1) % 1_020
+            (number,) = struct.unpack_from("<I", self.page(number, 2), 16 + 4 * entry)
+        return number
+
+    def find(self, kind: int, number: int) -> Record:
+        group = number // 8
+        bucket = group % 2 ** (self.level + 1)
+        if bucket >= 2**self.level + self.split:
+            bucket = group % 2**self.level
+        return next(record for record in self.bucket(bucket) if record[:2] == (kind, number))
+
+    def bucket(self, bucket: int) -> Iterator[Record]:
+        number = self.bucket_page(bucket)
+        while number:
+            page = self.page(number, 3, 4)
+            count, _, _, number = struct.unpack_from("<HHHI", page, 6)
+            at = 16
+            for _ in range(count):
+                (length,) = struct.unpack_from("<H", page, at)
+                yield self.record(page[at : at + length])
+                at += length
+
+    def record(self, record: bytes) -> Record:
+        kind, flags, number = struct.unpack_from("<BBQ", record, 2)
+        rest = record[12:]
+        if flags == 0:
+            return kind, number, self.fields(rest)
+        last = [self.text(rest[-16:])]
+        return kind, number, self.fields(rest[:-16] if flags == 1 else self.text(rest[:16])) + last
+
+    def fields(self, data: bytes) -> list[bytes]:
+        (count,) = struct.unpack_from("<H", data)
+        fields, at = [], 2
+        for _ in range(count):
+            (length,) = struct.unpack_from("<I", data, at)
+            fields.append(data[at + 4 : at + 4 + length])
+            at += 4 + length
+        assert at == len(data)
+        return fields
+
+    def text(self, reference: bytes) -> bytes:
+        number, offset, _, length, checksum = struct.unpack("<IHHII", reference)
+        text = b""
+        while len(text) < length:
+            page = self.page(number, 5)
+            used, _, number = struct.unpack_from("<HHI", page, 8)
+            text += page[16 + offset : 16 + min(used, offset + length - len(text))]
+            offset = 0
+        assert zlib.crc32(text) == checksum
+        return text

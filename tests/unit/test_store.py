@@ -1,0 +1,448 @@
+"""`TurnStore`: what it stores, what it refuses, and what it says of damage, locks and full disks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from support import engine_module, using
+
+
+@pytest.fixture(autouse=True)
+def _both_engines() -> None:
+    """The core alone has a store."""
+    engine_module("rust")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.store"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[recede.TurnStore]:
+    store = recede.TurnStore(path)
+    yield store
+    store.close(sync=False)
+
+
+def in_child(code: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+# Turns
+
+
+def test_turns_come_back_as_they_were(store: recede.TurnStore) -> None:
+    texts = ["", "plain", "line\nline\r\n\0", "é中😀", "\ud800\udc00 \ud800", "x" * 100_000]
+    for number, text in enumerate(texts, 1):
+        assert store.append(text, text[::-1], text * 2, timestamp=number / 4) == number
+    assert len(store) == len(texts)
+    for number, text in enumerate(texts, 1):
+        assert store.get(number) == (number, text, text[::-1], text * 2, number / 4)
+    assert [turn.turn_id for turn in store] == [1, 2, 3, 4, 5, 6]
+    assert [turn.turn_id for turn in store.turns(3, 5)] == [3, 4]
+    assert [turn.turn_id for turn in store.turns(-2, 99)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_masked_turns_show_no_observation_and_can_be_recalled(store: recede.TurnStore) -> None:
+    for number in range(10):
+        store.append("r", "a", f"observation {number}")
+    assert store.mask_before(8) == 7
+    assert store.mask_before(3) == 0 and store.mask_before(-5) == 0
+    assert [turn.masked for turn in store] == [True] * 7 + [False] * 3
+    assert store.get(7).observation is None
+    assert [store.recall(number) for number in (7, 8)] == ["observation 6", "observation 7"]
+    assert store.mask_before(99) == 3 and store.masked_before == 11
+
+
+def test_iteration_takes_many_turns_in_pieces(store: recede.TurnStore) -> None:
+    for number in range(1_000):
+        store.append("r", str(number), "o")
+    assert [int(turn.action) for turn in store] == list(range(1_000))
+
+
+@pytest.mark.parametrize("turn", [0, -1, 3, 2**63])
+def test_a_turn_that_is_not_there_is_a_lookup_error(store: recede.TurnStore, turn: int) -> None:
+    store.append("r", "a", "o")
+    store.append("r", "a", "o")
+    for read in (store.get, store.recall):
+        with pytest.raises(LookupError, match=f"no turn {turn}"):
+            read(turn)
+
+
+def test_what_is_no_text_is_refused(store: recede.TurnStore) -> None:
+    with pytest.raises(TypeError):
+        store.append("r", "a", b"bytes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        store.get("1")  # type: ignore[arg-type]
+    assert len(store) == 0
+
+
+def test_the_time_is_noted(store: recede.TurnStore) -> None:
+    store.append("r", "a", "o")
+    timestamp = store.get(1).timestamp
+    assert timestamp is not None and abs(timestamp - Path(store.path).stat().st_mtime) < 60
+
+
+# Records of other kinds
+
+
+def test_records_are_bytes_and_can_be_replaced(store: recede.TurnStore) -> None:
+    assert store.append_record("message", [b"{}"]) == 1
+    assert store.append_record("message", [b"", b"\0" * 9_000, b"x"]) == 2
+    assert store.append_record("summary", [b"s"]) == 1
+    store.replace_record("message", 1, [b"new", b"fields"])
+    assert list(store.records("message")) == [(b"new", b"fields"), (b"", b"\0" * 9_000, b"x")]
+    assert list(store.records("message", 2)) == [(b"", b"\0" * 9_000, b"x")]
+    assert store.count_records("summary") == 1 and store.count_records("session") == 0
+    with pytest.raises(LookupError, match="no session 1"):
+        store.replace_record("session", 1, [b""])
+    with pytest.raises(LookupError):
+        store.replace_record("message", 0, [b""])
+    with pytest.raises(ValueError, match="at least one field"):
+        store.append_record("message", [])
+    with pytest.raises(KeyError):
+        store.append_record("note", [b""])  # type: ignore[arg-type]
+
+
+# Syncing, closing
+
+
+def confirmed(path: Path) -> int:
+    with recede.TurnStore(path, read_only=True) as reader:
+        return len(reader)
+
+
+def test_syncing_is_the_callers(path: Path) -> None:
+    store = recede.TurnStore(path)
+    store.append("r", "a", "o")
+    assert confirmed(path) == 0
+    store.append("r", "a", "o", sync=True)
+    assert confirmed(path) == 2
+    store.append("r", "a", "o")
+    store.sync()
+    assert confirmed(path) == 3
+    store.close()
+    store = recede.TurnStore(path, sync_every=3)
+    store.append_record("message", [b""])
+    store.append("r", "a", "o")
+    assert confirmed(path) == 3
+    store.append("r", "a", "o")
+    assert confirmed(path) == 5
+    for _ in range(2):
+        store.append("r", "a", "o")
+    assert confirmed(path) == 5
+    store.close()
+    assert confirmed(path) == 7
+
+
+def test_threads_sync_as_often_as_one(path: Path) -> None:
+    store = recede.TurnStore(path, sync_every=5)
+    before = store.stats().commits
+    threads = [
+        threading.Thread(target=lambda: [store.append("r", "a", "o") for _ in range(50)], daemon=True) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.stats().commits - before == 40 and confirmed(path) == 200
+    store.close()
+
+
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (True, TypeError), (2.0, TypeError)])
+def test_sync_every_is_checked(path: Path, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="sync_every"):
+        recede.TurnStore(path, sync_every=value)
+    assert not path.exists()
+
+
+def test_a_closed_store_is_one_file_and_says_that_it_is_closed(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        store.append("r", "a", "o")
+        assert {file.name for file in path.parent.iterdir()} == {"session.store", "session.store-log"}
+        assert repr(store) == f"<TurnStore: 1 turns, {path}>"
+    assert [file.name for file in path.parent.iterdir()] == ["session.store"]
+    store.close()
+    assert repr(store) == f"<TurnStore: closed, {path}>" and not store.can_go_on
+    for use in (lambda: len(store), lambda: store.append("r", "a", "o"), store.sync, lambda: store.get(1)):
+        with pytest.raises(recede.StoreError) as caught:
+            use()
+        assert caught.value.kind == "closed"
+
+
+def test_an_error_in_the_block_keeps_the_turns(path: Path) -> None:
+    with pytest.raises(LookupError), recede.TurnStore(path) as store:
+        store.get(store.append("r", "a", "o") + 1)
+    assert confirmed(path) == 1
+
+
+def test_a_store_is_not_copied_or_pickled(store: recede.TurnStore) -> None:
+    with pytest.raises(TypeError, match="open file"):
+        pickle.dumps(store)
+
+
+# Who may open it
+
+
+def test_a_second_writer_is_refused(store: recede.TurnStore, path: Path) -> None:
+    with pytest.raises(recede.StoreError) as caught:
+        recede.TurnStore(path)
+    assert caught.value.kind == "locked"
+    assert "read_only=True" in str(caught.value)
+    link = path.with_name("link")
+    link.symlink_to(path)
+    with pytest.raises(recede.StoreError) as caught:
+        recede.TurnStore(link)
+    assert caught.value.kind == "locked"
+    child = in_child("import sys, recede; recede.TurnStore(sys.argv[1])", path)
+    assert "StoreError" in child.stderr and "in use" in child.stderr
+
+
+def test_a_reader_neither_writes_nor_makes_a_store(path: Path) -> None:
+    with pytest.raises(recede.StoreError) as caught:
+        recede.TurnStore(path, read_only=True)
+    assert caught.value.kind == "missing" and not path.exists()
+    recede.TurnStore(path).close()
+    before = path.read_bytes()
+    path.chmod(0o400)
+    with recede.TurnStore(path, read_only=True) as reader:
+        for use in (lambda: reader.append("r", "a", "o"), lambda: reader.mask_before(5), reader.sync, reader.compact):
+            with pytest.raises(recede.StoreError) as caught:
+                use()
+            assert caught.value.kind == "read_only"
+    assert path.read_bytes() == before
+
+
+def test_a_reader_keeps_what_it_saw(store: recede.TurnStore, path: Path) -> None:
+    store.append("r", "a", "one", sync=True)
+    with recede.TurnStore(path, read_only=True) as reader:
+        for _ in range(300):
+            store.append("r", "a", "x" * 3_000, sync=True)
+        assert len(reader) == 1 and reader.recall(1) == "one" and reader.verify().is_sound
+        with pytest.raises(recede.StoreError) as caught:
+            store.compact()
+        assert caught.value.kind == "reading"
+    store.compact()
+    assert len(store) == 301 and store.verify().is_sound
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_is_refused(path: Path) -> None:
+    code = (
+        "import os, sys, recede\n"
+        "store = recede.TurnStore(sys.argv[1])\n"
+        "store.append('r', 'a', 'o', sync=True)\n"
+        "if os.fork() == 0:\n"
+        "    try: store.append('r', 'a', 'o')\n"
+        "    except recede.StoreError as error: print(error.kind, flush=True)\n"
+        "    store.close(); os._exit(0)\n"
+        "os.wait(); store.append('r', 'a', 'o'); store.close()\n"
+    )
+    child = in_child(code, path)
+    assert (child.stdout, child.stderr) == ("forked\n", "")
+    assert confirmed(path) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_holds_no_lock_that_was_given_up(path: Path) -> None:
+    code = (
+        "import os, sys, time, recede\n"
+        "writer = recede.TurnStore(sys.argv[1])\n"
+        "reader = recede.TurnStore(sys.argv[1], read_only=True)\n"
+        "child = os.fork()\n"
+        "if child == 0: time.sleep(60)\n"
+        "reader.close()\n"
+        "writer.append('r', 'a', 'o'); writer.compact(); writer.close()\n"
+        "writer = recede.TurnStore(sys.argv[1])\n"
+        "writer.close(sync=False)\n"
+        "recede.TurnStore(sys.argv[1]).close()\n"
+        "os.kill(child, 9)\n"
+    )
+    assert in_child(code, path).stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_pipes_are_no_stores(path: Path) -> None:
+    os.mkfifo(path)
+    for read_only in (True, False):
+        with pytest.raises(recede.StoreError, match="not a regular file") as caught:
+            recede.TurnStore(path, read_only=read_only)
+        assert caught.value.kind == "io"
+
+
+def test_a_file_that_has_the_name_of_the_log_is_left_alone(path: Path) -> None:
+    log = path.with_name(path.name + "-log")
+    log.write_text("my own notes")
+    with pytest.raises(recede.StoreError, match=r"session\.store-log: ") as caught:
+        recede.TurnStore(path)
+    assert (caught.value.kind, caught.value.path) == ("foreign", str(log))
+    assert log.read_text() == "my own notes"
+
+
+def test_threads_take_turns(store: recede.TurnStore) -> None:
+    def work(name: str) -> None:
+        for number in range(100):
+            turn = store.append(name, str(number), name * number)
+            assert store.get(turn)[1:4] == (name, str(number), name * number)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store) == 400 and store.verify().is_sound
+    assert sorted((turn.reasoning, int(turn.action)) for turn in store) == [
+        (name, number) for name in "abcd" for number in range(100)
+    ]
+
+
+def test_the_mirror_has_no_store(path: Path) -> None:
+    with using("python"), pytest.raises(ImportError, match="Rust core"):
+        recede.TurnStore(path)
+    child = in_child("import recede; recede.TurnStore('x')", env={**os.environ, "RECEDE_ENGINE": "python"})
+    assert "ImportError: TurnStore needs recede's Rust core" in child.stderr
+
+
+# Damage
+
+
+def test_a_file_that_is_no_store_is_left_alone(path: Path) -> None:
+    for content in (b"", b"notes", b"x" * 50_000):
+        path.write_bytes(content)
+        with pytest.raises(recede.StoreError, match=r"session\.store: this is no turn store") as caught:
+            recede.TurnStore(path)
+        assert caught.value.kind == "foreign"
+        assert path.read_bytes() == content
+    assert [file.name for file in path.parent.iterdir()] == ["session.store"]
+    with pytest.raises(recede.StoreError) as caught:
+        recede.TurnStore(path.parent)
+    assert caught.value.kind == "io"
+
+
+def test_damage_names_the_page_and_spares_the_rest(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        for number in range(400):
+            store.append("r" * 200, "a", f"{number} " * 900)
+        pages = store.stats().pages
+    data = bytearray(path.read_bytes())
+    page = next(page for page in range(pages // 2, pages) if data[page * 4_096 + 4] == 5)
+    data[page * 4_096 + 2_000] ^= 0x40
+    path.write_bytes(data)
+    with recede.TurnStore(path) as store:
+        report = store.verify()
+        assert not report.is_sound and 395 < report.turns < 400
+        assert f"page {page}: its checksum is wrong" in map(str, report.faults)
+        wrong = []
+        for turn in range(1, 401):
+            try:
+                observation = store.get(turn).observation
+            except recede.StoreError as error:
+                wrong.append((error.kind, error.page, error.path))
+            else:
+                assert observation == f"{turn - 1} " * 900
+        assert wrong == [("damaged", page, str(path))] * (400 - report.turns)
+        assert store.append("r", "a", "o", sync=True) == 401
+
+
+def test_a_shortened_file_can_be_read_as_far_as_it_goes(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        for number in range(200):
+            store.append("r", "a", str(number) * 1_000)
+    os.truncate(path, path.stat().st_size // 4_096 * 4_096 - 5 * 4_096)
+    with pytest.raises(recede.StoreError, match="shortened") as caught:
+        recede.TurnStore(path)
+    assert caught.value.kind == "damaged" and caught.value.page == path.stat().st_size // 4_096
+    with recede.TurnStore(path, read_only=True) as store:
+        assert store.recall(1) == "0" * 1_000
+        assert not store.verify().is_sound
+
+
+def test_errors_can_be_pickled() -> None:
+    error = recede.StoreError("damaged", path="a\nb", page=7, what="its checksum is wrong", errno=5, said="bad")
+    again = pickle.loads(pickle.dumps(error))
+    assert vars(again) == vars(error) and str(again) == str(error)
+    assert str(error).startswith("'a\\nb': the store is damaged (its checksum is wrong, page 7, bad): ")
+
+
+# A disk that is full
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit of file size on this system")
+def test_a_disk_without_room_loses_nothing(path: Path) -> None:
+    """The system refuses to let files grow, and then does not."""
+    code = """
+import json, resource, signal, sys, recede
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = recede.TurnStore(sys.argv[1])
+for number in range(5):
+    store.append("r", "a", str(number) * 3_000, sync=True)
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
+told = []
+try:
+    for number in range(5, 200):
+        store.append("r", "a", str(number) * 1_000, sync=True)
+except recede.StoreError as error:
+    told = [error.kind, error.errno, len(store), store.can_go_on]
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+store.append("r", "a", "room again", sync=True)
+print(json.dumps([*told, len(store)]))
+"""
+    child = in_child(code, path)
+    assert not child.stderr
+    kind, errno, stored, can_go_on, after = json.loads(child.stdout)
+    assert (kind, errno, can_go_on, after) == ("io", 27, True, stored + 1)
+    with recede.TurnStore(path) as store:
+        assert store.verify().is_sound and len(store) == after
+        assert store.recall(after) == "room again" and store.recall(after - 1) == str(after - 2) * 1_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is of Linux")
+def test_a_hostile_file_takes_no_memory(path: Path) -> None:
+    """A page may say anything of how much there is; its checksum can be made right by whoever makes the file."""
+    import struct
+    import zlib
+
+    with recede.TurnStore(path) as store:
+        store.append("r" * 2_000, "a", "o" * 9_000)
+    whole = path.read_bytes()
+    for page in range(len(whole) // 4_096):
+        for at in range(16, 160, 4):
+            data = bytearray(whole[page * 4_096 : page * 4_096 + 4_096])
+            if page == 0 and at < 40:
+                continue
+            struct.pack_into("<I", data, at, 0x7FFF_FFF0)
+            data[:4] = struct.pack("<I", zlib.crc32(struct.pack("<I", page) + data[4:]))
+            hostile = path.with_name(f"{page}-{at}")
+            hostile.write_bytes(whole[: page * 4_096] + data + whole[page * 4_096 + 4_096 :])
+    code = """
+import pathlib, resource, sys, recede
+store = recede.TurnStore(sys.argv[1] + "/session.store"); store.close()
+mapped = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + (32 << 20),) * 2)
+for file in sorted(pathlib.Path(sys.argv[1]).glob("*-*")):
+    try:
+        with recede.TurnStore(file, read_only=True) as store:
+            store.verify()
+            store.get(1)
+            list(store)
+    except (recede.StoreError, LookupError):
+        pass
+print("done")
+"""
+    child = in_child(code, path.parent)
+    assert (child.stdout, child.stderr) == ("done\n", "")
