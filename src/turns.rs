@@ -9,6 +9,8 @@ pub struct Turns {
     pub starts: Vec<u32>,
     /// One behind the last message of each run.
     pub ends: Vec<u32>,
+    /// Turns that were let go before the first of these, and that count on.
+    let_go: usize,
 }
 
 impl Turns {
@@ -20,6 +22,12 @@ impl Turns {
             turns.push(index, message.is_agent_made);
         }
         turns
+    }
+
+    /// None yet, behind so many that were let go.
+    #[must_use]
+    pub fn behind(let_go: usize) -> Self {
+        Turns { let_go, ..Turns::default() }
     }
 
     /// The next message comes.
@@ -45,13 +53,17 @@ impl Turns {
     /// How many runs have begun at or before a message: the number of its turn, from 1; 0 before the first.
     #[must_use]
     pub fn at(&self, message: usize) -> usize {
+        self.let_go + self.begun(message)
+    }
+
+    fn begun(&self, message: usize) -> usize {
         self.starts.partition_point(|start| *start as usize <= message)
     }
 
     /// One behind the last message of the run that a message belongs to; of a message outside of runs, itself.
     #[must_use]
     pub fn run_end(&self, message: usize) -> usize {
-        match self.at(message).checked_sub(1) {
+        match self.begun(message).checked_sub(1) {
             Some(run) if (self.ends[run] as usize) > message => self.ends[run] as usize,
             _ => message + 1,
         }

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recede._conversation import Answer, Conversation
     from recede._cost import PRESETS, SUMMARY_CHARS, Prices, Usage
     from recede._history import History, HistoryStats
-    from recede._hybrid import HybridContextManager, Summary
+    from recede._hybrid import HybridContextManager
     from recede._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
     from recede._replay import (
         SYSTEM_CHARS,
@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from recede._replay_policies import replay_policies
     from recede._store import StoredTurn, StoreFault, StoreReport, StoreStats, TurnStore
     from recede._suggest import Choice, Suggestion, suggest_window
-    from recede._turns import ObservationMaskingContextManager, TokenSavings, Turn, apply_observation_masking
+    from recede._turn_log import Summary, Turn
+    from recede._turns import ObservationMaskingContextManager, TokenSavings, apply_observation_masking
     from recede._types import AnthropicMessage, ChatMessage, Message, OpenAIMessage, ResponsesItem
 del TYPE_CHECKING
 
@@ -139,7 +140,7 @@ _LATER = {
     "_budget": ("Budget",),
     "_conversation": ("Answer", "Conversation"),
     "_history": ("History", "HistoryStats"),
-    "_hybrid": ("HybridContextManager", "Summary"),
+    "_hybrid": ("HybridContextManager",),
     "_production": ("AgentRun", "EfficiencyReport", "ProductionHybridContextManager"),
     "_replay": (
         "SYSTEM_CHARS",
@@ -153,7 +154,8 @@ _LATER = {
     "_replay_policies": ("replay_policies",),
     "_store": ("StoreFault", "StoreReport", "StoreStats", "StoredTurn", "TurnStore"),
     "_suggest": ("Choice", "Suggestion", "suggest_window"),
-    "_turns": ("ObservationMaskingContextManager", "TokenSavings", "Turn", "apply_observation_masking"),
+    "_turn_log": ("Summary", "Turn"),
+    "_turns": ("ObservationMaskingContextManager", "TokenSavings", "apply_observation_masking"),
     "_types": ("AnthropicMessage", "ChatMessage", "Message", "OpenAIMessage", "ResponsesItem"),
 }
 

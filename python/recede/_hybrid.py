@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from recede._cost import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
-from recede._turns import Turn, TurnManager, preset
+from recede._errors import StoreError
+from recede._turn_log import Summary, Turn
+from recede._turns import TurnManager, preset
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
+    from recede._store import TurnStore
     from recede._types import TokenCounter
 
-__all__ = ["HybridContextManager", "Summary", "TurnSummarizer"]
+__all__ = ["HybridContextManager", "TurnSummarizer"]
 
 TurnSummarizer: TypeAlias = Callable[[list[Turn], Union[str, None]], Union[str, Awaitable[str]]]
 """Gets turns, unmasked, and the summary so far (or None); gives the new text, or what gives it when awaited."""
@@ -24,27 +27,6 @@ TurnSummarizer: TypeAlias = Callable[[list[Turn], Union[str, None]], Union[str, 
 _PLACEHOLDER = "[Observation omitted]"
 _PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
 _log = logging.getLogger("recede")
-
-
-class Summary(NamedTuple):
-    """A summary that stands for old turns.
-
-    Attributes:
-        end_turn: the last turn in it.
-        content: its text.
-
-    Example:
-        >>> import recede
-        >>> manager = recede.HybridContextManager(
-        ...     lambda turns, previous: f"{len(turns)} turns.", summarize_at_n=3, tail_window_m=1)
-        >>> for number in range(3):
-        ...     number = manager.add_turn("Think.", "act", "seen")
-        >>> manager.summaries
-        [Summary(end_turn=2, content='2 turns.')]
-    """
-
-    end_turn: int
-    content: str
 
 
 class _Task(NamedTuple):
@@ -60,7 +42,7 @@ class HybridContextManager(TurnManager):
 
     Every turn is in the context exactly once: in the summary, or shown (masked where it is older than W). A summarizer
     that raises, or returns nothing, loses nothing: masking goes on, the failure is counted and logged, and it is tried
-    again after the next turn.
+    again after the next turn. So is a summary that the `store` could not take.
 
     Args:
         summarizer_llm: ``(turns, previous_summary) -> str``, plain or async. It gets the turns that are to be
@@ -71,9 +53,10 @@ class HybridContextManager(TurnManager):
         tail_window_m: how many of the last turns no summary takes, M.
         mask_chunk, boundary, token_counter: as for `ObservationMaskingContextManager`.
         prices: what break-even reckons with; those of `PRESETS`' ``anthropic`` by default.
+        store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
     Raises:
-        TypeError, ValueError: an argument is of the wrong type or out of range.
+        TypeError, ValueError, StoreError: as for `ObservationMaskingContextManager`.
 
     10 / 43 / 10 are the research's values for SWE-agent ("The Complexity Trap", JetBrains Research, 2025): at turn 43 a
     masked context holds as many tokens as a raw one at 21. It may be used from several threads; turns can be added
@@ -119,6 +102,7 @@ class HybridContextManager(TurnManager):
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
+        store: TurnStore | None = None,
     ) -> None:
         if not callable(summarizer_llm):
             raise TypeError(f"summarizer_llm must be callable, not {type(summarizer_llm).__name__}")
@@ -132,11 +116,15 @@ class HybridContextManager(TurnManager):
             token_counter,
             prices,
             _summaries(summarize_at_n, tail_window_m, prices),
+            {
+                "summarize_at_n": summarize_at_n,
+                "tail_window_m": tail_window_m,
+                "summary_prices": [float(prices.input), float(prices.output)],
+            },
+            store,
         )
         self._summarizer = summarizer_llm
-        self._summaries: list[Summary] = []
         self._is_summarizing = False
-        self._spent_tokens = 0
         self._failures = 0
         self._error: Exception | None = None
 
@@ -162,6 +150,7 @@ class HybridContextManager(TurnManager):
 
         Raises:
             RuntimeError: the summarizer is async, so that it must be awaited: use `aadd_turn`. Nothing was added.
+            StoreError: the `store` could not take the turn. Nothing was added.
         """
         self._refuse_async("aadd_turn")
         number = self._add(reasoning, action, observation)
@@ -226,7 +215,7 @@ class HybridContextManager(TurnManager):
     def _begin(self) -> _Task | None:
         """What is to be summarized, if a summary is due and nobody makes one."""
         with self._lock:
-            end_turn = self._log.summary_due()
+            end_turn = self._kept.summary_due()
             if self._is_summarizing or end_turn is None:
                 return None
             self._is_summarizing = True
@@ -239,13 +228,14 @@ class HybridContextManager(TurnManager):
             if not isinstance(text, str) or not text.strip():
                 self._fail(task, text)
                 return False
-            requests = self._log.requests()
-            begin = task.turns[0].turn - 1
-            given = requests[task.end_turn][0] - requests[begin][0] + self._count(task.previous or "")
-            self._spent_tokens += given + self._count(text)
-            self._summaries.append(Summary(task.end_turn, text))
-            block = self._block()
-            self._log.summarize_through(task.end_turn, len(block), self._count(block))
+            given = self._kept.raw_tokens(task.turns[0].turn - 1, task.end_turn) + self._count(task.previous or "")
+            summary = Summary(task.end_turn, text)
+            block = _block(summary)
+            try:
+                self._kept.summarize(summary, len(block), self._count(block), given + self._count(text))
+            except StoreError as error:
+                self._fail(task, error)
+                return False
             return True
 
     def _fail(self, task: _Task, text: object) -> None:
@@ -259,30 +249,26 @@ class HybridContextManager(TurnManager):
 
     @property
     def _end_turn(self) -> int:
-        return self._summaries[-1].end_turn if self._summaries else 0
+        return self._kept.summary.end_turn if self._kept.summary else 0
 
     @property
     def _content(self) -> str | None:
-        return self._summaries[-1].content if self._summaries else None
-
-    def _block(self) -> str:
-        """The summary as it stands in a context, behind another text."""
-        return f"\n\n[Summary through turn {self._end_turn}:\n{self._content}\n]" if self._summaries else ""
+        return self._kept.summary.content if self._kept.summary else None
 
     @property
     def summaries(self) -> list[Summary]:
         """Those that were made, the last of which stands in the context: a new list."""
         with self._lock:
-            return self._summaries.copy()
+            return self._kept.summaries()
 
     @property
     def phase(self) -> Literal["masking", "summarizing"]:
         """``"summarizing"`` from the first summary on."""
-        return "summarizing" if self._summaries else "masking"
+        return "summarizing" if self._kept.summary else "masking"
 
     @property
     def summary_failures(self) -> int:
-        """How often the summarizer raised, or returned nothing."""
+        """How often the summarizer raised, or returned nothing, since this manager was made."""
         return self._failures
 
     @property
@@ -290,21 +276,22 @@ class HybridContextManager(TurnManager):
         """What went wrong when it failed last."""
         return self._error
 
-    def _summarizer_tokens(self) -> int:
-        return self._spent_tokens
-
     # Contexts
 
     def get_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts, the summary, and the turns behind it, the old ones masked."""
         with self._lock:
-            context: str = self._log.context(f"{system_prompt}\n{user_prompt}{self._block()}")
-            return context
+            return self._kept.context(f"{system_prompt}\n{user_prompt}{_block(self._kept.summary)}")
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user (with the summary), then an assistant and a user message a turn."""
         with self._lock:
-            return self._messages(system_prompt, user_prompt + self._block(), self._end_turn)
+            return self._messages(system_prompt, user_prompt + _block(self._kept.summary), self._end_turn)
+
+
+def _block(summary: Summary | None) -> str:
+    """The summary as it stands in a context, behind another text."""
+    return "" if summary is None else f"\n\n[Summary through turn {summary.end_turn}:\n{summary.content}\n]"
 
 
 def _summaries(at: Any, tail: Any, prices: Prices) -> tuple[Any, ...]:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from recede._hybrid import HybridContextManager
-from recede._turns import Turn
+from recede._turn_log import Turn
 
 if TYPE_CHECKING:
     from recede._hybrid import TurnSummarizer
     from recede._report import ContextReport
+    from recede._store import TurnStore
     from recede._types import TokenCounter
 
 __all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]
@@ -84,11 +85,13 @@ class ProductionHybridContextManager(HybridContextManager):
         system_prompt: what each context begins with.
         price_per_token: for the costs of reports.
         token_counter: ``text -> tokens`` for the figures; words by default.
+        store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
     Any of the functions may be async; then use `arun_agent`.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range, or a key of `config` is unknown.
+        StoreError: what the store holds cannot be read.
 
     Example:
         >>> import recede
@@ -112,6 +115,7 @@ class ProductionHybridContextManager(HybridContextManager):
         system_prompt: str = "",
         price_per_token: float = 0.00001,
         token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
     ) -> None:
         values = {**_DEFAULTS, **(config or {})}
         unknown = values.keys() - _DEFAULTS.keys()
@@ -129,10 +133,10 @@ class ProductionHybridContextManager(HybridContextManager):
             values["summarize_at"],
             values["tail_window"],
             token_counter=token_counter,
+            store=store,
         )
         self._execute, self._is_complete = execute, is_complete
         self._system_prompt, self._price = system_prompt, price_per_token
-        self._masking_turns = 0
 
     def run_agent(
         self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
@@ -201,7 +205,6 @@ class ProductionHybridContextManager(HybridContextManager):
 
     def _take(self, reasoning: str, action: str, observation: object) -> Turn:
         """Add a turn; what a tool gives that is no string is kept as Python writes it."""
-        self._masking_turns += self.phase == "masking"
         number = self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
         return self._turns(number - 1, number)[0]
 
@@ -217,12 +220,15 @@ class ProductionHybridContextManager(HybridContextManager):
     @property
     def metrics(self) -> dict[str, int]:
         """Turns that were taken in each phase, summaries made, and tokens saved over all requests."""
-        return {
-            "masking_turns": self._masking_turns,
-            "summarizing_turns": len(self) - self._masking_turns,
-            "summaries_created": len(self.summaries),
-            "tokens_saved": self.report().saved_tokens,
-        }
+        with self._lock:
+            raw, sent = self._kept.sums()
+            masking = len(self) if self._kept.masking_turns is None else self._kept.masking_turns
+            return {
+                "masking_turns": masking,
+                "summarizing_turns": len(self) - masking,
+                "summaries_created": self._kept.summary_count,
+                "tokens_saved": raw - sent,
+            }
 
     def report(self, price_per_token: float | None = None) -> ContextReport:
         """As for the other managers, by the price that was given to this one."""
@@ -242,13 +248,14 @@ class ProductionHybridContextManager(HybridContextManager):
             >>> report["savings"]["tokens"], round(report["efficiency_score"], 3)
             (5418, 0.584)
         """
-        metrics, report = self.metrics, self.report()
-        count = metrics["summaries_created"]
+        with self._lock:
+            metrics, (raw, _) = self.metrics, self._kept.sums()
+        count, saved = metrics["summaries_created"], metrics["tokens_saved"]
         return {
             "phases": {"masking": metrics["masking_turns"], "summarizing": metrics["summarizing_turns"]},
             "summaries": {"count": count, "frequency": len(self) / max(1, count)},
-            "savings": {"tokens": report.saved_tokens, "estimated_cost": report.saved_tokens * self._price},
-            "efficiency_score": report.efficiency_score,
+            "savings": {"tokens": saved, "estimated_cost": saved * self._price},
+            "efficiency_score": saved / raw if raw else 0.0,
         }
 
 

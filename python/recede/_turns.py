@@ -3,52 +3,29 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from recede import _engine
 from recede._api import count_tokens
 from recede._policy import turn_policy
 from recede._report import ContextReport, TurnTokens
+from recede._turn_log import TurnsInMemory
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from recede._cost import Prices
+    from recede._store import TurnStore
+    from recede._stored_turns import TurnsInStore
+    from recede._turn_log import Turn
     from recede._types import TokenCounter
 
-__all__ = ["ObservationMaskingContextManager", "TokenSavings", "Turn", "TurnManager", "apply_observation_masking"]
+__all__ = ["ObservationMaskingContextManager", "TokenSavings", "TurnManager", "apply_observation_masking"]
 
 # The window that is best for an agent, by the research (docs/managers.md has the source).
 _PRESETS = {"swe-agent": 10, "openhands": 58}
 _PLACEHOLDER = "[Observation omitted for brevity]"
-
-
-class Turn(NamedTuple):
-    """A turn of an agent, as it was added.
-
-    Attributes:
-        turn: its number, from 1.
-        reasoning: what the agent thought.
-        action: what it did.
-        observation: what came of it, unmasked.
-        timestamp: when it was added, in seconds since 1970.
-
-    Example:
-        >>> import recede
-        >>> manager = recede.ObservationMaskingContextManager()
-        >>> manager.add_turn("I must look.", "ls", "a.py b.py")
-        1
-        >>> manager.trajectory[0].observation
-        'a.py b.py'
-    """
-
-    turn: int
-    reasoning: str
-    action: str
-    observation: str
-    timestamp: float
 
 
 class TokenSavings(TypedDict):
@@ -84,25 +61,33 @@ class TurnManager:
         token_counter: TokenCounter | None,
         prices: Prices | None = None,
         summaries: tuple[Any, ...] | None = None,
+        summary_options: Mapping[str, Any] | None = None,
+        store: TurnStore | None = None,
     ) -> None:
         if token_counter is not None and not callable(token_counter):
             raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
         engine = _engine.engine
         paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
         options = {"mask_chunk": mask_chunk, "boundary": boundary, **paid}
-        self._log = engine.TurnLog(turn_policy(engine, window_name, window, placeholder, options, summaries))
+        policy = turn_policy(engine, window_name, window, placeholder, options, summaries)
         self._counter = token_counter
-        self._timestamps: list[float] = []
-        self._chat: list[dict[str, str]] = []  # two messages a turn, as they were shown last
-        self._masked = 0  # turns that are masked in them
         self._lock = threading.RLock()
+        self._kept: TurnsInMemory | TurnsInStore
+        if store is None:
+            self._kept = TurnsInMemory(engine.TurnLog(policy))
+            return
+        from recede._stored_turns import TurnsInStore  # here, since it needs what an agent without a store does not
+
+        named = {window_name: window, "placeholder": placeholder, **options, **(summary_options or {})}
+        self._kept = stored = TurnsInStore(engine.TurnLog, policy, store, named)
+        stored.go_on(self._tokens)
 
     def __len__(self) -> int:
-        return len(self._timestamps)
+        return len(self._kept)
 
     def __repr__(self) -> str:
         with self._lock:
-            masked = self._log.figures()[0]
+            masked = self._kept.figures()[0]
         return f"<{type(self).__name__}: {len(self):,} turns, {masked:,} masked>"
 
     @property
@@ -112,24 +97,19 @@ class TurnManager:
 
     def _turns(self, start: int, end: int) -> list[Turn]:
         with self._lock:
-            return [
-                Turn._make((number, *self._log.turn(number), self._timestamps[number - 1]))
-                for number in range(start + 1, end + 1)
-            ]
+            return self._kept.turns(start, end)
 
     def _add(self, reasoning: str, action: str, observation: str) -> int:
         _check(reasoning, action, observation)
         with self._lock:
-            self._log.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
-            self._timestamps.append(time.time())
-            return len(self)
+            return self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
 
     def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
         """Tokens of a turn without its observation, of that, and of its placeholder; None for words."""
         if self._counter is None:
             return None
         frame = f"\n\nTurn {len(self) + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: \n"
-        masked = self._log.masked_text(observation) or ""
+        masked = self._kept.masked_text(observation) or ""
         own, seen, shown = (count_tokens(self._counter, text) for text in (frame, observation, masked))
         return own, seen, shown
 
@@ -145,23 +125,15 @@ class TurnManager:
         Raises:
             LookupError: there is no such turn.
         """
-        found = self._log.turn(turn) if 0 < turn <= len(self) else None
-        if found is None:
-            raise LookupError(f"there is no turn {turn!r}")
-        observation: str = found[2]
-        return observation
+        with self._lock:
+            if not 0 < turn <= len(self):
+                raise LookupError(f"there is no turn {turn!r}")
+            return self._kept.recall(turn)
 
     def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
-        """As chat messages, from the turn behind the first ones on; the same objects as long as they are the same."""
-        for turn in self._turns(len(self._chat) // 2, len(self)):
-            self._chat.append({"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"})
-            self._chat.append({"role": "user", "content": turn.observation})
-        masked = self._log.masked(self._masked)
-        for turn, text in masked:
-            self._chat[2 * turn - 1] = {"role": "user", "content": text}
-        self._masked += len(masked)
+        """As chat messages, from the turn behind the first ones on."""
         prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
-        return prompts + self._chat[2 * first :]
+        return prompts + self._kept.messages(first)
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:
         """What the requests of the turns so far sent, and what that saved.
@@ -172,12 +144,8 @@ class TurnManager:
         Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            requests = self._log.requests()[: len(self)]
-            turns = tuple(TurnTokens(turn, *tokens) for turn, tokens in enumerate(requests, 1))
-            return ContextReport(turns, self._summarizer_tokens(), price_per_token)
-
-    def _summarizer_tokens(self) -> int:
-        return 0
+            turns = tuple(TurnTokens(turn, *tokens) for turn, tokens in enumerate(self._kept.requests(), 1))
+            return ContextReport(turns, self._kept.spent_tokens, price_per_token)
 
 
 class ObservationMaskingContextManager(TurnManager):
@@ -195,9 +163,14 @@ class ObservationMaskingContextManager(TurnManager):
         boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when it has
             paid for itself under prompt caching; docs/caching.md).
         token_counter: ``text -> tokens`` for the figures; words by default.
+        store: a `TurnStore` that keeps the turns instead of memory, which then does not grow with them. A manager made
+            with a store that has turns goes on where that was last synced, if its options are the same; when it syncs
+            is the store's to say (``sync_every``).
 
     Raises:
-        TypeError, ValueError: an argument is of the wrong type or out of range.
+        TypeError, ValueError: an argument is of the wrong type or out of range, or the store has turns of a manager
+            with other options, or no turns but messages.
+        StoreError: what the store holds cannot be read.
 
     It may be used from several threads. To add a turn and to ask for the context costs the same at any length, but for
     copying the text out: what has been masked is rendered once.
@@ -234,9 +207,10 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
-        super().__init__("window_size_m", window_size_m, text, mask_chunk, boundary, token_counter)
+        super().__init__("window_size_m", window_size_m, text, mask_chunk, boundary, token_counter, store=store)
 
     @classmethod
     def from_preset(cls, name: Literal["swe-agent", "openhands"], **options: Any) -> ObservationMaskingContextManager:
@@ -250,7 +224,11 @@ class ObservationMaskingContextManager(TurnManager):
         return cls(**{"window_size_m": preset(_PRESETS, name), **options})
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """Store a turn, unmasked; its number, from 1."""
+        """Store a turn, unmasked; its number, from 1.
+
+        Raises:
+            StoreError: the `store` could not take it. Nothing was added.
+        """
         return self._add(reasoning, action, observation)
 
     async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
@@ -260,13 +238,13 @@ class ObservationMaskingContextManager(TurnManager):
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts and the turns, the old ones masked."""
         with self._lock:
-            context: str = self._log.context(f"{system_prompt}\n{user_prompt}")
-            return context
+            return self._kept.context(f"{system_prompt}\n{user_prompt}")
 
     def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user, then for each turn an assistant and a user message.
 
-        The list is new; its messages are the same objects as the last time, as long as they are the same.
+        The list is new; its messages are the same objects as the last time, as long as they are the same and there is
+        no `store`.
         """
         with self._lock:
             return self._messages(system_prompt, user_prompt, 0)
@@ -286,7 +264,7 @@ class ObservationMaskingContextManager(TurnManager):
             72.0
         """
         with self._lock:
-            masked_turns, total, masked, shown = self._log.figures()
+            masked_turns, total, masked, shown = self._kept.figures()
         return {
             "total_obs_tokens": total,
             "masked_turns": masked_turns,
@@ -341,7 +319,7 @@ def apply_observation_masking(
     shown = []
     for number, (reasoning, action, observation) in enumerate(trajectory, 1):
         _check(reasoning, action, observation)
-        masked = manager._log.masked_text(observation) if number < current_turn - window_size_m else None
+        masked = manager._kept.masked_text(observation) if number < current_turn - window_size_m else None
         shown.append((reasoning, action, observation if masked is None else masked))
         manager._add("", "", "")
     return shown

@@ -11,7 +11,7 @@ from typing import Any, Union
 
 from recede import _engine
 from recede._policy import compiled
-from recede._turns import Turn
+from recede._turn_log import Turn
 
 __all__ = ["PROMPT", "anthropic", "builtin", "openai"]
 

@@ -10,7 +10,7 @@ use super::mask::{Masker, Masking};
 use super::window::Aging;
 use super::{Costs, Ground, Masked};
 use crate::outline::Outline;
-use crate::policy::{Boundary, NOW};
+use crate::policy::{Boundary, NOW, Policy};
 
 /// A move of the boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,28 @@ impl Fold {
     /// A view that begins anew, since its summary is another one, and that was of so many messages at the request before.
     pub(super) fn anew(summary: Standing, before: usize) -> Self {
         Fold { summary, before, is_rewritten: true, ..Fold::default() }
+    }
+
+    /// How many of the first observations no later request can change: they are masked, or never will be.
+    #[must_use]
+    pub fn settled(&self, policy: &Policy) -> usize {
+        let older = policy.rounded(self.aging.older_end);
+        self.first.map_or(older, |first| older.min(first as usize))
+    }
+
+    /// Characters that requests since the last move sent without need.
+    #[must_use]
+    pub fn waste(&self) -> usize {
+        self.waste
+    }
+
+    /// The state after a request for a history of which no more is known than the messages behind what is settled.
+    #[must_use]
+    pub fn resumed(ground: Ground, waste: usize) -> Self {
+        let before = ground.outline.messages.len();
+        let mut fold = Fold { waste, ..Fold::default() };
+        fold.grow(ground, before);
+        Fold { before, new_gain: 0, ..fold }
     }
 
     /// Characters of the view before a message; before the one that does not exist yet, of the whole.

@@ -9,6 +9,7 @@ mod history;
 mod raw;
 mod render;
 mod store;
+mod stored;
 mod values;
 mod walk;
 

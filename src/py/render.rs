@@ -1,14 +1,18 @@
 //! The log of turns as Python holds it.
 
 use super::convert::{PyPolicy, bytes_of, text_of, to_str};
-use super::raw;
-use crate::render::{TurnLog, TurnTokens};
+use super::store::PyStore;
+use super::{raw, stored};
+use crate::render::{Checkpoint, Request, Row, TurnLog, TurnTokens};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString};
 use std::collections::VecDeque;
 
 /// Contexts that are larger are not kept to be written over.
 const MOST_CHARS_KEPT: usize = 16 << 20;
+
+/// The same where turns are let go, so that memory is bounded.
+const MOST_CHARS_KEPT_BESIDE_A_STORE: usize = 2 << 20;
 
 type Masked<'py> = (usize, Bound<'py, PyString>);
 type Turn<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
@@ -70,8 +74,14 @@ impl PyTurnLog {
         self.log.summarize_through(turn, chars, tokens);
     }
 
-    /// The context of the next request, behind what stands before its turns.
-    fn context<'py>(&mut self, py: Python<'py>, before: Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
+    /// The context of the next request, behind what stands before its turns, and the text of those that were let go.
+    #[pyo3(signature = (before, settled=vec![]))]
+    fn context<'py>(
+        &mut self,
+        py: Python<'py>,
+        before: Bound<'py, PyString>,
+        settled: Vec<Bound<'py, PyString>>,
+    ) -> PyResult<Bound<'py, PyString>> {
         let (stand, done, open) = self.log.chunks();
         if stand < self.chunks.len() {
             self.chunks.truncate(stand);
@@ -83,7 +93,8 @@ impl PyTurnLog {
         let open = to_str(py, &open)?;
         let old = if self.given.len() < 2 { None } else { self.given.pop_front() };
         let old = old.filter(|old| old.before.bind(py).as_any().eq(&before).unwrap_or(false));
-        let (mut chars, chunks) = old.as_ref().map_or((before.len()?, 0), |old| (old.chars, old.chunks));
+        let stands = settled.iter().try_fold(before.len()?, |chars, text| Ok::<_, PyErr>(chars + text.len()?))?;
+        let (mut chars, chunks) = old.as_ref().map_or((stands, 0), |old| (old.chars, old.chunks));
         let stable = chars;
         let mut behind: Vec<Bound<'py, PyString>> = vec![];
         for chunk in &self.chunks[chunks..] {
@@ -94,10 +105,11 @@ impl PyTurnLog {
         let text = if let Some(Given { text, .. }) = old {
             raw::rewritten(text.into_bound(py), stable, &behind)?
         } else {
-            behind.insert(0, before.clone());
-            PyString::new(py, "").call_method1("join", (behind,))?.cast_into()?
+            let parts: Vec<_> = [before.clone()].into_iter().chain(settled).chain(behind).collect();
+            PyString::new(py, "").call_method1("join", (parts,))?.cast_into()?
         };
-        if text.len()? <= MOST_CHARS_KEPT {
+        let most_chars = if self.log.ends().1 > 0 { MOST_CHARS_KEPT_BESIDE_A_STORE } else { MOST_CHARS_KEPT };
+        if text.len()? <= most_chars {
             let text = text.clone().unbind();
             self.given.push_back(Given { text, before: before.unbind(), chars, chunks: self.chunks.len() });
         }
@@ -121,5 +133,72 @@ impl PyTurnLog {
 
     fn requests(&mut self) -> Vec<(usize, usize)> {
         self.log.requests().iter().map(|request| (request.raw_tokens, request.sent_tokens)).collect()
+    }
+
+    // Where turns are stored elsewhere too
+
+    /// How many turns a summary stands for, and how many were let go.
+    fn ends(&self) -> (usize, usize) {
+        self.log.ends()
+    }
+
+    /// The sums of `requests`, but for the next one.
+    fn sums(&self) -> (usize, usize) {
+        let Request { raw_tokens, sent_tokens } = self.log.sums();
+        (raw_tokens, sent_tokens)
+    }
+
+    /// The log at the next request, by name, and what is known of the turns since the last time that turns were let go.
+    fn checkpoint<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyBytes>)> {
+        let numbers = Checkpoint::NAMES.into_iter().zip(self.log.checkpoint().numbers()).into_py_dict(py)?;
+        let rows: Vec<u8> = self.log.rows().flat_map(|row| row.bytes()).collect();
+        Ok((numbers, PyBytes::new(py, &rows)))
+    }
+
+    /// Lets go of the turns that no later request shows otherwise.
+    fn forget(&mut self) {
+        self.log.forget();
+        self.chunks.clear();
+        self.given.clear();
+    }
+
+    /// A log that goes on from a checkpoint: see `TurnLog::resumed` of the core for the turns, and the rows of these.
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
+    fn resumed(policy: &PyPolicy, checkpoint: &Bound<'_, PyDict>, rows: &[u8], turns: Vec<Turn>) -> PyResult<Self> {
+        let mut numbers = [0; Checkpoint::NAMES.len()];
+        for (number, name) in numbers.iter_mut().zip(Checkpoint::NAMES) {
+            *number = checkpoint.as_any().get_item(name)?.extract()?;
+        }
+        let turns: Vec<[Vec<u8>; 3]> = turns.iter().map(|(one, two, three)| [one, two, three].map(bytes_of)).collect();
+        let texts = turns.iter().map(|[reasoning, action, observation]| (&**reasoning, &**action, &**observation));
+        let log = TurnLog::resumed(policy.policy.clone(), &Checkpoint::of(numbers), Row::all(rows), texts);
+        Ok(PyTurnLog { log, chunks: vec![], given: VecDeque::new() })
+    }
+
+    /// Turns that were let go, as a context shows them: from the one on that is the first of `rows`.
+    fn settled_text<'py>(
+        &self,
+        store: &Bound<'py, PyStore>,
+        first: usize,
+        rows: &[u8],
+    ) -> PyResult<Bound<'py, PyString>> {
+        let mut text = vec![];
+        for turn in stored::turns(store, first, rows)? {
+            self.log.write_settled(turn.number, &turn.row, turn.texts(), &mut text);
+        }
+        to_str(store.py(), &text)
+    }
+
+    /// The same turns, each as reasoning, action, and what is shown as the observation.
+    fn settled<'py>(&self, store: &Bound<'py, PyStore>, first: usize, rows: &[u8]) -> PyResult<Vec<Turn<'py>>> {
+        let py = store.py();
+        let shown = |turn: &stored::StoredTurn| {
+            let (reasoning, action, observation) = turn.texts();
+            let mut shown = vec![];
+            self.log.write_shown(turn.number, &turn.row, observation, &mut shown);
+            Ok((to_str(py, reasoning)?, to_str(py, action)?, to_str(py, &shown)?))
+        };
+        stored::turns(store, first, rows)?.iter().map(shown).collect()
     }
 }

@@ -195,7 +195,12 @@ impl PyStore {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Store) -> Result<T> + Send) -> PyResult<T> {
+    /// Does something with the store, while other threads run Python.
+    pub(super) fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Store) -> Result<T> + Send,
+    ) -> PyResult<T> {
         if self.process != process::id() {
             return Err(made_error(py, "forked", &self.path, None));
         }

@@ -3,6 +3,12 @@
 //!
 //! Which turns are masked is decided where it is for messages: a turn is two of them in an Outline, one of the agent
 //! and one that holds its observation, and the boundary is the same fold over the requests.
+//!
+//! Where the turns are stored elsewhere too, those that are settled can be let go ([`checkpoint`]).
+
+mod checkpoint;
+
+pub use checkpoint::{Checkpoint, Row};
 
 use crate::outline::{Message, Outline, Role, Span, ToolResult};
 use crate::pairs::GrowingPairs;
@@ -17,13 +23,19 @@ use memchr::memchr_iter;
 /// A chunk has at least so many bytes: so many that few of them are joined, so few that what is open is soon written.
 const CHUNK_BYTES: usize = 4 << 10;
 
-/// What a context says beside the words of a turn: "Turn", its number, and three labels.
+/// What stands in a context before the number of a turn, its reasoning, its action and its observation.
+const FRAME: [&[u8]; 4] = [b"\n\nTurn ", b":\nReasoning: ", b"\nAction: ", b"\nObservation: "];
+/// Its words: "Turn", the number, and three labels.
 const FRAME_WORDS: usize = 5;
 
 /// See the module.
 #[derive(Debug)]
 pub struct TurnLog {
     policy: Policy,
+    /// How many of the first turns were let go. They are counted in every number of a turn, and in no index.
+    let_go: usize,
+    /// Of these, the ones that no summary stands for; empty where none ever will.
+    gone: Vec<Gone>,
     /// The turns as a context shows them unmasked, one behind the other.
     text: Vec<u8>,
     turns: Vec<Turn>,
@@ -42,8 +54,19 @@ pub struct TurnLog {
     /// Where each chunk that is done ends, and how many of them were handed out.
     chunk_ends: Vec<usize>,
     figures: Figures,
-    /// What each request sent: the first before the first turn.
+    /// What each request sent: the first before the first turn, or behind the last checkpoint, after so many turns.
+    checked: usize,
     requests: Vec<Request>,
+    /// All requests that a turn answered, together.
+    sums: Request,
+}
+
+/// What is still asked of a turn that was let go.
+#[derive(Debug, Clone, Copy)]
+struct Gone {
+    raw_chars: usize,
+    shown_chars: usize,
+    shown_tokens: usize,
 }
 
 #[derive(Debug)]
@@ -58,7 +81,7 @@ struct Turn {
 }
 
 /// Tokens of a turn.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnTokens {
     /// Without its observation.
     pub own: usize,
@@ -69,7 +92,7 @@ pub struct TurnTokens {
 }
 
 /// What a request sent, beside its prompts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Request {
     /// Tokens of all turns before it, unmasked.
     pub raw_tokens: usize,
@@ -89,9 +112,9 @@ pub struct Figures {
     /// Tokens of what stands in their place.
     pub placeholder_tokens: usize,
     /// Tokens of all turns.
-    raw_tokens: usize,
+    pub raw_tokens: usize,
     /// Tokens of a context: of the summary, if there is one, and of the turns behind it.
-    sent_tokens: usize,
+    pub sent_tokens: usize,
 }
 
 /// A turn as it was added: reasoning, action, observation.
@@ -103,6 +126,8 @@ impl TurnLog {
     pub fn new(policy: Policy) -> Self {
         TurnLog {
             policy,
+            let_go: 0,
+            gone: vec![],
             text: vec![],
             turns: vec![],
             outline: Outline::default(),
@@ -116,20 +141,22 @@ impl TurnLog {
             waste: 0,
             chunk_ends: vec![],
             figures: Figures::default(),
+            checked: 0,
             requests: vec![],
+            sums: Request::default(),
         }
     }
 
     /// How many turns there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.turns.len()
+        self.let_go + self.turns.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.turns.is_empty()
+        self.len() == 0
     }
 
     /// What masking would put in the place of this observation, if it came now; None where it stays.
@@ -152,20 +179,33 @@ impl TurnLog {
             observation: count_words(observation),
             masked: self.masked_text(observation).map_or(0, |text| count_words(&text)),
         });
+        self.figures.observation_tokens += tokens.observation;
+        self.figures.raw_tokens += tokens.own + tokens.observation;
+        self.figures.sent_tokens += tokens.own + tokens.observation;
+        if let Some(request) = self.requests.last() {
+            self.sums.raw_tokens += request.raw_tokens;
+            self.sums.sent_tokens += request.sent_tokens;
+        }
+        self.push((reasoning, action, observation), tokens);
+    }
+
+    /// Writes a turn out behind the last one.
+    fn push(&mut self, (reasoning, action, observation): Texts, tokens: TurnTokens) {
         let start = self.text.len();
-        self.text.extend_from_slice(format!("\n\nTurn {}:\nReasoning: ", self.len() + 1).as_bytes());
+        let number = (self.len() + 1).to_string();
+        let [before, of_reasoning, of_action, of_observation] = FRAME;
+        for part in [before, number.as_bytes(), of_reasoning] {
+            self.keep(part);
+        }
         let reasoning = self.keep(reasoning);
-        self.text.extend_from_slice(b"\nAction: ");
+        self.keep(of_action);
         let action = self.keep(action);
-        self.text.extend_from_slice(b"\nObservation: ");
+        self.keep(of_observation);
         let observation = self.keep(observation);
         self.text.push(b'\n');
         self.outline_turn(start, observation);
         let end = self.text.len();
         self.turns.push(Turn { start, reasoning, action, observation, end, tokens, is_masked: false });
-        self.figures.observation_tokens += tokens.observation;
-        self.figures.raw_tokens += tokens.own + tokens.observation;
-        self.figures.sent_tokens += tokens.own + tokens.observation;
     }
 
     fn keep(&mut self, text: &[u8]) -> Span {
@@ -191,7 +231,7 @@ impl TurnLog {
 
     /// The request for the next turn is made, if it was not yet.
     fn request(&mut self) {
-        if self.requests.len() > self.len() {
+        if self.is_requested() {
             return;
         }
         let (end, is_now) = (self.outline.messages.len(), true);
@@ -201,6 +241,10 @@ impl TurnLog {
         self.requests.push(Request { raw_tokens, sent_tokens });
     }
 
+    fn is_requested(&self) -> bool {
+        self.requests.len() > self.len() - self.checked
+    }
+
     fn with_rules<T>(&mut self, rule: impl FnOnce(Ground, &mut Fold) -> T) -> T {
         let TurnLog { policy, text, outline, pairs, runs, fold, .. } = self;
         let source = Observations(text);
@@ -208,6 +252,7 @@ impl TurnLog {
     }
 
     fn mask(&mut self, masked: &[Masked]) {
+        let first_shown = self.first_shown();
         for one in masked {
             let place = one.result as usize;
             let turn = &mut self.turns[place];
@@ -215,7 +260,7 @@ impl TurnLog {
             self.figures.masked_turns += 1;
             self.figures.masked_tokens += turn.tokens.observation;
             self.figures.placeholder_tokens += turn.tokens.masked;
-            if place >= self.first {
+            if place >= first_shown {
                 self.figures.sent_tokens = self.figures.sent_tokens - turn.tokens.observation + turn.tokens.masked;
             }
         }
@@ -237,12 +282,20 @@ impl TurnLog {
         let Some(model) = rules.model else { return Some(wanted) };
         let end = self.outline.messages.len();
         self.with_rules(|ground, fold| fold.grow(ground, end));
-        let shown = |until: usize| self.fold.chars_before(2 * until) - self.fold.chars_before(2 * self.first);
+        let gone = |until: usize| &self.gone[..self.gone.len().min(until - self.first)];
+        let here = 2 * self.first_shown();
+        let end_of = |until: usize| 2 * until.saturating_sub(self.let_go);
+        // Characters of the turns from the summary on, up to one of them.
+        let shown = |until: usize| {
+            let gone: usize = gone(until).iter().map(|turn| turn.shown_chars).sum();
+            gone + self.fold.chars_before(end_of(until)) - self.fold.chars_before(here.min(end_of(until)))
+        };
         let replaced = self.summary_chars + shown(wanted);
         if model.summary_chars >= replaced {
             return None;
         }
-        let raw = (2 * self.first..2 * wanted).map(|message| self.outline.chars_of(message, 0)).sum::<usize>();
+        let raw = (here..end_of(wanted)).map(|message| self.outline.chars_of(message, 0)).sum::<usize>()
+            + gone(wanted).iter().map(|turn| turn.raw_chars).sum::<usize>();
         self.waste = self.waste.saturating_add(replaced - model.summary_chars);
         // Of what the request before had sent, all turns but the last, what stays is written again behind the summary.
         let before = self.len() - 1;
@@ -261,23 +314,37 @@ impl TurnLog {
             fold.advance(ground)
         });
         self.mask(&masked);
-        (self.first, self.summary_chars) = (turn.min(self.len()), chars);
+        let summarized = turn.min(self.len()).saturating_sub(self.first);
+        self.gone.drain(..summarized.min(self.gone.len()));
+        (self.first, self.summary_chars) = (self.first + summarized, chars);
         (self.due, self.waste) = (None, 0);
         self.chunk_ends.clear();
-        let shown = self.turns[self.first..].iter().map(Turn::sent_tokens);
-        self.figures.sent_tokens = tokens + shown.sum::<usize>();
+        let gone = self.gone.iter().map(|turn| turn.shown_tokens);
+        let shown = self.turns[self.first_shown()..].iter().map(Turn::sent_tokens);
+        self.figures.sent_tokens = tokens + gone.chain(shown).sum::<usize>();
         // The request for the next turn sends the summary.
         if let Some(request) = self.requests.last_mut() {
             request.sent_tokens = self.figures.sent_tokens;
         }
     }
 
-    /// The turns as the context of the next request shows them: how many of the chunks that were handed out still
+    /// The first turn that is here, and in no summary.
+    fn first_shown(&self) -> usize {
+        self.first.saturating_sub(self.let_go)
+    }
+
+    /// How many turns a summary stands for, and how many of the first turns were let go.
+    #[must_use]
+    pub fn ends(&self) -> (usize, usize) {
+        (self.first, self.let_go)
+    }
+
+    /// The turns that are here, as the context of the next request shows them: how many of the chunks that were handed out still
     /// stand, those that follow, and what is open yet.
     pub fn chunks(&mut self) -> (usize, Vec<Vec<u8>>, Vec<u8>) {
         self.request();
         let (stand, mut done, mut open) = (self.chunk_ends.len(), vec![], vec![]);
-        let start = self.chunk_ends.last().copied().unwrap_or(self.first);
+        let start = self.chunk_ends.last().copied().unwrap_or(self.first_shown());
         // What comes before the boundary is masked for good, or stays for good.
         let boundary = self.fold.boundary;
         let mut raw = Span::default();
@@ -309,21 +376,21 @@ impl TurnLog {
         Placeholder::of(&self.policy).write(&facts, out);
     }
 
-    /// The turns that the context of the next request masks, from 1, and what stands there, from one of them on.
+    /// The turns here that the context of the next request masks, from 1, and what stands there, from one of them on.
     pub fn masked(&mut self, from: usize) -> Vec<(usize, Vec<u8>)> {
         self.request();
         let shown = |one: &Masked| {
             let (turn, mut text) = (one.result as usize, vec![]);
             self.write_placeholder(turn, &mut text);
-            (turn + 1, text)
+            (self.let_go + turn + 1, text)
         };
         self.fold.masked.get(from..).unwrap_or_default().iter().map(shown).collect()
     }
 
-    /// A turn as it was added, from 1.
+    /// A turn as it was added, from 1; None where it is not here.
     #[must_use]
     pub fn turn(&self, turn: usize) -> Option<Texts<'_>> {
-        let Turn { reasoning, action, observation, .. } = self.turns.get(turn.checked_sub(1)?)?;
+        let Turn { reasoning, action, observation, .. } = self.turns.get(turn.checked_sub(self.let_go + 1)?)?;
         Some((reasoning.of(&self.text), action.of(&self.text), observation.of(&self.text)))
     }
 
@@ -333,10 +400,17 @@ impl TurnLog {
         self.figures
     }
 
-    /// What each request sent, the next one included; the first came before the first turn.
+    /// What each request sent, the next one included; the first came before the first turn, or, where turns were let
+    /// go, behind the last checkpoint.
     pub fn requests(&mut self) -> &[Request] {
         self.request();
         &self.requests
+    }
+
+    /// The sums of all requests but the next one.
+    #[must_use]
+    pub fn sums(&self) -> Request {
+        self.sums
     }
 }
 
