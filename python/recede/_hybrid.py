@@ -218,34 +218,39 @@ class HybridContextManager(TurnManager):
             end_turn = self._kept.summary_due()
             if self._is_summarizing or end_turn is None:
                 return None
+            try:
+                task = _Task(self._turns(self._end_turn, end_turn), self._content, end_turn)
+            except StoreError as error:
+                self._fail(end_turn, error)
+                return None
             self._is_summarizing = True
-            return _Task(self._turns(self._end_turn, end_turn), self._content, end_turn)
+            return task
 
     def _end(self, task: _Task, text: object) -> bool:
         """The summarizer has answered, or raised, or was interrupted (None)."""
         with self._lock:
             self._is_summarizing = False
             if not isinstance(text, str) or not text.strip():
-                self._fail(task, text)
+                self._fail(task.end_turn, text)
                 return False
-            given = self._kept.raw_tokens(task.turns[0].turn - 1, task.end_turn) + self._count(task.previous or "")
             summary = Summary(task.end_turn, text)
             block = _block(summary)
             try:
+                given = self._kept.raw_tokens(task.turns[0].turn - 1, task.end_turn) + self._count(task.previous or "")
                 self._kept.summarize(summary, len(block), self._count(block), given + self._count(text))
             except StoreError as error:
-                self._fail(task, error)
+                self._fail(task.end_turn, error)
                 return False
             return True
 
-    def _fail(self, task: _Task, text: object) -> None:
+    def _fail(self, end_turn: int, text: object) -> None:
         if text is None or isinstance(text, str):
             text = ValueError("the summarizer returned no text")
         elif not isinstance(text, Exception):
             text = TypeError(f"the summarizer must return a string, not {type(text).__name__}")
         self._failures += 1
         self._error = text
-        _log.warning("no summary of turns %d to %d: %s", task.turns[0].turn, task.end_turn, text)
+        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end_turn, text)
 
     @property
     def _end_turn(self) -> int:

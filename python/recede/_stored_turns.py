@@ -55,12 +55,12 @@ class TurnsInStore:
     def go_on(self, tokens: _Tokens) -> None:
         """Take up what the store has; texts behind its last block are counted again."""
         store = self._store
-        if store.count_records("message"):
-            raise ValueError(f"{store.path} holds the messages of a History: give the manager a store of its own")
         sessions = store.count_records("session")
         if sessions:
-            self._compare(json.loads(store.get_record("session", 1)[0]))
+            self._compare(store.get_record("session", 1)[0])
             self._blocks = sessions - 1
+        elif store.count_records("message"):
+            raise ValueError(f"{store.path} holds the messages of a History: give the manager a store of its own")
         if self._blocks:
             self._resume(json.loads(self._block(self._blocks)[0]))
         waiting = self._take_summaries(len(self))
@@ -73,7 +73,13 @@ class TurnsInStore:
                 head = waiting.pop()
                 self._log.summarize_through(head["end_turn"], head["chars"], head["tokens"])
 
-    def _compare(self, stored: Mapping[str, Any]) -> None:
+    def _compare(self, head: bytes) -> None:
+        try:
+            stored = json.loads(head)
+        except ValueError:
+            stored = None
+        if not isinstance(stored, dict) or "recede_turns" not in stored:
+            raise ValueError(f"{self._store.path} holds the session of no manager: give the manager a store of its own")
         for name in dict.fromkeys([*stored, *self._options]):
             was, given = stored.get(name), self._options.get(name)
             if was != given:

@@ -1,0 +1,162 @@
+"""An agent with a hybrid that is killed, and goes on; and what a long one holds in memory."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import _stored_turns as stored_turns
+from support import engine_module
+
+CONFIG = {"masking_window": 3, "summarize_at": 12, "tail_window": 5, "max_trajectory_length": 1_000_000}
+BLOCK = 16
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_core() -> None:
+    engine_module("rust")
+
+
+def agent_of(store: recede.TurnStore | None) -> recede.ProductionHybridContextManager:
+    """One whose turns follow from the context that it is shown."""
+
+    def summarizer(turns: list[recede.Turn], previous: str | None) -> str:
+        return f"{(previous or '')[-60:]}; {turns[0].turn}-{turns[-1].turn}: {turns[-1].observation[:9]}"
+
+    def think(context: str) -> tuple[str, str]:
+        seen = sum(context.encode()) % 9_973
+        return f"I saw {seen}.", f"cat {seen}"
+
+    return recede.ProductionHybridContextManager(
+        think, summarizer, CONFIG, execute=lambda action: f"{action}: " + "a line\n" * (len(action) * 40), store=store
+    )
+
+
+def work(path: str, pipe: int) -> None:
+    """Goes on with the run until it is killed, and tells each turn that is on disk."""
+    agent = agent_of(recede.TurnStore(path, sync_every=1))
+    agent.maybe_create_summary()  # if it was killed between a turn and its summary
+    agent.run_agent("Find the bug.", on_turn=lambda turn: os.write(pipe, b"%d\n" % turn.turn))
+
+
+def one_round(path: str, seconds: float) -> int:
+    """Kills one child; the last turn that it told."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            work(path, writing)
+        finally:
+            os._exit(3)
+    os.close(writing)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        told = pipe.read().split()
+    assert os.WIFSIGNALED(status), "the child ended by itself"
+    return int(told[-1]) if told else 0
+
+
+def kill(folder: Path, rounds: int, seed: int) -> None:
+    chance = random.Random(seed)
+    path = str(folder / "session.store")
+    plain = agent_of(None)
+    for _ in range(rounds):
+        confirmed = one_round(path, 0.005 + chance.random() * 0.05)
+        with recede.TurnStore(path) as store:
+            stored = agent_of(store)
+            stored.maybe_create_summary()
+            assert len(stored) >= max(confirmed, len(plain))
+            plain.run_agent("Find the bug.", len(stored) - len(plain))
+            assert seen(stored) == seen(plain)
+            assert store.verify().is_sound
+    assert len(plain) > 4 * BLOCK
+
+
+def seen(agent: recede.ProductionHybridContextManager) -> list[Any]:
+    context = agent.get_context("", "Find the bug.")
+    return [context, agent.metrics, agent.report(), agent.summaries, [turn[:4] for turn in agent.trajectory]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
+def test_an_agent_goes_on_after_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_turns, "_BLOCK", BLOCK)
+    kill(tmp_path, rounds=12, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_an_agent_goes_on_however_often_it_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(stored_turns, "_BLOCK", BLOCK)
+    kill(tmp_path, rounds=40, seed=seed)
+
+
+# Memory
+
+LONG = """
+import random, sys, recede
+from recede import _hybrid, _stored_turns
+
+def resident(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name))
+
+path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+before = resident('VmRSS')
+def manager(store):
+    if kind == "masking":
+        return recede.ObservationMaskingContextManager(store=store)
+    return recede.HybridContextManager(recede.summarizers.builtin(), store=store)
+with recede.TurnStore(path, sync_every=1_000) as store:
+    session = manager(store)
+    for number in range(1, turns + 1):
+        session.add_turn("I must look at it again.", f"cat {number}.py", f"line {number} of the log\\n" * 40)
+        if number % 997 == 0 and (kind == "hybrid" or number < 5_000):
+            (session.get_masked_context if kind == "masking" else session.get_context)("S", "U")
+with recede.TurnStore(path) as store:
+    session = manager(store)
+    for number in random.Random(1).sample(range(1, turns + 1), 1_000):
+        assert session.recall(number).startswith(f"line {number} of the log")
+    assert len(session) == turns and repr(session) and store.stats().turns == turns
+    if kind == "masking":
+        assert session.estimate_token_savings()["masked_turns"] == turns - 10
+    else:
+        assert "Turn 1:" not in session.get_context("S", "U")
+print(resident('VmHWM') - before)
+"""
+
+
+def kilobytes_of(path: Path, turns: int, kind: str) -> int:
+    child = subprocess.run([sys.executable, "-c", LONG, str(path), str(turns), kind], capture_output=True, text=True)
+    assert not child.stderr, child.stderr
+    path.unlink()
+    return int(child.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
+@pytest.mark.parametrize("kind", ["masking", "hybrid"])
+def test_memory_is_bounded(tmp_path: Path, kind: str) -> None:
+    assert kilobytes_of(tmp_path / "session.store", 20_000, kind) < 32 << 10
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
+@pytest.mark.parametrize("kind", ["masking", "hybrid"])
+def test_memory_is_bounded_at_a_million_turns(tmp_path: Path, kind: str) -> None:
+    assert kilobytes_of(tmp_path / "session.store", 1_000_000, kind) < 64 << 10

@@ -1,0 +1,300 @@
+"""Managers of turns with a store: what they refuse, what an error leaves, and what is in memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import HybridContextManager, ObservationMaskingContextManager, Turn, TurnStore
+from recede import _stored_turns as stored_turns
+from support import engine_module
+
+TEXT = "a line of the log\n" * 20
+
+
+@pytest.fixture(autouse=True)
+def _both_engines() -> None:
+    """The core alone has a store."""
+    engine_module("rust")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.store"
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_turns, "_BLOCK", 4)
+
+
+def count_turns(turns: list[Turn], previous: str | None) -> str:
+    return f"{previous or 'Turns:'} {turns[0].turn} to {turns[-1].turn};"
+
+
+def fill(manager: Any, count: int) -> Any:
+    for number in range(len(manager) + 1, len(manager) + count + 1):
+        assert manager.add_turn(f"I must look at {number}.", f"cat {number}.py", f"{number}: {TEXT}") == number
+    return manager
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, store: TurnStore, name: str) -> None:
+    def full(*arguments: Any, **options: Any) -> Any:
+        raise recede.StoreError("io", path=store.path, errno=28)
+
+    monkeypatch.setattr(store, name, full)
+
+
+# Whose store it is
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"window_size_m": 3}, "window_size_m 2, and this manager has 3"),
+        ({"placeholder": "[gone]"}, r"'\[Observation omitted for brevity\]', and this manager has '\[gone\]'"),
+        ({"mask_chunk": 2}, "mask_chunk None, and this manager has 2"),
+        ({"boundary": "break_even"}, "boundary 'sliding', and this manager has 'break_even'"),
+    ],
+)
+def test_other_options_are_refused(path: Path, options: dict[str, Any], told: str) -> None:
+    with TurnStore(path) as store:
+        fill(ObservationMaskingContextManager(2, store=store), 5)
+        with pytest.raises(ValueError, match=told):
+            ObservationMaskingContextManager(**{"window_size_m": 2, **options}, store=store)
+        with pytest.raises(ValueError, match="window_size_m 2, and this manager has None"):
+            HybridContextManager(count_turns, 2, store=store)
+        assert len(fill(ObservationMaskingContextManager(2, store=store), 1)) == 6
+
+
+def test_summaries_are_of_the_same_options_too(path: Path) -> None:
+    with TurnStore(path) as store:
+        fill(HybridContextManager(count_turns, 2, 6, 3, store=store), 1)
+        with pytest.raises(ValueError, match="summarize_at_n 6, and this manager has 7"):
+            HybridContextManager(count_turns, 2, 7, 3, store=store)
+
+
+def test_the_store_of_a_history_is_refused(path: Path) -> None:
+    with TurnStore(path) as store:
+        recede.History(store=store).append({"role": "user", "content": "hello"})
+        with pytest.raises(ValueError, match="holds the messages of a History"):
+            ObservationMaskingContextManager(store=store)
+
+
+@pytest.mark.parametrize("head", [b"{", b"5", b'{"turns": 5}'])
+def test_a_session_of_something_else_is_refused(path: Path, head: bytes) -> None:
+    with TurnStore(path) as store:
+        store.append_record("session", [head])
+        with pytest.raises(ValueError, match="holds the session of no manager"):
+            ObservationMaskingContextManager(store=store)
+
+
+def test_a_store_is_a_turn_store(path: Path) -> None:
+    with pytest.raises(TypeError, match=r"store must be a TurnStore or None, not (Posix|Windows)Path"):
+        ObservationMaskingContextManager(store=path)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_turns_that_were_appended_by_hand_are_taken_up(path: Path) -> None:
+    with TurnStore(path) as store:
+        for number in range(1, 11):
+            store.append(f"I must look at {number}.", f"cat {number}.py", f"{number}: {TEXT}")
+        store.mask_before(9)
+        stored = ObservationMaskingContextManager(2, store=store)
+        plain = fill(ObservationMaskingContextManager(2), 10)
+        assert stored.get_masked_context("S", "U") == plain.get_masked_context("S", "U")
+        assert stored.report() == plain.report()
+        fill(stored, 3)
+        store.append("By", "another", "writer")
+        with pytest.raises(RuntimeError, match="has turns that this manager did not add"):
+            stored.add_turn("One", "more", "turn")
+        assert len(store) == 14 and len(stored) == 13
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("name", ["append", "append_record", "mask_before"])
+@pytest.mark.parametrize("made", [2, 4, 8])
+def test_a_turn_that_the_store_cannot_take_is_not_added(
+    path: Path, monkeypatch: pytest.MonkeyPatch, name: str, made: int
+) -> None:
+    plain = fill(HybridContextManager(count_turns, 1, 3, 2), made)
+    with TurnStore(path) as store:
+        stored = fill(HybridContextManager(count_turns, 1, 3, 2, store=store), made)
+        with monkeypatch.context() as patch:
+            refuse(patch, store, name)
+            for _ in range(2):
+                if name == "append" or made > 2:
+                    with pytest.raises(recede.StoreError, match="system failed"):
+                        stored.add_turn("lost", "lost", "lost")
+            assert len(stored) == len(store) == made
+            assert stored.get_context("S", "U") == plain.get_context("S", "U")
+        fill(stored, 6), fill(plain, 6)
+        assert stored.get_context("S", "U") == plain.get_context("S", "U")
+        assert (stored.report(), stored.summaries) == (plain.report(), plain.summaries)
+        again = HybridContextManager(count_turns, 1, 3, 2, store=store)
+        assert again.get_context("S", "U") == plain.get_context("S", "U")
+        assert (again.report(), again.summaries) == (plain.report(), plain.summaries)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_summary_between_a_failed_turn_and_the_next_try_is_not_lost(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = [True]
+
+    def summarizer(turns: list[Turn], previous: str | None) -> str:
+        return "" if fails else count_turns(turns, previous)
+
+    with TurnStore(path) as store:
+        stored = fill(HybridContextManager(summarizer, 1, 3, 2, store=store), 4)
+        with monkeypatch.context() as patch:
+            refuse(patch, store, "mask_before")  # the block was stored then
+            with pytest.raises(recede.StoreError):
+                stored.add_turn("lost", "lost", "lost")
+        fails.clear()
+        assert stored.maybe_create_summary()
+        fill(stored, 1)
+        assert stored.summaries[0].end_turn == 1
+        again = HybridContextManager(summarizer, 1, 3, 2, store=store)
+        assert again.get_context("S", "U") == stored.get_context("S", "U")
+        assert again.report() == stored.report()
+
+
+def test_turns_that_cannot_be_read_are_summarized_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with TurnStore(path) as store:
+        stored = fill(HybridContextManager(count_turns, 1, 3, 2, store=store), 2)
+        with monkeypatch.context() as patch:
+            refuse(patch, store, "turns")
+            fill(stored, 1)
+        assert stored.summary_failures == 1 and isinstance(stored.summarizer_error, recede.StoreError)
+        fill(stored, 1)
+        assert stored.summaries == [(1, "Turns: 1 to 1;")]
+
+
+def test_a_summary_that_the_store_cannot_take_is_made_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with TurnStore(path) as store:
+        stored = fill(HybridContextManager(count_turns, 1, 3, 2, store=store), 2)
+        with monkeypatch.context() as patch:
+            refuse(patch, store, "append_record")
+            fill(stored, 1)
+        assert (stored.summaries, stored.summary_failures, stored.phase) == ([], 1, "masking")
+        assert isinstance(stored.summarizer_error, recede.StoreError)
+        assert "Turn 1:" in stored.get_context("S", "U")
+        fill(stored, 1)
+        assert stored.summaries == [(1, "Turns: 1 to 1;")]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_token_counter_that_fails_adds_nothing(path: Path) -> None:
+    def counter(text: str) -> int:
+        if "bad" in text:
+            raise OSError("no counter")
+        return len(text)
+
+    with TurnStore(path) as store:
+        stored = fill(ObservationMaskingContextManager(1, token_counter=counter, store=store), 4)
+        with pytest.raises(OSError, match="no counter"):
+            stored.add_turn("bad", "bad", "bad")
+        assert len(stored) == len(store) == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
+def test_a_full_disk_loses_nothing_that_was_added(path: Path) -> None:
+    code = """
+import json, resource, signal, sys, recede
+from recede import _stored_turns
+_stored_turns._BLOCK = 8
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+told = lambda turns, previous: f"{previous or ''} {turns[-1].turn}"
+turn = lambda number: ("I must look.", f"cat {number}", str(number) * 700)
+def begin():
+    store = recede.TurnStore(sys.argv[1], sync_every=1)
+    return store, recede.HybridContextManager(told, 3, 9, 4, store=store)
+(store, stored), errors = begin(), []
+for number in range(1, 21):
+    stored.add_turn(*turn(number))
+for limit in range(60_000, 400_000, 20_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    try:
+        while True:
+            stored.add_turn(*turn(len(stored) + 1))
+    except recede.StoreError as error:
+        errors.append([error.kind, len(stored), len(store), store.can_go_on])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    if not store.can_go_on:
+        store._store.abandon()
+        (store, stored), before = begin(), len(stored)
+        assert len(stored) in (before, before + 1)
+for _ in range(30):
+    stored.add_turn(*turn(len(stored) + 1))
+count, context = len(stored), stored.get_context("S", "U")
+store.close()
+store, again = begin()
+with store:
+    same = [again.get_context("S", "U") == context, [turn[1:4] for turn in again.trajectory] == [
+        turn(number) for number in range(1, count + 1)], store.verify().is_sound]
+print(json.dumps([errors, count, same, context]))
+"""
+    child = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
+    errors, count, same, context = json.loads(child.stdout)
+    assert len(errors) == 17 and count > errors[-1][1] > errors[0][1]
+    assert all(kind == "io" and (kept == stored or not can_go_on) for kind, kept, stored, can_go_on in errors), errors
+    assert any(can_go_on for *_, can_go_on in errors)
+    assert same == [True] * 3
+    assert context.count("Turn ") == count - int(context.split("through turn ")[1].split(":")[0])
+
+
+# What it costs
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_old_is_masked_on_disk_and_counted_once(path: Path) -> None:
+    counted: list[str] = []
+
+    def counter(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    with TurnStore(path) as store:
+        stored = fill(ObservationMaskingContextManager(2, token_counter=counter, store=store), 23)
+        assert [turn.masked for turn in store] == [True] * 18 + [False] * 5
+        report = stored.report()
+        counted.clear()
+        again = ObservationMaskingContextManager(2, token_counter=counter, store=store)
+        assert len(counted) == 3 * 3, "only the turns behind the last block are counted again"
+        assert again.report() == report
+        assert again.recall(1).startswith("1: a line")
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_store_that_is_only_read_gives_contexts(path: Path) -> None:
+    with TurnStore(path) as store:
+        wanted = fill(ObservationMaskingContextManager(2, store=store), 8).get_masked_context("S", "U")
+    with TurnStore(path, read_only=True) as store:
+        stored = ObservationMaskingContextManager(2, store=store)
+        assert stored.get_masked_context("S", "U") == wanted
+        with pytest.raises(recede.StoreError) as caught:
+            stored.add_turn("One", "more", "turn")
+        assert caught.value.kind == "read_only" and len(stored) == 8
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_was_handed_out_stays_as_it_was(path: Path) -> None:
+    with TurnStore(path) as store:
+        stored = ObservationMaskingContextManager(1, store=store)
+        plain = ObservationMaskingContextManager(1)
+        given = []
+        for _ in range(40):
+            given.append((fill(stored, 1).get_masked_context("S", "U"), fill(plain, 1).get_masked_context("S", "U")))
+        assert all(ours == theirs for ours, theirs in given)
