@@ -57,7 +57,7 @@ class TurnsInStore:
         store = self._store
         sessions = store.count_records("session")
         if sessions:
-            self._compare(store.get_record("session", 1)[0])
+            self._compare(store.record("session", 1)[0])
             self._blocks = sessions - 1
         elif store.count_records("message"):
             raise ValueError(f"{store.path} holds the messages of a History: give the manager a store of its own")
@@ -100,7 +100,7 @@ class TurnsInStore:
         store, waiting = self._store, []
         self.summary_count = store.count_records("summary")
         for number in range(self.summary_count, 0, -1):
-            text, content = store.get_record("summary", number)
+            text, content = store.record("summary", number)
             head = json.loads(text)
             if number == self.summary_count:
                 self.summary = Summary(head["end_turn"], _text(content))
@@ -253,7 +253,7 @@ class TurnsInStore:
 
     def _block(self, block: int) -> tuple[bytes, ...]:
         """Where the log stood behind a block, from 1, and the rows of its turns."""
-        return self._store.get_record("session", block + 1)
+        return self._store.record("session", block + 1)
 
     def _rows(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         """The rows of the turns behind the first `start` ones up to `end`, a block at a time, with its first turn."""
