@@ -378,7 +378,7 @@ def _text_of(message: dict[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, list):
         return "".join(block.get("text") or "" for block in content if block.get("type") == "text")
-    return content or ""
+    return content or message.get("refusal") or ""
 
 
 def _shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:

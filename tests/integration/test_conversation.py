@@ -276,6 +276,15 @@ def test_thinking_goes_back_unchanged_and_a_pause_is_gone_on_from(server: Server
         assert server.requests[-1]["messages"][-1]["content"][0] == thought("second")
 
 
+def test_what_a_model_refuses_with_is_its_answer() -> None:
+    message = {"role": "assistant", "content": None, "refusal": "I will not."}
+    conversation = Conversation(
+        lambda **request: {"choices": [{"message": message, "finish_reason": "stop"}]}, shape="openai"
+    )
+    assert conversation.turn("Go.").text == "I will not."
+    assert conversation.history[1] == message
+
+
 def test_an_empty_answer_is_not_stored(some_talk: Talk) -> None:
     some_talk.server.script = [text(""), text("Well.")]
     conversation = some_talk()
