@@ -5,12 +5,13 @@
 
 use super::cache::Cache;
 use super::error::{Kind, Result, StoreError};
-use super::file::{BackendFile, Name};
+use super::file::{Backend, BackendFile, Name};
 use super::header::Header;
 use super::log::Log;
 use super::page::{PAGE, Page, PageKind};
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
 
 /// How much is kept in memory and in the log.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +59,8 @@ pub struct Pager {
     /// A sync failed, so what is on disk is not known.
     is_broken: bool,
     limits: Limits,
+    /// Where the names of the files are not on disk yet.
+    unnamed: Option<Arc<dyn Backend>>,
     /// The length of the log at which the next checkpoint is due.
     checkpoint_at: u64,
 }
@@ -77,6 +80,7 @@ impl Pager {
             undo: HashMap::new(),
             is_broken: false,
             limits,
+            unnamed: None,
             checkpoint_at: limits.log,
         }
     }
@@ -243,6 +247,10 @@ impl Pager {
         let mut header = self.header.clone();
         header.commits += 1;
         let page = header.page();
+        if let Some(backend) = &self.unnamed {
+            backend.sync_names().map_err(|error| failed("syncing its folder", error))?;
+            self.unnamed = None;
+        }
         self.spill(header.commits)?;
         match &mut self.way {
             Way::Logged(log) => {
@@ -329,6 +337,11 @@ impl Pager {
             Way::Direct | Way::ReadOnly(None) => None,
         };
         Ok((there..self.header.pages).find(|page| !log.is_some_and(|log| log.holds(*page))))
+    }
+
+    /// Sees to it that the names of the files are on disk before anything is committed.
+    pub fn name_with_the_first_commit(&mut self, backend: Arc<dyn Backend>) {
+        self.unnamed = Some(backend);
     }
 
     /// Says that what is on disk is not known.
