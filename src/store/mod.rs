@@ -17,6 +17,7 @@ pub mod memory;
 mod open;
 pub mod page;
 pub mod pager;
+mod pages;
 pub mod record;
 pub mod table;
 pub mod text;

@@ -6,7 +6,8 @@ use super::file::{Access, Backend, BackendFile, Name};
 use super::header::{Header, MAGIC, facts};
 use super::log::{Log, Recovered, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
-use super::pager::{Limits, Pager, Way, read_page};
+use super::pager::{Limits, Pager, Way};
+use super::pages::read_page;
 use super::{KINDS, Store};
 use std::sync::Arc;
 

@@ -5,10 +5,11 @@
 
 use super::cache::Cache;
 use super::error::{Kind, Result, StoreError};
-use super::file::{Backend, BackendFile, Name};
+use super::file::{Backend, BackendFile};
 use super::header::Header;
 use super::log::Log;
 use super::page::{PAGE, Page, PageKind};
+use super::pages::{failed, fold_into, read_page, write_page, write_pages};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
@@ -30,9 +31,6 @@ impl Default for Limits {
         Limits { changed: 512, cached: 1_024, log: 4 << 20 }
     }
 }
-
-/// Bytes that a checkpoint writes at once.
-const MOST_AT_ONCE: usize = 64 * PAGE;
 
 /// How changes come to the file.
 pub enum Way {
@@ -404,56 +402,4 @@ fn sealed(changed: &mut HashMap<u32, Page>) -> Vec<(u32, &Page)> {
         page.seal(*number);
     }
     pages.into_iter().map(|(number, page)| (number, &*page)).collect()
-}
-
-fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
-    pages.iter().try_for_each(|(number, page)| write_page(file, *number, page))
-}
-
-/// Right after a commit, when what is in memory of a page is what the log has of it.
-fn fold_into(file: &dyn BackendFile, log: &Log, cache: &Cache) -> Result<()> {
-    // Pages that follow each other are written together.
-    let mut run = vec![];
-    let mut first = 0;
-    for number in log.pages() {
-        let cached = cache.peek(number);
-        let Some(page) = cached.map_or_else(|| log.read(number), |page| Ok(Some(page)))? else { continue };
-        page.check(number)?;
-        if run.len() >= MOST_AT_ONCE || place(number) != place(first) + run.len() as u64 {
-            write_run(file, first, &run)?;
-            run.clear();
-            first = number;
-        }
-        run.extend_from_slice(page.bytes());
-    }
-    write_run(file, first, &run)?;
-    file.sync().map_err(|error| failed("syncing it", error))
-}
-
-fn place(number: u32) -> u64 {
-    u64::from(number) * PAGE as u64
-}
-
-/// A page of the file; nothing in it is checked.
-pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
-    let mut bytes = [0; PAGE];
-    let count = file.read_at(&mut bytes, place(number));
-    let count = count.map_err(|error| StoreError { page: Some(number), ..failed("reading a page", error) })?;
-    if count < PAGE {
-        return Err(StoreError::damaged(number, "the file ends before or in it"));
-    }
-    Ok(Page::raw(bytes))
-}
-
-fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
-    write_run(file, number, page.bytes())
-}
-
-fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
-    let done = file.write_at(bytes, place(first));
-    done.map_err(|error| StoreError { page: Some(first), ..failed("writing a page", error) })
-}
-
-fn failed(what: &'static str, error: std::io::Error) -> StoreError {
-    StoreError::io(Name::Store, what, error)
 }
