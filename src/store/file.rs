@@ -30,7 +30,7 @@ pub enum Access {
 }
 
 /// A folder with the files of one store.
-pub trait Backend: Send {
+pub trait Backend: Send + Sync {
     /// Opens a file; `None` where it is not there and is not to be made.
     fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>>;
 

@@ -72,17 +72,23 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins a log in this file, whatever it held. On return its first block is on disk: frames of an earlier log
-    /// that are still there could otherwise come back half.
+    /// Begins a log in this file, which holds no commit. Its first block comes to disk with the first commit: without it,
+    /// there is none.
     pub fn start(file: Box<dyn BackendFile>, id: u64, base: u64) -> Result<Self> {
         let tail = Tail { at: PAGE as u64, sum: 0 };
         let mut log = Log { file, committed: HashMap::new(), pending: HashMap::new(), end: tail, tail, salt: 0, base };
-        log.restart(id, base)?;
+        log.begin(id, base)?;
         Ok(log)
     }
 
-    /// Begins it anew, after a checkpoint.
+    /// Begins it anew, after a checkpoint. On return its first block is on disk: without it, the first of the commits that
+    /// are still there could come back without the last.
     pub fn restart(&mut self, id: u64, base: u64) -> Result<()> {
+        self.begin(id, base)?;
+        self.file.sync().map_err(|error| failed("syncing its first block", error))
+    }
+
+    fn begin(&mut self, id: u64, base: u64) -> Result<()> {
         let mut block = [0; PAGE];
         block[..16].copy_from_slice(MAGIC);
         put_u32(&mut block, 16, VERSION);
@@ -94,7 +100,6 @@ impl Log {
         let sum = crc32fast::hash(&block[..48]);
         put_u32(&mut block, 48, sum);
         self.file.write_at(&block, 0).map_err(|error| failed("writing its first block", error))?;
-        self.file.sync().map_err(|error| failed("syncing its first block", error))?;
         self.tail = Tail { at: PAGE as u64, sum };
         self.end = self.tail;
         self.salt = salt as u32;

@@ -17,6 +17,7 @@ pub mod memory;
 mod open;
 pub mod page;
 pub mod pager;
+mod pages;
 pub mod record;
 pub mod table;
 pub mod text;
@@ -27,11 +28,12 @@ use file::{Backend, Name};
 use pager::Pager;
 use record::{CELL, Cell, IN_PLACE, LAST_IN_PLACE, Part, REFERENCE};
 pub use record::{KINDS, RecordKind};
+use std::sync::Arc;
 pub use verify::{Fault, Report};
 
 /// A store that is open, by one writer or by any number of readers.
 pub struct Store {
-    backend: Box<dyn Backend>,
+    backend: Arc<dyn Backend>,
     pager: Pager,
     is_closed: bool,
 }

@@ -6,8 +6,10 @@ use super::file::{Access, Backend, BackendFile, Name};
 use super::header::{Header, MAGIC, facts};
 use super::log::{Log, Recovered, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
-use super::pager::{Limits, Pager, Way, read_page};
+use super::pager::{Limits, Pager, Way};
+use super::pages::read_page;
 use super::{KINDS, Store};
+use std::sync::Arc;
 
 impl Store {
     /// Opens a store to write to it; makes one where there is none. What a writer that ended too early had committed is there.
@@ -17,6 +19,7 @@ impl Store {
 
     /// The same, with other limits of memory and log.
     pub fn open_within(backend: Box<dyn Backend>, limits: Limits) -> Result<Self> {
+        let backend: Arc<dyn Backend> = backend.into();
         // Before anything is put beside a file that is none of ours.
         if let Some(file) = opened(&*backend, Name::Store, Access::Write)? {
             first_page(&*file)?;
@@ -33,17 +36,17 @@ impl Store {
         };
         let (page, facts) = first_page(&*file)?;
         let (log, header) = match recovered {
-            Ok(Recovered { id, log, header: Some(header) }) => {
-                let mut log = log;
+            Ok(Recovered { id, mut log, header: Some(header) }) => {
                 belongs(id, &log, &header, facts)?;
                 log.renew()?;
+                backend.sync_names().map_err(|error| StoreError::io(Name::Store, "syncing its folder", error))?;
                 (log, header)
             }
             Ok(Recovered { log, .. }) => begin(log.into_file(), &page)?,
             Err(file) => begin(file, &page)?,
         };
-        backend.sync_names().map_err(|error| StoreError::io(Name::Store, "syncing its folder", error))?;
-        let pager = Pager::new(file, Way::Logged(log), header, limits);
+        let mut pager = Pager::new(file, Way::Logged(log), header, limits);
+        pager.name_with_the_first_commit(backend.clone());
         if let Some(page) = pager.first_missing()? {
             return Err(StoreError::damaged(page, "the file was shortened: it ends before this page"));
         }
@@ -53,6 +56,7 @@ impl Store {
     /// Opens a store to read what was committed last, beside a writer or without one. Nothing is written, and what is
     /// damaged does not keep the rest from being read.
     pub fn open_read_only(backend: Box<dyn Backend>) -> Result<Self> {
+        let backend: Arc<dyn Backend> = backend.into();
         let file = loop {
             let file = opened(&*backend, Name::Store, Access::Read)?;
             let file = file.ok_or(StoreError::new(Kind::Missing, "there is no such file"))?;

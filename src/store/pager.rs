@@ -5,12 +5,14 @@
 
 use super::cache::Cache;
 use super::error::{Kind, Result, StoreError};
-use super::file::{BackendFile, Name};
+use super::file::{Backend, BackendFile};
 use super::header::Header;
 use super::log::Log;
 use super::page::{PAGE, Page, PageKind};
+use super::pages::{failed, fold_into, read_page, write_page, write_pages};
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
 
 /// How much is kept in memory and in the log.
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +31,6 @@ impl Default for Limits {
         Limits { changed: 512, cached: 1_024, log: 4 << 20 }
     }
 }
-
-/// Bytes that a checkpoint writes at once.
-const MOST_AT_ONCE: usize = 64 * PAGE;
 
 /// How changes come to the file.
 pub enum Way {
@@ -58,6 +57,8 @@ pub struct Pager {
     /// A sync failed, so what is on disk is not known.
     is_broken: bool,
     limits: Limits,
+    /// Where the names of the files are not on disk yet.
+    unnamed: Option<Arc<dyn Backend>>,
     /// The length of the log at which the next checkpoint is due.
     checkpoint_at: u64,
 }
@@ -77,6 +78,7 @@ impl Pager {
             undo: HashMap::new(),
             is_broken: false,
             limits,
+            unnamed: None,
             checkpoint_at: limits.log,
         }
     }
@@ -243,6 +245,10 @@ impl Pager {
         let mut header = self.header.clone();
         header.commits += 1;
         let page = header.page();
+        if let Some(backend) = &self.unnamed {
+            backend.sync_names().map_err(|error| failed("syncing its folder", error))?;
+            self.unnamed = None;
+        }
         self.spill(header.commits)?;
         match &mut self.way {
             Way::Logged(log) => {
@@ -331,6 +337,11 @@ impl Pager {
         Ok((there..self.header.pages).find(|page| !log.is_some_and(|log| log.holds(*page))))
     }
 
+    /// Sees to it that the names of the files are on disk before anything is committed.
+    pub fn name_with_the_first_commit(&mut self, backend: Arc<dyn Backend>) {
+        self.unnamed = Some(backend);
+    }
+
     /// Says that what is on disk is not known.
     pub fn set_broken(&mut self) {
         self.is_broken = true;
@@ -391,56 +402,4 @@ fn sealed(changed: &mut HashMap<u32, Page>) -> Vec<(u32, &Page)> {
         page.seal(*number);
     }
     pages.into_iter().map(|(number, page)| (number, &*page)).collect()
-}
-
-fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
-    pages.iter().try_for_each(|(number, page)| write_page(file, *number, page))
-}
-
-/// Right after a commit, when what is in memory of a page is what the log has of it.
-fn fold_into(file: &dyn BackendFile, log: &Log, cache: &Cache) -> Result<()> {
-    // Pages that follow each other are written together.
-    let mut run = vec![];
-    let mut first = 0;
-    for number in log.pages() {
-        let cached = cache.peek(number);
-        let Some(page) = cached.map_or_else(|| log.read(number), |page| Ok(Some(page)))? else { continue };
-        page.check(number)?;
-        if run.len() >= MOST_AT_ONCE || place(number) != place(first) + run.len() as u64 {
-            write_run(file, first, &run)?;
-            run.clear();
-            first = number;
-        }
-        run.extend_from_slice(page.bytes());
-    }
-    write_run(file, first, &run)?;
-    file.sync().map_err(|error| failed("syncing it", error))
-}
-
-fn place(number: u32) -> u64 {
-    u64::from(number) * PAGE as u64
-}
-
-/// A page of the file; nothing in it is checked.
-pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
-    let mut bytes = [0; PAGE];
-    let count = file.read_at(&mut bytes, place(number));
-    let count = count.map_err(|error| StoreError { page: Some(number), ..failed("reading a page", error) })?;
-    if count < PAGE {
-        return Err(StoreError::damaged(number, "the file ends before or in it"));
-    }
-    Ok(Page::raw(bytes))
-}
-
-fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
-    write_run(file, number, page.bytes())
-}
-
-fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
-    let done = file.write_at(bytes, place(first));
-    done.map_err(|error| StoreError { page: Some(first), ..failed("writing a page", error) })
-}
-
-fn failed(what: &'static str, error: std::io::Error) -> StoreError {
-    StoreError::io(Name::Store, what, error)
 }

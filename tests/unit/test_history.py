@@ -208,7 +208,7 @@ def test_numbers_are_those_of_the_whole_history_also_after_summaries(engine: str
     options: dict[str, Any] = {"max_input_chars": 6_000, "preserve_recent_raw_turns": 2, "boundary": "sliding"}
     history = History(**options, recall_handles=True)
     seen = set()
-    turns = 150 if engine == "rust" else 60  # the mirror reads everything again for each recall
+    turns = 150 if engine == "rust" else 90  # the mirror reads everything again for each recall
     for number in range(turns):
         # Each text is as long as its number says, so a wrong handle would be seen.
         history.append(call(str(number)))

@@ -6,4 +6,5 @@ mod failing;
 mod machine;
 mod model;
 mod power;
+mod recording;
 mod table;

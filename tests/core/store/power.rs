@@ -1,8 +1,8 @@
 //! A loss of power at every moment of a session, with every way in which the writes since the last sync may have reached
 //! the disk: reopening gives the state before or after the commit, never one between.
 
-use super::backends::{Disk, Event, Recording, Sync};
 use super::model::{Model, append, contents, record, reopened};
+use super::recording::{Disk, Event, Recording, Sync};
 use recede::store::{Record, RecordKind, Store};
 use std::sync::atomic::Ordering;
 
