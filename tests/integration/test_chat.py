@@ -467,6 +467,49 @@ def test_a_talk_through_a_pipe(server: Server, tmp_path: Path) -> None:
     assert "> Well.\nBye.\nturns 2" in said
 
 
+def test_a_session_in_a_store_goes_on_where_it_was(tmp_path: Path) -> None:
+    def played(said: str) -> list[str]:
+        """What was played, without the greeting of two lines, prompts and status lines."""
+        return [line for line in said.splitlines()[2:] if not line.startswith(("turns ", "> ", "[this"))]
+
+    whole = piped(tmp_path, "5\n")
+    first = piped(tmp_path, "3\n/quit\n", "--store", "s.store")
+    second = piped(tmp_path, "2\n/load x\n", "--store", "s.store")
+    assert played(first) + played(second) == played(whole)
+    assert second.splitlines()[2] == "turns 3 · messages 9 · raw 3,455 tokens · sent 3,455 (100%) · masked 0"
+    assert "this session is kept in its store" in second
+    assert "another session" in piped(tmp_path, "", "--replay", _other(tmp_path), "--store", "s.store", code=2)
+    (tmp_path / "no.store").write_text("x")
+    assert piped(tmp_path, "", "--store", "no.store", code=1).startswith("recede: ")
+
+
+def _other(folder: Path) -> str:
+    (folder / "other.json").write_text(json.dumps([{"role": "user", "content": "Hi."}]))
+    return "other.json"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_talk_that_was_killed_goes_on_from_its_store(server: Server, tmp_path: Path) -> None:
+    options = [*with_server(server, "anthropic"), "--store", "s.store"]
+    held = threading.Event()
+    server.script = [text("Hello."), text("never", pause=held)]
+    with subprocess.Popen([*COMMAND, *options], cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.PIPE) as talk:
+        assert talk.stdin is not None
+        talk.stdin.write(b"Hi.\nWell?\n")
+        talk.stdin.flush()
+        deadline = time.monotonic() + 60
+        while len(server.requests) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        talk.kill()
+    held.set()
+    server.script = [text("I am back.")]
+    said = piped(tmp_path, "/history\n/retry\n", *options)
+    # What was said is there, what had been answered too; the request that was under way is made again.
+    assert "Hi." in said and "Hello." in said and "Well?" in said and "I am back." in said
+    assert [message["role"] for message in server.requests[-1]["messages"]] == ["user", "assistant", "user"]
+
+
 def test_wrong_usage_is_said_at_once(tmp_path: Path) -> None:
     assert "give --model" in piped(tmp_path, "", "--base-url", "http://127.0.0.1:9", code=2)
     assert "does not exist" in piped(tmp_path, "", "--folder", "nothing", code=2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from recede import Conversation, History, TranscriptError, transcripts
+from recede import Conversation, History, StoreError, TranscriptError, TurnStore, transcripts
 from recede.cli.files import BadFile, bad_file
 from recede.cli.folder import Folder
 from recede.cli.repl import Played, Repl, Talk
@@ -61,6 +61,7 @@ _TOKENS = 8_000
     metavar="N",
     help=f"A history of at most so many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
 )
+@click.option("--store", metavar="FILE", help="Keep the session in this turn store, and go on with what it holds.")
 @click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
 @click.option("--tour", is_flag=True, help="Play the recorded session that comes with recede, also where a key is set.")
 def chat(
@@ -73,6 +74,7 @@ def chat(
     folder: str,
     keep: int,
     threshold_tokens: int | None,
+    store: str | None,
     replay: str | None,
     tour: bool,
 ) -> None:
@@ -87,24 +89,28 @@ def chat(
       recede chat
       recede chat --model claude-sonnet-4-5 --tools files
       recede chat --provider openai --base-url http://localhost:11434/v1 --model qwen3
+      recede chat --model claude-sonnet-4-5 --store session.store
     """
     terminal = Terminal()
     if provider is None:
         provider = next((name for name, key in _KEYS.items() if os.environ.get(key)), "anthropic")
     key = os.environ.get(_KEYS[provider])
     if replay or tour or not (key or base_url):
-        history = History(keep=keep, threshold_tokens=_first(threshold_tokens, _TOUR_TOKENS), recall_handles=True)
+        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), store)
+        messages = _messages(replay or str(_TOUR))
+        if history.messages != messages[: len(history)]:
+            raise click.UsageError("the store holds another session than the one that is to be played")
         if replay:
             greeting = f"{replay} is played turn by turn."
         elif tour:
             greeting = "A recorded session is played turn by turn."
         else:
             greeting = f"No key is set ({' or '.join(_KEYS.values())}): a recorded session is played instead."
-        Repl(terminal, Played(terminal, history, _messages(replay or str(_TOUR)))).run(greeting)
+        Repl(terminal, Played(terminal, history, messages), has_store=store is not None).run(greeting)
         return
     if model is None:
         raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
-    history = History(keep=keep, threshold_tokens=_first(threshold_tokens, _TOKENS), recall_handles=True)
+    history = _history(keep, _first(threshold_tokens, _TOKENS), store)
     files = Folder(folder) if tools else None
     with _client(provider, key, base_url) as client:
         talk = Talk(terminal, files)
@@ -124,7 +130,18 @@ def chat(
             on_text=talk.hear,
             **request,
         )
-        Repl(terminal, talk).run(f"{provider}, {model}{f', files of {folder}' if files else ''}.")
+        Repl(terminal, talk, has_store=store is not None).run(
+            f"{provider}, {model}{f', files of {folder}' if files else ''}."
+        )
+
+
+def _history(keep: int, threshold_tokens: int, path: str | None) -> History:
+    """An empty history; with a store one that goes on with what that holds. The store is closed with the command."""
+    try:
+        store = None if path is None else click.get_current_context().with_resource(TurnStore(path, sync_every=1))
+        return History(keep=keep, threshold_tokens=threshold_tokens, recall_handles=True, store=store)
+    except StoreError as error:
+        raise BadFile(str(error)) from None
 
 
 def _first(given: int | None, default: int) -> int:

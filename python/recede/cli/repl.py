@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from recede import Answer, Conversation, History, TranscriptError
+from recede import Answer, Conversation, History, StoreError, TranscriptError
 from recede.cli.folder import Folder
 from recede.cli.spoken import harmless, spoken
 from recede.cli.terminal import Terminal
@@ -151,10 +151,16 @@ class Played:
     hint = "Enter plays the next turn, a number so many; /help"
 
     def __init__(self, terminal: Terminal, history: History, messages: list[Any]) -> None:
-        """Take an empty history and what is to be played into it."""
+        """Take what is to be played, and a history that is empty or holds the beginning of it."""
         self._terminal = terminal
         self._turns = list(_turns(messages))
         self._played = 0
+        there = len(history)
+        while there and self._played < len(self._turns):
+            turn = self._turns[self._played]
+            played, turn[:] = turn[:there], turn[there:]
+            there -= len(played)
+            self._played += not turn
         self._masked = 0
         self.history = history
         self.sent_tokens = self.raw_tokens = 0
@@ -216,10 +222,11 @@ class Played:
 class Repl:
     """The loop."""
 
-    def __init__(self, terminal: Terminal, speaker: Talk | Played) -> None:
+    def __init__(self, terminal: Terminal, speaker: Talk | Played, *, has_store: bool = False) -> None:
         """Take where lines come from, and who answers them."""
         self._terminal = terminal
         self._speaker: Speaker = speaker
+        self._has_store = has_store
 
     def run(self, greeting: str) -> None:
         """Read and answer until the end."""
@@ -239,6 +246,8 @@ class Repl:
                     return
             except KeyboardInterrupt:
                 self._terminal.say("[interrupted]")
+            except StoreError as error:
+                self._terminal.say(f"[not in the store yet: {harmless(str(error))}]")
 
     def _status(self) -> str:
         stats = self._speaker.history.stats()
@@ -313,6 +322,9 @@ class Repl:
             self._terminal.say(f"[saved: {len(self._speaker.history)} messages]")
 
     def _load(self, argument: str) -> None:
+        if self._has_store:
+            self._terminal.say("[this session is kept in its store: end it, and load that one without --store]")
+            return
         try:
             self._speaker.history = History.load(argument)
         except TranscriptError as error:
