@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, Turn, TurnStore
+from recede import _hybrid as hybrid
 from recede import _stored_turns as stored_turns
 from support import engine_module
 
@@ -169,6 +171,32 @@ def test_a_summary_between_a_failed_turn_and_the_next_try_is_not_lost(
         assert again.report() == stored.report()
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("at", [3, "break_even"])
+def test_what_was_due_at_the_end_of_a_block_is_due_after_a_restart(
+    path: Path, monkeypatch: pytest.MonkeyPatch, at: Any
+) -> None:
+    """The process ended when the block was stored, and before the next turn was."""
+    monkeypatch.setattr(hybrid, "SUMMARY_CHARS", 60)
+    prices = recede.Prices(input=0.001, output=0.001)
+
+    def manager(store: TurnStore | None, summarizer: Any) -> HybridContextManager:
+        return HybridContextManager(summarizer, 1, at, 2, boundary="break_even", prices=prices, store=store)
+
+    plain = fill(manager(None, lambda turns, previous: ""), 16)
+    with TurnStore(path) as store:
+        stored = fill(manager(store, lambda turns, previous: ""), 16)
+        with monkeypatch.context() as patch:
+            refuse(patch, store, "append")
+            with pytest.raises(recede.StoreError):
+                stored.add_turn("lost", "lost", "lost")
+        again = manager(store, count_turns)
+        assert again._kept.summary_due() == stored._kept.summary_due() == plain._kept.summary_due() is not None
+        known = [one._kept._log.checkpoint()[0] for one in (plain, stored, again)]
+        assert known[0] == known[1] == known[2]
+        assert again.maybe_create_summary()
+
+
 def test_turns_that_cannot_be_read_are_summarized_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with TurnStore(path) as store:
         stored = fill(HybridContextManager(count_turns, 1, 3, 2, store=store), 2)
@@ -253,6 +281,45 @@ print(json.dumps([errors, count, same, context]))
     assert any(can_go_on for *_, can_go_on in errors)
     assert same == [True] * 3
     assert context.count("Turn ") == count - int(context.split("through turn ")[1].split(":")[0])
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("at", [9, "break_even"])
+def test_blocks_may_end_while_a_slow_summary_is_made(path: Path, at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary then ends among turns that the log has let go."""
+    monkeypatch.setattr(hybrid, "SUMMARY_CHARS", 60)
+
+    async def run(store: TurnStore | None) -> HybridContextManager:
+        going = asyncio.Event()
+
+        async def summarizer(turns: list[Turn], previous: str | None) -> str:
+            await going.wait()
+            return count_turns(turns, previous)
+
+        prices = recede.Prices(input=0.001, output=0.001)
+        manager = HybridContextManager(summarizer, 1, at, 6, prices=prices, store=store)
+        waiting = []
+        for number in range(1, 60):
+            waiting.append(asyncio.create_task(manager.aadd_turn("Look.", f"cat {number}", f"{number} {TEXT}")))
+            await asyncio.sleep(0)
+            if number % 14 == 0:
+                going.set()
+                await asyncio.gather(*waiting)
+                going.clear()
+        going.set()
+        await asyncio.gather(*waiting)
+        return manager
+
+    plain = asyncio.run(run(None))
+    with TurnStore(path) as store:
+        stored = asyncio.run(run(store))
+        assert len(plain.summaries) > 2 and stored.summaries == plain.summaries
+        prices = recede.Prices(input=0.001, output=0.001)
+        again = HybridContextManager(count_turns, 1, at, 6, prices=prices, store=store)
+        for manager in (stored, again):
+            assert manager.get_context("S", "U") == plain.get_context("S", "U")
+            assert manager.get_messages("S", "U") == plain.get_messages("S", "U")
+            assert manager.report() == plain.report()
 
 
 # What it costs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from support import engine_module
 
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), min_size=1, max_size=30)
 STEPS = st.lists(
-    st.sampled_from(["add"] * 6 + ["look", "look", "summarize", "sync", "mask", "restart", "crash"]), max_size=60
+    st.sampled_from(["add", "add", "add", "look", "look", "summarize", "sync", "mask", "restart", "crash"]), max_size=30
 )
 BOUNDARIES: list[dict[str, Any]] = [
     {},
@@ -111,6 +112,7 @@ def managers(draw: Any) -> tuple[str, dict[str, Any]]:
     turns=TURNS,
     fails=st.sets(st.integers(1, 60)),
     steps=STEPS,
+    burst=st.integers(1, 9),
     block=st.integers(1, 7),
     sync_every=st.sampled_from([None, None, 1]),
     most_chars=st.sampled_from([0, 200, 1_000_000]),
@@ -120,6 +122,7 @@ def test_it_is_as_without_a_store(
     turns: list[tuple[str, str, str]],
     fails: set[int],
     steps: list[str],
+    burst: int,
     block: int,
     sync_every: int | None,
     most_chars: int,
@@ -135,11 +138,12 @@ def test_it_is_as_without_a_store(
         plain, stored = Run(kind, options, fails, None), Run(kind, options, fails, store)
         done: list[str] = []  # what was done with the manager
         synced = 0  # how much of that lasts
-        for step in [*steps, "look", "restart", "look", "add", "look"]:
+        for step in ["add", *steps, "look", "restart", "look", "add", "look"]:
             if step in ("add", "summarize"):
-                done.append(step)
-                for run in (plain, stored):
-                    run.add(turns[(len(run.manager)) % len(turns)]) if step == "add" else run.summarize()
+                for _ in range(burst if step == "add" else 1):
+                    done.append(step)
+                    for run in (plain, stored):
+                        run.add(turns[(len(run.manager)) % len(turns)]) if step == "add" else run.summarize()
             elif step == "look":
                 assert stored.seen() == plain.seen()
             elif step == "sync":
@@ -163,3 +167,40 @@ def test_it_is_as_without_a_store(
         assert store.verify().is_sound
         assert len(stored.manager._kept._log.requests()) <= block + 1, "requests of one block are in memory"
         store.close()
+
+
+def _summarized(manager: Any) -> int:
+    return manager.summaries[-1].end_turn if manager.summaries else 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("at", ["break_even", 25, None])
+@pytest.mark.parametrize("boundary", ["break_even", "sliding"])
+def test_it_is_as_without_a_store_where_prices_decide(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, boundary: str, at: Any, seed: int
+) -> None:
+    """Turns as long as those of agents, so that that the boundary and summaries come late, and blocks end between."""
+    monkeypatch.setattr(stored_turns, "_BLOCK", 7)
+    chance = random.Random(seed)
+    prices = recede.Prices(input=0.2, output=0.2)
+    options: dict[str, Any] = {"boundary": boundary, "masking_window_w": 2, "tail_window_m": 4, "prices": prices}
+    options["summarize_at_n"] = 1_000 if at is None else at
+    fails = set(chance.sample(range(1, 121), 20))
+    path = tmp_path / "session.store"
+    store = recede.TurnStore(path)
+    plain, stored = Run("hybrid", options, fails, None), Run("hybrid", options, fails, store)
+    lag = 0  # of the boundary, behind the window
+    for number in range(1, 121):
+        turn = "think " * chance.randrange(60), "act", "a line\n" * chance.choice((1, 20, 90, 400))
+        plain.add(turn), stored.add(turn)
+        assert stored.manager.get_context("S", "U") == plain.manager.get_context("S", "U")
+        if chance.random() < 0.15:
+            store.sync(), store._store.abandon()
+            store = recede.TurnStore(path)
+            stored = Run("hybrid", options, fails, store)
+        manager = stored.manager
+        lag = max(lag, number - 2 - manager.get_context("", "").count("[Observation omitted]") - _summarized(manager))
+    assert stored.seen() == plain.seen()
+    assert lag > 5 or boundary == "sliding"
+    assert len(stored.manager.summaries) >= (2 if at else 0)
+    store.close()
