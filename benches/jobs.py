@@ -190,6 +190,22 @@ def session_memory(path: str) -> dict[str, int]:
     return {"held": measuring.resident() - before, "view": sum(map(len, view)), "messages": len(session)}
 
 
+def stored_turns(path: str, turns: int) -> dict[str, int]:
+    """Bytes of the peak above what was there before, of a manager with a store, and of the store."""
+    measuring.forget_peak()
+    before = measuring.resident()
+    with recede.TurnStore(path, sync_every=1_000) as store:
+        manager = recede.ObservationMaskingContextManager(store=store)
+        for number in range(1, turns + 1):
+            manager.add_turn("I must look at it again.", f"cat {number}.py", f"line {number} of the log\n" * 40)
+    with recede.TurnStore(path) as store:
+        manager = recede.ObservationMaskingContextManager(store=store)
+        assert manager.estimate_token_savings()["masked_turns"] == turns - 10
+        for number in range(1, turns + 1, turns // 1_000):
+            assert manager.recall(number).startswith(f"line {number} of the log")
+    return {"peak": measuring.peak() - before, "file": Path(path).stat().st_size}
+
+
 def against_copies(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a reduction and of plain copies of the same size."""
     data = histories.serialized(messages)

@@ -30,6 +30,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     speed.contexts,
     cost.memory,
     cost.session_memory,
+    cost.stored_turns,
     cost.instructions,
     cost.against_copies,
     cost.hostile,
