@@ -413,6 +413,7 @@ JOBS: dict[str, Callable[..., Any]] = {
         peak_memory,
         write_messages,
         session_memory,
+        stored_turns,
         against_copies,
         hostile,
         small,
