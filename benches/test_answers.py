@@ -115,7 +115,15 @@ def test_each_job_measures_something(name: str) -> None:
 
 
 def test_no_job_is_left_out() -> None:
-    in_child = {"write_history", "peak_memory", "write_messages", "session_memory", "core_times", "store_growth"}
+    in_child = {
+        "write_history",
+        "peak_memory",
+        "write_messages",
+        "session_memory",
+        "stored_turns",
+        "core_times",
+        "store_growth",
+    }
     assert set(JOBS) | in_child == set(jobs.JOBS)
 
 
@@ -159,6 +167,13 @@ def test_a_store_grows_by_its_marks() -> None:
     found = measuring.in_child("store_growth", marks=[1_000, 3_000])
     assert list(found["marks"]) == ["1000", "3000"] and found["peak"] >= found["before"]
     assert found["marks"]["1000"]["bytes"] < found["marks"]["3000"]["bytes"]
+
+
+@pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+def test_a_manager_with_a_store_is_measured(tmp_path: Path) -> None:
+    found = measuring.in_child("stored_turns", path=str(tmp_path / "session.store"), turns=3_000)
+    assert found["peak"] > 0
+    assert found["file"] > 3_000 * 40 * len("line 1 of the log\n")
 
 
 # The table
