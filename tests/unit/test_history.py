@@ -204,15 +204,16 @@ def test_placeholders_name_the_number_that_recalls_them() -> None:
     assert history.recall(41) == history.recall(1)
 
 
-def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: Path) -> None:
+def test_numbers_are_those_of_the_whole_history_also_after_summaries(engine: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_input_chars": 6_000, "preserve_recent_raw_turns": 2, "boundary": "sliding"}
     history = History(**options, recall_handles=True)
     seen = set()
-    for number in range(150):
+    turns = 150 if engine == "rust" else 90  # the mirror reads everything again for each recall
+    for number in range(turns):
         # Each text is as long as its number says, so a wrong handle would be seen.
         history.append(call(str(number)))
         history.append(result(str(number), "x" * (800 + number)))
-        if number == 120:
+        if number == turns - 30:
             history.save(tmp_path / "session.json")
             history = History.load(tmp_path / "session.json")
         for message in history.view():
@@ -221,7 +222,7 @@ def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: P
                 chars, handle = int(text.split("— ")[1].split()[0]), int(text.split("#")[1][:-1])
                 assert chars == len(history.recall(handle)) == 799 + handle
                 seen.add(handle)
-    assert max(seen) > 140
+    assert max(seen) > turns - 10
     assert history.view()[0]["content"].startswith("Conversation summary:")
 
 
