@@ -552,13 +552,10 @@ def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     if counter is None:
         return approx_tokens(messages)
     engine = _engine.engine
-    policy = compiled(engine, "truncate", {})
-    image_chars = image_chars_of({})
-    quarters = 0
-    for own_text, constant_chars, own_images, results in engine.texts(messages, policy):
-        quarters += 4 * count_tokens(counter, own_text) + constant_chars + own_images * image_chars
-        quarters += sum(4 * count_tokens(counter, text) + images * image_chars for text, images, _ in results)
-    return -(-quarters // 4)
+    texts = engine.texts(messages, compiled(engine, "truncate", {}))
+    unmasked = [(*own, [(text, images, None) for text, images, _ in results]) for *own, results in texts]
+    costs, observations = costs_of(unmasked, counter, image_chars_of({}))
+    return -(-(sum(costs) + sum(raw for raw, _ in observations)) // 4)
 
 
 def costs_of(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from recede._policy import whole_number
 from recede._response import CUT, answer_of, changed, is_openai, plain, read, stop_reason, usable
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "auto_continue", "auto_continue_async", "usage_sum"]
@@ -140,9 +141,9 @@ class Answers:
     def __init__(
         self, messages: list[Any], request: dict[str, Any], max_attempts: int, max_total_output_tokens: int | None
     ) -> None:
-        _check("max_attempts", max_attempts)
+        whole_number(1)("max_attempts", max_attempts)
         if max_total_output_tokens is not None:
-            _check("max_total_output_tokens", max_total_output_tokens)
+            whole_number(1)("max_total_output_tokens", max_total_output_tokens)
         if request.get("stream"):
             raise TypeError("auto_continue takes whole responses: leave stream out, or use a Conversation with on_text")
         self._messages = messages
@@ -291,10 +292,3 @@ def usage_sum(first: Any, second: Any) -> Any:
         return second
     names = {**plain(first), **plain(second)}
     return changed(second, **{name: usage_sum(read(first, name), read(second, name)) for name in names})
-
-
-def _check(name: str, value: Any) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._api import history_tokens, reduced
-from recede._policy import block_policy
+from recede._policy import block_policy, optional_function, whole_number
 
 if TYPE_CHECKING:
     from recede._history import History
@@ -68,12 +68,8 @@ class Budget:
         token_counter: TokenCounter | None = None,
         **options: Any,
     ) -> None:
-        if not isinstance(threshold_tokens, int) or isinstance(threshold_tokens, bool):
-            raise TypeError(f"threshold_tokens must be a whole number, not {type(threshold_tokens).__name__}")
-        if threshold_tokens < 0:
-            raise ValueError(f"threshold_tokens must be at least 0, not {threshold_tokens}")
-        if token_counter is not None and not callable(token_counter):
-            raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
+        whole_number()("threshold_tokens", threshold_tokens)
+        optional_function("token_counter", token_counter)
         self.threshold_tokens = threshold_tokens
         self.keep = keep
         self.mask_chunk = mask_chunk

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from recede._auto_continue import CONTINUE, Answers, usage_sum
 from recede._budget import Budget
 from recede._history import History
+from recede._policy import whole_number
 from recede._response import answer_of, messages_of, read, stop_reason
 from recede._stream import Streamed
 from recede._tool_calls import (
@@ -137,10 +138,7 @@ class Conversation:
         for name in {"messages", "stream"} & request.keys():
             raise TypeError(f"a Conversation makes {name} itself: leave it out")
         Answers([], request, max_attempts, max_total_output_tokens)  # checks the two
-        if not isinstance(max_tool_rounds, int) or isinstance(max_tool_rounds, bool):
-            raise TypeError(f"max_tool_rounds must be a whole number, not {type(max_tool_rounds).__name__}")
-        if max_tool_rounds < 0:
-            raise ValueError(f"max_tool_rounds must be at least 0, not {max_tool_rounds}")
+        whole_number()("max_tool_rounds", max_tool_rounds)
         self.history = history if history is not None else (budget or Budget()).history()
         self.shape: Shape = shape or _shape_of(create, tools)
         self.system = system

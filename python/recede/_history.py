@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from recede import _engine
 from recede._api import as_bytes, asked_summary, costs_of
 from recede._errors import TranscriptError
-from recede._policy import block_policy, compiled, image_chars_of
+from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede._report import BoundaryMove
 from recede._response import messages_of, plain
 
@@ -142,9 +142,7 @@ class History:
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
         if recall_handles and options.get("placeholder") is not None:
             raise TypeError("give recall_handles, or a placeholder with {number} in it")
-        if token_counter is not None and not callable(token_counter):
-            raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
-        self._counter = token_counter
+        self._counter = optional_function("token_counter", token_counter)
         if "boundary" not in options and options.get("mask_chunk") is None:
             options["boundary"] = "break_even"
         self._engine = _engine.engine
@@ -159,10 +157,7 @@ class History:
             self._policy = compiled(self._engine, "reduce", {**options, "token_counter": token_counter})
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
-        if not isinstance(threshold_tokens, int) or isinstance(threshold_tokens, bool):
-            raise TypeError(f"threshold_tokens must be a whole number, not {type(threshold_tokens).__name__}")
-        if threshold_tokens < 0:
-            raise ValueError(f"threshold_tokens must be at least 0, not {threshold_tokens}")
+        whole_number()("threshold_tokens", threshold_tokens)
         self._image_chars = image_chars_of(options)
         self._session = self._engine.History(self._policy, 4 * min(threshold_tokens, 1 << 40))
         self._lock = threading.RLock()

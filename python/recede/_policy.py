@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
     _Check = Callable[[str, Any], Any]
 
-__all__ = ["block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy", "turn_policy"]
+__all__ = [
+    "block_policy",
+    "compiled",
+    "image_chars_of",
+    "optional_function",
+    "replay_policy",
+    "template_policy",
+    "turn_policy",
+    "whole_number",
+]
 
 # Larger numbers mean the same as these, and the sums of the core hold them.
 _CEILING = 1 << 60
@@ -28,7 +37,9 @@ _LEAST_SUMMARY_CHARS = 30
 _LEAST_KEEP = 3
 
 
-def _whole(least: int = 0, *, optional: bool = False, ceiling: int = _CEILING) -> _Check:
+def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = _CEILING) -> _Check:
+    """A check for whole numbers of at least `least`; larger ones than `ceiling` become that."""
+
     def check(name: str, value: Any) -> int | None:
         if optional and value is None:
             return None
@@ -72,14 +83,14 @@ def _cold_requests(name: str, value: Any) -> tuple[int, ...]:
         return (_NOW,) if value else ()
     if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
         raise TypeError(f"{name} must be True, False or a list of numbers of messages, not {type(value).__name__}")
-    count = _whole()
+    count = whole_number()
     return tuple(sorted(count(f"{name}[{place}]", messages) for place, messages in enumerate(value)))
 
 
 def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must map tool names to numbers, not be a {type(value).__name__}")
-    count = _whole(optional=True)
+    count = whole_number(optional=True)
     for tool in value:
         if not isinstance(tool, str):
             raise TypeError(f"{name} must have tool names as its keys, not {type(tool).__name__}")
@@ -119,7 +130,8 @@ def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
     return tuple(template)
 
 
-def _function(name: str, value: Any) -> Any:
+def optional_function(name: str, value: Any) -> Any:
+    """The check for a function, or None."""
     if value is not None and not callable(value):
         raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
     return value
@@ -127,31 +139,31 @@ def _function(name: str, value: Any) -> Any:
 
 _CHECKS: dict[str, tuple[_Check, Any]] = {
     # name: (check, default)
-    "max_input_chars": (_whole(optional=True), None),
-    "max_input_tokens": (_whole(optional=True), None),
+    "max_input_chars": (whole_number(optional=True), None),
+    "max_input_tokens": (whole_number(optional=True), None),
     "enabled": (_flag, True),
-    "preserve_recent_raw_turns": (_whole(), 4),
-    "keep_messages": (_whole(optional=True), None),
-    "keep_turns": (_whole(optional=True), None),
-    "keep_results": (_whole(optional=True), None),
+    "preserve_recent_raw_turns": (whole_number(), 4),
+    "keep_messages": (whole_number(optional=True), None),
+    "keep_turns": (whole_number(optional=True), None),
+    "keep_results": (whole_number(optional=True), None),
     "keep_by_tool": (_windows_by_tool, ()),
     "exclude_tools": (_tools, ()),
     "keep_errors": (_flag, False),
-    "mask_chunk": (_whole(1, optional=True), None),
+    "mask_chunk": (whole_number(1, optional=True), None),
     "boundary": (_one_of(*_BOUNDARIES), "sliding"),
     "cache_read": (_price, 0.1),
     "cache_write": (_price, 1.25),
     "cache_cold": (_cold_requests, ()),
     "observation_masking": (_flag, True),
-    "max_observation_chars": (_whole(optional=True), None),
+    "max_observation_chars": (whole_number(optional=True), None),
     "placeholder": (_template, None),
-    "min_masked_chars": (_whole(), 0),
-    "image_chars": (_whole(ceiling=_IMAGE_CEILING), 6_400),
+    "min_masked_chars": (whole_number(), 0),
+    "image_chars": (whole_number(ceiling=_IMAGE_CEILING), 6_400),
     "strict_pairs": (_flag, False),
-    "summary_max_chars": (_whole(_LEAST_SUMMARY_CHARS), 1_400),
+    "summary_max_chars": (whole_number(_LEAST_SUMMARY_CHARS), 1_400),
     "summary_role": (_one_of(*_SUMMARY_ROLES, None), None),
-    "summarizer": (_function, None),
-    "token_counter": (_function, None),
+    "summarizer": (optional_function, None),
+    "token_counter": (optional_function, None),
 }
 
 _WINDOW = frozenset({"keep_messages", "keep_turns", "keep_results"})
@@ -278,7 +290,7 @@ def block_policy(
     engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any], placeholder: str | None = None
 ) -> Any:
     """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one."""
-    _whole(_LEAST_KEEP)("keep", keep)
+    whole_number(_LEAST_KEEP)("keep", keep)
     option = _checked("block", {**options, "mask_chunk": mask_chunk})
     fields = _fields("block", option)
     fields.update(goal="mask", recent_results=min(keep, _CEILING), lines_form=True)
@@ -303,7 +315,7 @@ def turn_policy(
             raise ValueError(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
-    window = _whole()(window_name, window)
+    window = whole_number()(window_name, window)
     fields.update(goal="mask", recent_results=window, placeholder=template, summaries=summaries)
     return engine.Policy(**fields)
 

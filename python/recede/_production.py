@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from recede._hybrid import HybridContextManager
+from recede._policy import whole_number
 from recede._turn_log import Turn
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class ProductionHybridContextManager(HybridContextManager):
         unknown = values.keys() - _DEFAULTS.keys()
         if unknown:
             raise ValueError(f"config has no {sorted(unknown)[0]!r}; it takes {', '.join(map(repr, _DEFAULTS))}")
-        self._most_turns = _whole("max_trajectory_length", values["max_trajectory_length"])
+        self._most_turns: int = whole_number()("max_trajectory_length", values["max_trajectory_length"])
         self._generate = getattr(agent_llm, "generate", agent_llm)
         functions = {"agent_llm": self._generate, "execute": execute, "is_complete": is_complete}
         for name, function in functions.items():
@@ -201,7 +202,10 @@ class ProductionHybridContextManager(HybridContextManager):
 
     def _limit(self, max_turns: int | None) -> int:
         left = max(0, self._most_turns - len(self))
-        return left if max_turns is None else min(left, _whole("max_turns", max_turns))
+        if max_turns is None:
+            return left
+        whole_number()("max_turns", max_turns)
+        return min(left, max_turns)
 
     def _take(self, reasoning: str, action: str, observation: object) -> Turn:
         """Add a turn; what a tool gives that is no string is kept as Python writes it."""
@@ -257,14 +261,6 @@ class ProductionHybridContextManager(HybridContextManager):
             "savings": {"tokens": saved, "estimated_cost": saved * self._price},
             "efficiency_score": saved / raw if raw else 0.0,
         }
-
-
-def _whole(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < 0:
-        raise ValueError(f"{name} must be at least 0, not {value}")
-    return value
 
 
 def _failed(error: BaseException) -> str:

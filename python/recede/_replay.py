@@ -9,7 +9,7 @@ from recede import _engine
 from recede._api import as_bytes
 from recede._compare import PolicyCost, cheapest_policy, costs_of
 from recede._cost import SUMMARY_CHARS, Prices, Usage
-from recede._policy import image_chars_of
+from recede._policy import image_chars_of, whole_number
 from recede._replay_policies import DEFAULT_POLICIES, compiled_policies
 
 if TYPE_CHECKING:
@@ -262,10 +262,7 @@ def _checked(name: str, prices: Prices) -> Prices:
 
 
 def _checked_count(name: str, count: int) -> int:
-    if not isinstance(count, int) or isinstance(count, bool):
-        raise TypeError(f"{name} must be a whole number, not {type(count).__name__}")
-    if count < 0:
-        raise ValueError(f"{name} must be at least 0, not {count}")
+    whole_number()(name, count)
     return count
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recede import _engine
+from recede._policy import whole_number
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -176,11 +177,7 @@ class TurnStore:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int | None = None, read_only: bool = False) -> None:
-        if sync_every is not None:
-            if not isinstance(sync_every, int) or isinstance(sync_every, bool):
-                raise TypeError(f"sync_every must be a whole number or None, not {type(sync_every).__name__}")
-            if sync_every < 1:
-                raise ValueError(f"sync_every must be at least 1, not {sync_every}")
+        whole_number(1, optional=True)("sync_every", sync_every)
         if not hasattr(_engine.engine, "Store"):
             raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._path = str(Path(path).resolve())  # a log has to lie beside the file, by whatever link it is reached

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from recede import _engine
 from recede._api import count_tokens
-from recede._policy import turn_policy
+from recede._policy import optional_function, turn_policy
 from recede._report import ContextReport, TurnTokens
 from recede._turn_log import TurnsInMemory
 
@@ -64,8 +64,7 @@ class TurnManager:
         summary_options: Mapping[str, Any] | None = None,
         store: TurnStore | None = None,
     ) -> None:
-        if token_counter is not None and not callable(token_counter):
-            raise TypeError(f"token_counter must be callable or None, not {type(token_counter).__name__}")
+        optional_function("token_counter", token_counter)
         engine = _engine.engine
         paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
         options = {"mask_chunk": mask_chunk, "boundary": boundary, **paid}
