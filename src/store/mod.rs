@@ -9,6 +9,7 @@
 //! format is described in docs/store-format.md, and what is promised in docs/store.md.
 
 mod cache;
+mod changes;
 pub mod error;
 pub mod file;
 pub mod header;
@@ -23,10 +24,11 @@ pub mod table;
 pub mod text;
 mod verify;
 
+pub use changes::Changes;
+use changes::{in_place, stored};
 pub use error::{Kind, Result, StoreError};
 use file::{Backend, Name};
 use pager::Pager;
-use record::{CELL, Cell, IN_PLACE, LAST_IN_PLACE, Part, REFERENCE};
 pub use record::{KINDS, RecordKind};
 use std::sync::Arc;
 pub use verify::{Fault, Report};
@@ -82,32 +84,18 @@ impl Store {
     /// Adds a record behind the last one of its kind, and gives its id. It lasts from the next [`Store::sync`] on, or at
     /// once with `syncs`; where that fails, nothing was added.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8], syncs: bool) -> Result<u64> {
-        let work = |pager: &mut Pager| {
-            let id = pager.header.last[kind.index()] + 1;
-            let cell = stored(pager, kind, id, fields, last, false)?;
-            table::insert(pager, &cell)?;
-            pager.header.last[kind.index()] = id;
-            Ok(id)
-        };
+        let work = |pager: &mut Pager| Changes::of(pager).append(kind, fields, last);
         if syncs { self.pager.operate_and_commit(work) } else { self.pager.operate(work) }
     }
 
     /// Puts other fields into a record; false where there is no such record.
     pub fn replace(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8]) -> Result<bool> {
-        self.pager.operate(|pager| {
-            let Some(found) = table::find(pager, kind, id)? else { return Ok(false) };
-            let old = found.cell()?;
-            if let Part::Aside(reference) = old.fields {
-                text::free(pager, reference)?;
-            }
-            if let Some(reference) = old.last {
-                text::free(pager, reference)?;
-            }
-            let is_masked = kind == RecordKind::Turn && id < pager.header.masked_before;
-            let cell = stored(pager, kind, id, fields, last, is_masked)?;
-            table::replace(pager, found.number, &cell)?;
-            Ok(true)
-        })
+        self.change(|changes| changes.replace(kind, id, fields, last))
+    }
+
+    /// Several changes together: all of them, or where one fails, none.
+    pub fn change<T>(&mut self, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
+        self.pager.operate(|pager| work(&mut Changes::of(pager)))
     }
 
     /// Masks the turns before this one: their last field is moved out of their bucket, where it is not out already.
@@ -152,26 +140,7 @@ impl Store {
 
     /// A record; without its last field no page is read but those of its bucket, unless its other fields are long.
     pub fn get(&mut self, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
-        if id == 0 || id > self.last(kind) {
-            return Ok(None);
-        }
-        let pager = &mut self.pager;
-        let Some(found) = table::find(pager, kind, id)? else {
-            let page = table::page_of(pager, table::bucket_of(id, pager.header.level, pager.header.split))?;
-            return Err(StoreError::damaged(page, "a record that was stored is not in its bucket"));
-        };
-        let cell = found.cell()?;
-        if let Some((fields, last)) = in_place(&cell, found.number)? {
-            let fields = fields.into_iter().map(<[u8]>::to_vec).collect();
-            return Ok(Some(Record { fields, last: wants_last.then(|| last.to_vec()) }));
-        }
-        let (fields, page) = match &cell.fields {
-            Part::Here(fields) => (fields.clone(), found.number),
-            Part::Aside(reference) => (text::read(pager, *reference)?.into(), reference.page),
-        };
-        let fields = decoded(&fields, page)?.into_iter().map(<[u8]>::to_vec).collect();
-        let last = cell.last.filter(|_| wants_last).map(|reference| text::read(pager, reference)).transpose()?;
-        Ok(Some(Record { fields, last }))
+        changes::get(&mut self.pager, kind, id, wants_last)
     }
 
     /// How large it is.
@@ -290,42 +259,4 @@ impl Store {
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
-}
-
-/// The fields of a record but the last, and that.
-type Fields<'a> = (Vec<&'a [u8]>, &'a [u8]);
-
-/// The fields of a record that holds all of them.
-fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<Fields<'a>>> {
-    let (Part::Here(fields), None) = (&cell.fields, cell.last) else { return Ok(None) };
-    let mut fields = decoded(fields, page)?;
-    let last = fields.pop().ok_or(StoreError::damaged(page, "a record has no fields"))?;
-    Ok(Some((fields, last)))
-}
-
-fn decoded(bytes: &[u8], page: u32) -> Result<Vec<&[u8]>> {
-    record::decode(bytes).ok_or(StoreError::damaged(page, "the fields of a record are not as they must be"))
-}
-
-/// A record as it will lie in its bucket, its long parts written where texts go.
-fn stored(
-    pager: &mut Pager,
-    kind: RecordKind,
-    id: u64,
-    fields: &[&[u8]],
-    last: &[u8],
-    is_aside: bool,
-) -> Result<Cell<'static>> {
-    let whole = CELL + 6 + last.len() + fields.iter().map(|field| 4 + field.len()).sum::<usize>();
-    if whole <= IN_PLACE && last.len() <= LAST_IN_PLACE && !is_aside {
-        let all: Vec<&[u8]> = fields.iter().copied().chain([last]).collect();
-        return Ok(Cell { kind, id, fields: Part::Here(record::encode(&all)?.into()), last: None });
-    }
-    let rest = record::encode(fields)?;
-    let fields = if CELL + rest.len() + REFERENCE <= IN_PLACE {
-        Part::Here(rest.into())
-    } else {
-        Part::Aside(text::write(pager, &rest)?)
-    };
-    Ok(Cell { kind, id, fields, last: Some(text::write(pager, last)?) })
 }

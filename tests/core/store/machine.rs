@@ -6,7 +6,7 @@ use super::backends::{Failing, Failure};
 use super::model::{KIND, Model, append, contents, some_record, sound};
 use crate::common::Random;
 use recede::store::pager::Limits;
-use recede::store::{Kind, Record, RecordKind, Result, Store};
+use recede::store::{Kind, Record, RecordKind, Result, Store, StoreError};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ impl Machine {
             plan.is_forever = self.random.once_in(3);
             plan.fails_at = plan.operations + 1 + self.random.below(8);
         }
-        match self.random.below(24) {
+        match self.random.below(26) {
             0..=9 => self.append(),
             10 | 11 => self.replace(),
             12 => self.mask(),
@@ -78,6 +78,7 @@ impl Machine {
             19 => self.close(),
             20 => self.kill(),
             21 | 22 => self.read(),
+            23 | 24 => self.change(),
             _ if self.random.once_in(6) => {
                 self.calm();
                 let now = sound(self.store());
@@ -146,6 +147,50 @@ impl Machine {
             Ok(is_there) => {
                 assert!(is_there);
                 self.now.records[kind.index()][id as usize - 1] = record;
+            }
+            Err(_) => self.failed += 1,
+        }
+    }
+
+    /// Several changes that are one: all of them are there, or none.
+    fn change(&mut self) {
+        let mut after = self.now.clone();
+        let mut steps = vec![];
+        for _ in 0..self.random.below(6) {
+            let kind = *self.random.pick(&KIND);
+            let records = &mut after.records[kind.index()];
+            let (new, id) = (some_record(&mut self.random), 1 + self.random.below(records.len() + 1));
+            match records.get_mut(id - 1) {
+                None => records.push(new.clone()),
+                Some(old) if self.random.once_in(3) => old.clone_from(&new),
+                Some(old) => old.fields.clone_from(&new.fields),
+            }
+            let last = after.records[kind.index()][id - 1].last.clone();
+            steps.push((kind, id as u64, Record { last, ..new }));
+        }
+        let gives_up = self.random.once_in(4);
+        let done = self.store().change(|changes| {
+            for (kind, id, record) in &steps {
+                let fields: Vec<&[u8]> = record.fields.iter().map(Vec::as_slice).collect();
+                let last = record.last.as_ref().unwrap();
+                let before = changes.get(*kind, *id)?;
+                assert!(before.is_some() || *id == changes.last(*kind) + 1);
+                match before {
+                    None => assert_eq!(changes.append(*kind, &fields, last)?, *id),
+                    Some(old) if old.last == record.last => {
+                        assert!(changes.replace_before_last(*kind, *id, &fields)?);
+                    }
+                    Some(_) => assert!(changes.replace(*kind, *id, &fields, last)?),
+                }
+            }
+            assert!(!changes.replace_before_last(RecordKind::Summary, 1 << 40, &[])?);
+            if gives_up { Err(StoreError::new(Kind::ReadOnly, "given up")) } else { Ok(()) }
+        });
+        match done {
+            Ok(()) => self.now = after,
+            Err(_) if gives_up => {
+                self.calm();
+                assert!(sound(self.store()) == self.now);
             }
             Err(_) => self.failed += 1,
         }

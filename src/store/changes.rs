@@ -1,0 +1,150 @@
+//! Records that are added, changed and read; any number of changes are one.
+
+use super::error::{Result, StoreError};
+use super::pager::Pager;
+use super::record::{self, CELL, Cell, IN_PLACE, LAST_IN_PLACE, Part, REFERENCE, Reference};
+use super::{Record, RecordKind, table, text};
+
+/// What is done to a store in one go. Where any of it fails, all of it is taken back.
+pub struct Changes<'a> {
+    pager: &'a mut Pager,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn of(pager: &'a mut Pager) -> Self {
+        Changes { pager }
+    }
+
+    /// The id of the last record of a kind, which is how many there are.
+    #[must_use]
+    pub fn last(&self, kind: RecordKind) -> u64 {
+        self.pager.header.last[kind.index()]
+    }
+
+    /// A record.
+    pub fn get(&mut self, kind: RecordKind, id: u64) -> Result<Option<Record>> {
+        get(self.pager, kind, id, true)
+    }
+
+    /// Adds a record behind the last one of its kind, and gives its id.
+    pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8]) -> Result<u64> {
+        let id = self.last(kind) + 1;
+        let cell = stored(self.pager, kind, id, fields, last, false)?;
+        table::insert(self.pager, &cell)?;
+        self.pager.header.last[kind.index()] = id;
+        Ok(id)
+    }
+
+    /// Puts other fields into a record; false where there is no such record.
+    pub fn replace(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8]) -> Result<bool> {
+        let Some(found) = table::find(self.pager, kind, id)? else { return Ok(false) };
+        let old = found.cell()?;
+        self.free(&old.fields)?;
+        if let Some(reference) = old.last {
+            text::free(self.pager, reference)?;
+        }
+        let is_masked = kind == RecordKind::Turn && id < self.pager.header.masked_before;
+        let cell = stored(self.pager, kind, id, fields, last, is_masked)?;
+        table::replace(self.pager, found.number, &cell)?;
+        Ok(true)
+    }
+
+    /// Puts other fields before the last one of a record. That stays as it is, and where it is, if it lies aside; false
+    /// where there is no such record.
+    pub fn replace_before_last(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]]) -> Result<bool> {
+        let Some(found) = table::find(self.pager, kind, id)? else { return Ok(false) };
+        let old = found.cell()?;
+        let cell = if let Some(reference) = old.last {
+            self.free(&old.fields)?;
+            with_last_aside(self.pager, kind, id, fields, reference)?
+        } else {
+            let (_, last) = whole(&old, found.number)?;
+            stored(self.pager, kind, id, fields, last, false)?
+        };
+        table::replace(self.pager, found.number, &cell)?;
+        Ok(true)
+    }
+
+    fn free(&mut self, part: &Part) -> Result<()> {
+        if let Part::Aside(reference) = part { text::free(self.pager, *reference) } else { Ok(()) }
+    }
+}
+
+/// A record; without its last field no page is read but those of its bucket, unless its other fields are long.
+pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
+    if id == 0 || id > pager.header.last[kind.index()] {
+        return Ok(None);
+    }
+    let Some(found) = table::find(pager, kind, id)? else {
+        let page = table::page_of(pager, table::bucket_of(id, pager.header.level, pager.header.split))?;
+        return Err(StoreError::damaged(page, "a record that was stored is not in its bucket"));
+    };
+    let cell = found.cell()?;
+    if let Some((fields, last)) = in_place(&cell, found.number)? {
+        let fields = fields.into_iter().map(<[u8]>::to_vec).collect();
+        return Ok(Some(Record { fields, last: wants_last.then(|| last.to_vec()) }));
+    }
+    let (fields, page) = match &cell.fields {
+        Part::Here(fields) => (fields.clone(), found.number),
+        Part::Aside(reference) => (text::read(pager, *reference)?.into(), reference.page),
+    };
+    let fields = decoded(&fields, page)?.into_iter().map(<[u8]>::to_vec).collect();
+    let last = cell.last.filter(|_| wants_last).map(|reference| text::read(pager, reference)).transpose()?;
+    Ok(Some(Record { fields, last }))
+}
+
+/// The fields of a record but the last, and that.
+type Fields<'a> = (Vec<&'a [u8]>, &'a [u8]);
+
+/// The fields of a record that holds all of them.
+pub fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<Fields<'a>>> {
+    if cell.last.is_some() { Ok(None) } else { whole(cell, page).map(Some) }
+}
+
+/// The fields of a record whose last one lies in it, and so do all others.
+fn whole<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Fields<'a>> {
+    let Part::Here(fields) = &cell.fields else {
+        return Err(StoreError::damaged(page, "a record has no last field"));
+    };
+    let mut fields = decoded(fields, page)?;
+    let last = fields.pop().ok_or(StoreError::damaged(page, "a record has no fields"))?;
+    Ok((fields, last))
+}
+
+fn decoded(bytes: &[u8], page: u32) -> Result<Vec<&[u8]>> {
+    record::decode(bytes).ok_or(StoreError::damaged(page, "the fields of a record are not as they must be"))
+}
+
+/// A record as it will lie in its bucket, its long parts written where texts go.
+pub fn stored(
+    pager: &mut Pager,
+    kind: RecordKind,
+    id: u64,
+    fields: &[&[u8]],
+    last: &[u8],
+    is_aside: bool,
+) -> Result<Cell<'static>> {
+    let whole = CELL + 6 + last.len() + fields.iter().map(|field| 4 + field.len()).sum::<usize>();
+    if whole <= IN_PLACE && last.len() <= LAST_IN_PLACE && !is_aside {
+        let all: Vec<&[u8]> = fields.iter().copied().chain([last]).collect();
+        return Ok(Cell { kind, id, fields: Part::Here(record::encode(&all)?.into()), last: None });
+    }
+    let reference = text::write(pager, last)?;
+    with_last_aside(pager, kind, id, fields, reference)
+}
+
+fn with_last_aside(
+    pager: &mut Pager,
+    kind: RecordKind,
+    id: u64,
+    fields: &[&[u8]],
+    last: Reference,
+) -> Result<Cell<'static>> {
+    let rest = record::encode(fields)?;
+    let fields = if CELL + rest.len() + REFERENCE <= IN_PLACE {
+        Part::Here(rest.into())
+    } else {
+        Part::Aside(text::write(pager, &rest)?)
+    };
+    Ok(Cell { kind, id, fields, last: Some(last) })
+}
