@@ -310,12 +310,14 @@ impl Pager {
             if !restarts {
                 return Ok(());
             }
-            if log.length() > 4 * self.limits.log {
-                log.shorten()?;
-            }
+            let is_long = log.length() > 4 * self.limits.log;
             // While the lock is held: a reader that comes in between would read frames of two logs.
             let begun = log.restart(self.header.id, self.committed.commits);
             self.is_broken = begun.is_err();
+            if begun.is_ok() && is_long {
+                // Only now, when nothing in it counts any more: it may be done and said to have failed.
+                let _ = log.shorten();
+            }
             begun
         });
         self.file.unlock().map_err(|error| failed("unlocking it", error))?;
