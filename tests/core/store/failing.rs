@@ -100,6 +100,38 @@ fn each_operation_may_fail() {
     assert!(failed > operations * 6, "{failed} of {}", operations * 8);
 }
 
+/// After a checkpoint the log is cut where it has become long. What fails in that is not told, and the store goes on.
+#[test]
+fn a_log_that_has_become_long_may_fail_to_be_cut() {
+    let mut operations = usize::MAX;
+    for fails_at in (0..200).take_while(|fails_at| *fails_at <= operations) {
+        let backend = Failing::default();
+        let mut store = Store::open_within(Box::new(backend.clone()), LIMITS).unwrap();
+        {
+            let mut plan = backend.plan.lock().unwrap();
+            plan.failure = Some(Failure::DoneAndReported);
+            plan.fails_at = if fails_at == 0 { 0 } else { plan.operations + fails_at };
+        }
+        let before = backend.plan.lock().unwrap().operations;
+        let mut confirmed = vec![];
+        for length in [5 * LIMITS.log as usize, 100, 100] {
+            let record = record(&[], vec![7; length]);
+            match append(&mut store, RecordKind::Message, &record, true) {
+                Ok(_) => confirmed.push(record),
+                Err(_) if store.can_go_on() => {}
+                Err(_) => break,
+            }
+        }
+        if fails_at == 0 {
+            operations = backend.plan.lock().unwrap().operations - before;
+        }
+        backend.plan.lock().unwrap().failure = None;
+        let found = sound(&mut reopened(&backend)).records[RecordKind::Message.index()].clone();
+        assert!(found.starts_with(&confirmed) && found.len() <= confirmed.len() + 1, "operation {fails_at}");
+    }
+    assert!(operations < 200, "{operations} operations");
+}
+
 #[test]
 fn a_full_disk_can_be_made_room_on() {
     let backend = Failing::default();
