@@ -31,17 +31,21 @@ use super::header::{Header, VERSION};
 use super::page::{PAGE, Page, put_u32, put_u64, u32_at, u64_at};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
+use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The first bytes of a log.
 pub const MAGIC: &[u8; 16] = b"recede  log\r\n\x1a\n\0";
 /// Bytes before a frame's page.
 pub const FRAME: usize = 20;
 
-/// A number that no other run will draw, from the operating system by way of the seeds of hash maps.
+/// A number that nobody else will draw: from the operating system by way of the seeds of hash maps, which a fork has too,
+/// and so from the process and the time besides.
 #[must_use]
 pub fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RandomState::new().hash_one((process::id(), time.as_nanos()))
 }
 
 #[derive(Clone, Copy)]

@@ -258,6 +258,25 @@ def test_a_fork_is_refused(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forks_draw_different_numbers(path: Path) -> None:
+    """What was left in a log by one process must not pass for what another has written."""
+    code = (
+        "import os, sys, recede\n"
+        "recede.TurnStore(sys.argv[1]).close()\n"
+        "for name in ('one', 'other'):\n"
+        "    if os.fork() == 0:\n"
+        "        path = sys.argv[1] + name\n"
+        "        store = recede.TurnStore(path)\n"
+        "        store.append('r', 'a', 'o', sync=True)\n"
+        "        print(open(path, 'rb').read()[40:48].hex(), open(path + '-log', 'rb').read()[40:48].hex(), flush=True)\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+    )
+    drawn = in_child(code, path).stdout.split()
+    assert len(drawn) == len(set(drawn)) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_fork_holds_no_lock_that_was_given_up(path: Path) -> None:
     code = (
         "import os, sys, time, recede\n"
