@@ -206,6 +206,26 @@ def stored_turns(path: str, turns: int) -> dict[str, int]:
     return {"peak": measuring.peak() - before, "file": Path(path).stat().st_size}
 
 
+def stored_history(path: str, turns: int) -> dict[str, int]:
+    """The same of a `History` with a store."""
+    measuring.forget_peak()
+    before = measuring.resident()
+    with recede.TurnStore(path, sync_every=1_000) as store:
+        history = recede.History(store=store)
+        for number in range(1, turns + 1):
+            call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+            history.append({"role": "assistant", "content": "I must look at it again.", "tool_calls": [call]})
+            content = f"line {number} of the log\n" * 40
+            history.append({"role": "tool", "tool_call_id": f"call_{number}", "content": content})
+    with recede.TurnStore(path) as store:
+        history = recede.History(store=store)
+        assert history.stats().turns == turns
+        for number in range(1, turns + 1, turns // 1_000):
+            assert history.recall(number).startswith(f"line {number} of the log")
+            assert history.recall(f"call_{number}").startswith(f"line {number} of the log")
+    return {"peak": measuring.peak() - before, "file": Path(path).stat().st_size}
+
+
 def against_copies(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a reduction and of plain copies of the same size."""
     data = histories.serialized(messages)
@@ -413,6 +433,7 @@ JOBS: dict[str, Callable[..., Any]] = {
         peak_memory,
         write_messages,
         session_memory,
+        stored_history,
         stored_turns,
         against_copies,
         hostile,

@@ -120,6 +120,7 @@ def test_no_job_is_left_out() -> None:
         "peak_memory",
         "write_messages",
         "session_memory",
+        "stored_history",
         "stored_turns",
         "core_times",
         "store_growth",
@@ -170,8 +171,9 @@ def test_a_store_grows_by_its_marks() -> None:
 
 
 @pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
-def test_a_manager_with_a_store_is_measured(tmp_path: Path) -> None:
-    found = measuring.in_child("stored_turns", path=str(tmp_path / "session.store"), turns=3_000)
+@pytest.mark.parametrize("job", ["stored_turns", "stored_history"])
+def test_sessions_with_a_store_are_measured(tmp_path: Path, job: str) -> None:
+    found = measuring.in_child(job, path=str(tmp_path / "session.store"), turns=3_000)
     assert found["peak"] > 0
     assert found["file"] > 3_000 * 40 * len("line 1 of the log\n")
 

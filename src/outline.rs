@@ -350,6 +350,12 @@ impl Outline {
         self.messages[message].first_result as usize..end
     }
 
+    /// How many calls the messages before this one hold.
+    #[must_use]
+    pub fn calls_before(&self, message: usize) -> usize {
+        self.messages.get(message).map_or(self.calls.len(), |next| next.first_call as usize)
+    }
+
     /// How many results the messages before this one hold.
     #[must_use]
     pub fn results_before(&self, message: usize) -> usize {

@@ -10,6 +10,8 @@ const NONE: u32 = u32::MAX;
 /// Which call each result belongs to.
 #[derive(Debug, Default)]
 pub struct Pairs {
+    /// Of results that came when the message of their call had been let go, in their order: the tool.
+    late: Vec<(u32, Name)>,
     call_of: Vec<u32>,
     first_result: Vec<u32>,
     next_result: Vec<u32>,
@@ -22,6 +24,7 @@ impl Pairs {
     #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut pairs = Pairs {
+            late: vec![],
             call_of: vec![NONE; outline.results.len()],
             first_result: vec![NONE; outline.calls.len()],
             next_result: vec![NONE; outline.results.len()],
@@ -70,7 +73,11 @@ impl Pairs {
     /// The tool whose result it is, where that is known.
     #[must_use]
     pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
-        outline.calls[self.call_of(result)?].name
+        if let Some(call) = self.call_of(result) {
+            return outline.calls[call].name;
+        }
+        let late = self.late.binary_search_by_key(&(result as u32), |(result, _)| *result);
+        self.late[late.ok()?].1
     }
 
     /// Whether a call has a result.
@@ -102,7 +109,7 @@ impl Pairs {
 }
 
 /// A call is open when only messages of its own run, and then messages that answer, come after it.
-fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> usize {
+pub(crate) fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> usize {
     let Some(last) = (0..outline.messages.len()).rev().find(|message| !answers(*message)) else {
         return 0;
     };
@@ -154,6 +161,24 @@ impl GrowingPairs {
         };
         let own = outline.calls_of(*message as usize).rev().find(is_nearest);
         own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
+    }
+
+    /// A result of the last message belongs to a call that was let go; says whether it is its first one.
+    pub fn join_late(&mut self, result: usize, tool: Name, is_first: bool) {
+        self.pairs.late.push((result as u32, tool));
+        self.results_without_call -= 1;
+        self.unanswered_calls -= usize::from(is_first);
+    }
+
+    /// Calls without result, open ones too, and results without call.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.unanswered_calls, self.results_without_call)
+    }
+
+    /// The counts are these, since there are messages that were let go.
+    pub fn set_counts(&mut self, (unanswered_calls, results_without_call): (usize, usize)) {
+        (self.unanswered_calls, self.results_without_call) = (unanswered_calls, results_without_call);
     }
 
     /// How many calls without result and results without call there are; open calls are none.

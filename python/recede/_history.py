@@ -33,6 +33,8 @@ _HANDLES = {
 
 _BUDGETS = ("max_input_chars", "max_input_tokens")
 _FORMAT = 1
+# What a history with a store holds before it lets go: so many messages, or bytes, and as many as it kept the last time.
+_LET_GO_AFTER = (1_024, 4 << 20)
 
 
 class HistoryStats(NamedTuple):
@@ -97,13 +99,15 @@ class History:
         token_counter: ``text -> tokens``, for the budget or the threshold; each text is counted once, when it comes,
             and what a summary leaves once more. Without it four characters are a token.
         store: a `TurnStore` that keeps each message, and each summary, as it comes. A history made with a store that
-            has messages goes on where that was last synced; when it syncs is the store's to say (``sync_every``).
+            has messages goes on where that was last synced; when it syncs is the store's to say (``sync_every``). In
+            memory is only what can still change: without a budget the newest messages, with one those since the last
+            summary. Everything else is read from the store when it is asked for, a view as well.
         **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
             `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
             caches; with ``mask_chunk`` it is ``"stepped"``.
 
     Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the store is a manager's.
         StoreError: what the store holds cannot be read.
 
     It may be used from several threads: each call is done whole before the next.
@@ -163,13 +167,14 @@ class History:
         self._lock = threading.RLock()
         self._messages: list[Any] = []  # those that were appended, None where nobody asked for the object yet
         self._objects: list[Any] = []  # the same of the session
+        self._first = self._first_object = 0  # of those before them, no object is kept
         self._list: list[Any] = []  # the view
         self._past = 0  # messages before the last summary
         self._anew = 0  # messages of the session that the last summary left, and their observations' numbers
         self._numbers: list[int] = []
         self._pending: tuple[Any, ...] | None = None  # how the session begins anew, while that is not counted
         self._summarizer_error: Exception | None = None
-        self._store = store
+        self._store: TurnStore | None = None
         self._unstored: list[tuple[Literal["message", "summary"], list[bytes]]] = []  # what the store could not take
         if store is not None:
             self._go_on_with(store)
@@ -219,14 +224,17 @@ class History:
     def _append(self, data: bytes, surrogates: bool, message: dict[str, Any] | None) -> None:
         with self._lock:
             self._begin_anew()
+            self._check_store()
             self._session.append(data, surrogates, self._costs(data, surrogates))
             self._messages.append(message)
             self._objects.append(message)
-            self._keep("message", [self._session.message(len(self._messages) - 1)])
+            if self._store is not None:
+                self._keep("message", [self._session.message(len(self) - 1)])
+                self._let_go(self._store)
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
         """What a message costs that is to be appended, where tokens are counted."""
-        if self._counter is None:
+        if self._counter is None or self._first_object:  # what was let go does not become raw again
             return None
         masked = self._session.masked_texts(data, surrogates)  # only after it has accepted them, json may read them
         ((*own, results),) = self._engine.texts([_loads(data)], self._policy)
@@ -282,16 +290,26 @@ class History:
             first, masked = changes
             start = min(first, len(self._list))
             del self._list[start:]
-            for index in range(start, len(self._objects)):
-                if self._objects[index] is None:
-                    self._objects[index] = _loads(self._session.session_message(index))
-                    # Of messages since the last summary, the same object is given for the history itself.
-                    if index >= self._anew:
-                        self._messages[self._past + index - self._anew] = self._objects[index]
-                self._list.append(self._objects[index])
+            if start < self._first_object:
+                self._list += _loads(self._session.settled(start, self._first_object))
+            for place in range(len(self._list) - self._first_object, len(self._objects)):
+                self._list.append(self._object(place))
             for index, raw in masked:
                 self._list[index] = _loads(raw)
+            if self._session.is_long():
+                view, self._list = self._list, []
+                return view
             return self._list.copy()
+
+    def _object(self, place: int) -> Any:
+        """A message of the session, of those whose objects are kept."""
+        if self._objects[place] is None:
+            index = self._first_object + place
+            self._objects[place] = _loads(self._session.session_message(index))
+            # Of messages since the last summary, the same object is given for the history itself.
+            if index >= self._anew:
+                self._messages[self._past + index - self._anew - self._first] = self._objects[place]
+        return self._objects[place]
 
     def view_json(self) -> bytes:
         """What is to be sent, serialized: a JSON array."""
@@ -333,11 +351,12 @@ class History:
         self._numbers = self._count_anew()
         objects = [self._objects[index] for index in kept]
         self._objects = [*objects[:place], _loads(message), *objects[place:]]
-        self._past, self._anew = len(self._messages), len(self._objects)
+        self._past, self._anew = len(self), len(self._objects)
         self._pending = None
         session = [self._session.session_message(index) for index in range(self._anew)]
         head = {"past": self._past, "numbers": self._numbers}
-        self._keep("summary", [json.dumps(head).encode(), b"[%s]" % b",\n".join(session)])
+        if self._store is not None:
+            self._keep("summary", [json.dumps(head).encode(), b"[%s]" % b",\n".join(session)])
 
     def _count_anew(self) -> list[int]:
         """Let the session begin anew; the numbers of its observations."""
@@ -358,7 +377,7 @@ class History:
     # What was stored
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self._session)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -366,7 +385,7 @@ class History:
     def __getitem__(self, index: slice) -> list[Any]: ...
     def __getitem__(self, index: int | slice) -> Any:
         with self._lock:
-            places = range(len(self._messages))[index]
+            places = range(len(self))[index]
             if isinstance(places, int):
                 return self._message(places)
             return [self._message(place) for place in places]
@@ -378,11 +397,14 @@ class History:
             place += 1
 
     def _message(self, index: int) -> Any:
-        if self._messages[index] is None:
-            self._messages[index] = _loads(self._session.message(index))
+        if index < self._first:
+            return _loads(self._session.message(index))
+        place = index - self._first
+        if self._messages[place] is None:
+            self._messages[place] = _loads(self._session.message(index))
             if index >= self._past:
-                self._objects[self._anew + index - self._past] = self._messages[index]
-        return self._messages[index]
+                self._objects[self._anew + index - self._past - self._first_object] = self._messages[place]
+        return self._messages[place]
 
     @property
     def messages(self) -> list[Any]:
@@ -462,35 +484,71 @@ class History:
 
     def _keep(self, kind: Literal["message", "summary"], fields: list[bytes]) -> None:
         """Give it to the store, behind what that could not take before."""
-        if self._store is None:
-            return
+        assert self._store is not None
         self._unstored.append((kind, fields))
         while self._unstored:
             self._store.append_record(*self._unstored[0])
             del self._unstored[0]
 
+    def _check_store(self) -> None:
+        store = self._store
+        if store is None or not store.can_go_on:
+            return
+        unstored = sum(kind == "message" for kind, _ in self._unstored)
+        if store.count_records("message") + unstored != len(self):
+            raise RuntimeError(f"{store.path} has messages that this history did not append: make the history anew")
+
+    def _let_go(self, store: TurnStore) -> None:
+        """Of what the store has, keep only what can still change, once enough has come for that."""
+        if store.is_read_only or not self._session.is_full(*_LET_GO_AFTER):
+            return
+        first_object = self._session.let_go(self._tag())
+        del self._objects[: first_object - self._first_object]
+        first = max(first_object, self._past)
+        del self._messages[: first - self._first]
+        self._first, self._first_object = first, first_object
+
+    def _tag(self) -> bytes:
+        """What must be the same for a history to go on from where another has let go."""
+        options = {name: value for name, value in self._options.items() if not callable(value)}
+        tag = {"recede_history": _FORMAT, "options": _plain(options), "counts": self._counter is not None}
+        return json.dumps(tag, sort_keys=True).encode()
+
     def _go_on_with(self, store: TurnStore) -> None:
         """Take up what a store has."""
-        messages = (message for (message,) in store.records("message"))
+        begun = store.record("session", 1)[0] if store.count_records("session") else b""
+        if b"recede_history" not in begun and (begun or len(store)):
+            raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")
+        known, start = self._session.resume(store._store, self._tag())
         summaries = store.count_records("summary")
-        self._store = None  # what comes from it is not for it
-        if summaries:
+        if start:
+            self._first = self._first_object = self._session.first_here()
+            self._messages = [None] * (start - self._first)
+            self._objects = [None] * (start - self._first)
+        elif summaries:
             head, array = store.record("summary", summaries)
-            past = list(itertools.islice(messages, json.loads(head)["past"]))
-            session = [
-                one.encode("utf-8", "surrogatepass") for one in _elements(array.decode("utf-8", "surrogatepass"))
-            ]
-            self._restore(past, session, json.loads(head)["numbers"])
-        for message in messages:
+            start, numbers = (json.loads(head)[name] for name in ("past", "numbers"))
+            for message in _messages(store, known, start):
+                self._session.note(message)
+                self._let_go(store)
+            session = list(map(_encoded, _elements(array.decode("utf-8", "surrogatepass"))))
+            self._session.restore_stored(start, list(_messages(store, start, known)), session, numbers)
+            self._restored(start, len(session))
+            self._first = start
+        for message in _messages(store, start):
             self._append(message, True, None)
+            self._let_go(store)
         self._store = store
 
     def _restore(self, past: list[bytes], session: list[bytes], numbers: list[int]) -> None:
         """Begin with what stood before a summary, and what that left."""
         self._session.restore(past, session, numbers)
-        self._past, self._anew, self._numbers = len(past), len(session), self._count_anew()
+        self._restored(len(past), len(session))
         self._messages = [None] * len(past)
-        self._objects = [None] * len(session)
+
+    def _restored(self, past: int, anew: int) -> None:
+        self._past, self._anew, self._numbers = past, anew, self._count_anew()
+        self._objects = [None] * anew
 
     # Files
 
@@ -545,10 +603,9 @@ class History:
         text = data.decode("utf-8", "surrogatepass")
         spans = _members(text)
         past, session, since = (list(_elements(text, spans[key])) for key in ("past", "session", "since"))
-        encoded = [[one.encode("utf-8", "surrogatepass") for one in part] for part in (past, session)]
-        history._restore(encoded[0], encoded[1], numbers)
+        history._restore(list(map(_encoded, past)), list(map(_encoded, session)), numbers)
         for message in since:
-            history._append(message.encode("utf-8", "surrogatepass"), True, None)
+            history._append(_encoded(message), True, None)
         return history
 
 
@@ -586,8 +643,18 @@ def _members(text: str) -> dict[str, int]:
         at = _decoder.raw_decode(text, at)[1]
 
 
+def _messages(store: TurnStore, start: int, end: int | None = None) -> Iterator[bytes]:
+    """The messages behind the first `start` ones, up to and with `end`."""
+    count = None if end is None else max(0, end - start)
+    return (message for *_, message in itertools.islice(store.records("message", start + 1), count))
+
+
 def _loads(raw: bytes) -> Any:
     return json.loads(raw.decode("utf-8", "surrogatepass"))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

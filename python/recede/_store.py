@@ -180,6 +180,7 @@ class TurnStore:
         whole_number(1, optional=True)("sync_every", sync_every)
         if not hasattr(_engine.engine, "Store"):
             raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
+        self._read_only = read_only
         self._path = str(Path(path).resolve())  # a log has to lie beside the file, by whatever link it is reached
         self._sync_every = sync_every
         self._lock = threading.Lock()  # of the count; the core has one of its own
@@ -331,6 +332,11 @@ class TurnStore:
     def path(self) -> str:
         """The file."""
         return self._path
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it was opened for reading alone."""
+        return self._read_only
 
     @property
     def can_go_on(self) -> bool:

@@ -5,7 +5,12 @@
 //! The views are those of the planner for the whole history. A summary, once made, stands in the place of what it
 //! summarizes: from then on the session is that summary and the rest, and all that came before is the past, which is
 //! kept, but not planned any more.
+//!
+//! With a store, a history lets go of what can change no more, and reads it there when it is asked for.
 
+mod index;
+mod ledger;
+mod let_go;
 mod session;
 mod shown;
 
@@ -14,13 +19,17 @@ use crate::outline::{Outline, Span};
 use crate::plan::{Costs, Outcome, Peek, Plan, Stage, SummaryInput, plan};
 use crate::policy::{Goal, Policy};
 use crate::scan::scan_message;
-use crate::source::{Bytes, Source};
+use crate::source::Bytes;
 use crate::splice::{splice, summary_message};
+use crate::store::{self, Store};
+use ledger::Ledger;
+pub use let_go::stored_message;
+pub use let_go::write_shown;
+use let_go::{Kept, observation_of};
 pub use session::MessageCosts;
 use session::Session;
 pub use shown::{Changes, Counts};
 use shown::{Form, Shown};
-use std::collections::HashMap;
 
 /// See the module.
 #[derive(Debug)]
@@ -34,26 +43,35 @@ pub struct History {
     past: Past,
     /// Messages of the session before this one were there when the last summary was made.
     new_from: usize,
-    /// Of each observation ever: its message, and its place among the results of that.
-    observations: Vec<(u32, u32)>,
-    newest_observation: HashMap<Vec<u8>, u32>,
-    /// Of all that was ever appended.
-    totals: Totals,
+    /// Observations that have a number.
+    numbered: usize,
+    ledger: Ledger,
+    kept: Kept,
     shown: Shown,
 }
 
-/// Messages before the last summary.
+/// Messages before the last summary: how many of the first are in the store alone, and the others.
 #[derive(Debug, Default)]
 struct Past {
+    first: usize,
     data: Vec<u8>,
     messages: Vec<Span>,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
-struct Totals {
-    turns: usize,
-    chars: usize,
-    ends_with_run: bool,
+impl Past {
+    fn end(&self) -> usize {
+        self.first + self.messages.len()
+    }
+
+    fn push(&mut self, message: &[u8]) {
+        let start = self.data.len();
+        self.data.extend_from_slice(message);
+        self.messages.push(Span { start, end: self.data.len() });
+    }
+
+    fn let_go(&mut self) {
+        *self = Past { first: self.end(), ..Past::default() };
+    }
 }
 
 /// A session that begins anew: with these messages of the one before, and before one of them a summary.
@@ -99,9 +117,9 @@ impl History {
             anew: None,
             past: Past::default(),
             new_from: 0,
-            observations: vec![],
-            newest_observation: HashMap::new(),
-            totals: Totals::default(),
+            numbered: 0,
+            ledger: Ledger::default(),
+            kept: Kept::default(),
             shown: Shown::default(),
         }
     }
@@ -109,7 +127,7 @@ impl History {
     /// How many messages were appended.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.past.messages.len() + self.session.len() - self.new_from
+        self.past.end() + self.session.end() - self.new_from
     }
 
     /// Whether none was.
@@ -118,19 +136,21 @@ impl History {
         self.len() == 0
     }
 
-    /// A message as it was appended.
+    /// A message as it was appended; None where the store alone has it.
     #[must_use]
-    pub fn message(&self, message: usize) -> &[u8] {
-        match self.past.messages.get(message) {
-            Some(span) => span.of(&self.past.data),
-            None => self.session.message(message - self.past.messages.len() + self.new_from),
+    pub fn message(&self, message: usize) -> Option<&[u8]> {
+        match message.checked_sub(self.past.end()) {
+            None => Some(self.past.messages[message.checked_sub(self.past.first)?].of(&self.past.data)),
+            Some(behind) => {
+                Some(self.session.message((behind + self.new_from).checked_sub(self.session.behind.messages)?))
+            }
         }
     }
 
-    /// A message of the session, which after a summary is that and the rest.
+    /// A message of the session that is there, which after a summary is that and the rest.
     #[must_use]
     pub fn session_message(&self, message: usize) -> &[u8] {
-        self.session.message(message)
+        self.session.message(message - self.session.behind.messages)
     }
 
     /// What masking would put in the place of each observation of a message, if that were appended now; None where it
@@ -139,35 +159,45 @@ impl History {
     /// # Errors
     /// Those of [`History::append`].
     pub fn masked_texts(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let numbers = self.observations.len() as u32 + 1..;
+        let numbers = self.numbered as u32 + 1..;
         let texts = self.session.masked_texts(message, surrogates, &self.policy, numbers);
         texts.map_err(|error| self.at_end(error))
     }
 
-    /// Appends a message; in a history that counts by other costs than characters, with these.
+    /// Appends a message; in a history that counts by other costs than characters, with these. A result of a call that was
+    /// let go asks the store for that.
     ///
     /// # Errors
-    /// Malformed JSON, or a shape that is no message; the history is as before.
-    pub fn append(&mut self, message: &[u8], surrogates: bool, costs: MessageCosts) -> Result<(), Error> {
+    /// Malformed JSON, or a shape that is no message; or those of the store. The history is as before.
+    pub fn append(
+        &mut self,
+        message: &[u8],
+        surrogates: bool,
+        costs: MessageCosts,
+        store: Option<&mut Store>,
+    ) -> store::Result<Result<(), Error>> {
         let index = self.len();
-        let numbers = self.observations.len() as u32 + 1..;
+        let numbers = self.numbered as u32 + 1..;
         let was_run = self.session.ends_with_run();
-        self.session.push(message, surrogates, &self.policy, numbers).map_err(|error| self.at_end(error))?;
+        let mark = self.session.mark();
+        if let Err(error) = self.session.scan(message, surrogates, &self.policy, numbers) {
+            return Ok(Err(self.at_end(error)));
+        }
+        let late = self.late_calls(store).inspect_err(|_| self.session.truncate(&mark))?;
+        self.session.admit(&self.policy);
+        for (result, name, is_first) in late {
+            self.session.pairs.join_late(result, name, is_first);
+        }
         if let Some(costs) = costs {
             self.session.set_costs(&self.policy, costs);
         }
         let Session { outline, .. } = &self.session;
         let new = self.session.len() - 1;
-        for (place, result) in outline.results_of(new).enumerate() {
-            if let Some(id) = outline.results[result].id {
-                self.newest_observation.insert(outline.text(id).to_vec(), self.observations.len() as u32);
-            }
-            self.observations.push((index as u32, place as u32));
+        self.numbered += outline.results_of(new).len();
+        if index == self.ledger.messages {
+            self.ledger.note(outline, new, self.policy.image_chars);
         }
         let is_run = self.session.ends_with_run();
-        self.totals.turns += usize::from(is_run && !self.totals.ends_with_run);
-        self.totals.ends_with_run = is_run;
-        self.totals.chars += outline.chars_of(new, self.policy.image_chars);
         self.shown.is_current = false;
         if is_run && !was_run && self.policy.boundary.remembers() {
             let moved = with_rules!(self, ground, fold, fold.request(ground, new, false));
@@ -178,7 +208,7 @@ impl History {
                 self.flip(&moved);
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// An error of the message that was to come next.
@@ -345,14 +375,12 @@ impl History {
                 }
             });
         }
-        if self.past.messages.is_empty() {
+        if self.past.end() == 0 {
             self.past.messages = before.outline.messages.iter().map(|message| message.span).collect();
             self.past.data = before.data;
         } else {
             for message in self.new_from..before.len() {
-                let start = self.past.data.len();
-                self.past.data.extend_from_slice(before.message(message));
-                self.past.messages.push(Span { start, end: self.past.data.len() });
+                self.past.push(before.message(message));
             }
         }
         self.new_from = self.session.len();
@@ -361,13 +389,8 @@ impl History {
     /// Characters and turns of all that was appended, and orphans among what is planned.
     #[must_use]
     pub fn totals(&self) -> (usize, usize, usize) {
-        (self.totals.chars, self.totals.turns, self.session.pairs.orphan_count(&self.session.outline))
-    }
-
-    /// The number of the newest observation of this id, from 1.
-    #[must_use]
-    pub fn number_of(&self, id: &[u8]) -> Option<usize> {
-        self.newest_observation.get(id).map(|number| *number as usize + 1)
+        let totals = self.ledger.totals;
+        (totals.chars, totals.turns, self.session.pairs.orphan_count(&self.session.outline))
     }
 
     /// What was appended before the last summary, and the session that it left, with the numbers of its observations,
@@ -382,8 +405,47 @@ impl History {
         kept_numbers: Vec<u32>,
     ) -> Result<(), Error> {
         for message in past {
-            self.append(message, true, None)?;
+            self.note(message)?;
+            self.past.push(message);
         }
+        self.numbered = self.ledger.observations();
+        self.restore_session(session, kept_numbers)
+    }
+
+    /// The same, where a store has what was appended: so many messages, which were noted. Later ones, too, if these are
+    /// given.
+    ///
+    /// # Errors
+    /// Malformed JSON, or a shape that is no message.
+    pub fn restore_stored<'a>(
+        &mut self,
+        past: usize,
+        later: impl Iterator<Item = &'a [u8]>,
+        session: impl Iterator<Item = &'a [u8]>,
+        kept_numbers: Vec<u32>,
+    ) -> Result<(), Error> {
+        self.past.first = past;
+        self.numbered = self.ledger.observations();
+        for message in later {
+            self.numbered -= scanned(message)?.results.len();
+        }
+        self.restore_session(session, kept_numbers)
+    }
+
+    /// Notes a message that is not of the session any more.
+    ///
+    /// # Errors
+    /// Malformed JSON, or a shape that is no message.
+    pub fn note(&mut self, message: &[u8]) -> Result<(), Error> {
+        self.ledger.note(&scanned(message)?, 0, self.policy.image_chars);
+        Ok(())
+    }
+
+    fn restore_session<'a>(
+        &mut self,
+        session: impl Iterator<Item = &'a [u8]>,
+        kept_numbers: Vec<u32>,
+    ) -> Result<(), Error> {
         let (mut anew, mut numbers) = (Session::new(), kept_numbers.into_iter());
         for message in session {
             anew.push(message, true, &self.policy, &mut numbers)?;
@@ -392,13 +454,41 @@ impl History {
         Ok(())
     }
 
-    /// The text of an observation, by its number from 1.
-    #[must_use]
-    pub fn recall(&self, number: usize) -> Option<Vec<u8>> {
-        let (message, place) = *self.observations.get(number.checked_sub(1)?)?;
-        let data = self.message(message as usize);
-        let mut outline = Outline::default();
-        scan_message(data, 0, true, &mut outline).ok()?;
-        Some(Bytes(data).observation(&outline, place as usize))
+    /// The number of the newest observation of this id, from 1.
+    ///
+    /// # Errors
+    /// Those of the store, which is asked where it alone may know.
+    pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> store::Result<Option<usize>> {
+        match (self.ledger.newest.get(id), store) {
+            (Some(number), _) => Ok(Some(*number as usize)),
+            (None, Some(store)) if self.ledger.stored > 0 => {
+                Ok(index::find(store, id)?.and_then(|entry| entry.number()))
+            }
+            (None, _) => Ok(None),
+        }
     }
+
+    /// The text of an observation, by its number from 1.
+    ///
+    /// # Errors
+    /// Those of the store, which is asked where it alone knows.
+    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> store::Result<Option<Vec<u8>>> {
+        let place = match (self.ledger.place(number), &mut store) {
+            (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
+            (place, _) => place,
+        };
+        let Some((message, place)) = place else { return Ok(None) };
+        Ok(match (self.message(message), store) {
+            (Some(data), _) => observation_of(data, place),
+            (None, Some(store)) => observation_of(&stored_message(store, message)?, place),
+            (None, None) => None,
+        })
+    }
+}
+
+/// The outline of a message alone.
+fn scanned(message: &[u8]) -> Result<Outline, Error> {
+    let mut outline = Outline::default();
+    scan_message(message, 0, true, &mut outline)?;
+    Ok(outline)
 }

@@ -1,7 +1,8 @@
 //! What is planned: messages that come one by one, with all that is known of them.
 
+use super::let_go::Behind;
 use crate::error::Error;
-use crate::outline::{Outline, Span};
+use crate::outline::{Mark, Outline, Span};
 use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, Fold, Ground, facts_of_pair};
@@ -13,6 +14,8 @@ use crate::turns::Turns;
 /// See the module.
 #[derive(Debug)]
 pub struct Session {
+    /// Messages that were let go before the first one.
+    pub behind: Behind,
     /// An array that is not closed yet.
     pub data: Vec<u8>,
     pub outline: Outline,
@@ -33,6 +36,7 @@ impl Session {
         let mut outline = Outline::default();
         outline.array_start = 1;
         Session {
+            behind: Behind::default(),
             data: vec![b'['],
             outline,
             pairs: GrowingPairs::default(),
@@ -44,8 +48,27 @@ impl Session {
         }
     }
 
+    /// One with no messages yet, behind others that were let go.
+    pub fn behind(behind: Behind) -> Self {
+        Session { behind, ..Session::new() }
+    }
+
+    /// The messages that are there have come, and it goes on as it was when others were let go.
+    pub fn go_on(&mut self, policy: &Policy) {
+        let state = core::mem::take(&mut self.behind.fold);
+        self.fold = Fold::resumed(self.ground(policy, &Bytes(&self.data)), &state);
+        self.pairs.set_counts(self.behind.counts);
+        (self.chars, self.cost) = (self.behind.chars, self.behind.cost);
+    }
+
+    /// How many messages are there.
     pub fn len(&self) -> usize {
         self.outline.messages.len()
+    }
+
+    /// How many there are with those that were let go.
+    pub fn end(&self) -> usize {
+        self.behind.messages + self.len()
     }
 
     pub fn message(&self, message: usize) -> &[u8] {
@@ -65,13 +88,30 @@ impl Session {
         numbers: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
         self.scan(message, surrogates, policy, numbers)?;
+        self.admit(policy);
+        Ok(())
+    }
+
+    /// The message that was scanned last is one of the session.
+    pub fn admit(&mut self, policy: &Policy) {
         self.pairs.push(&self.outline);
         let message = self.len() - 1;
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.image_chars);
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
-        Ok(())
+    }
+
+    /// Where it ends now.
+    pub fn mark(&self) -> (Mark, usize, usize) {
+        (self.outline.mark(), self.data.len(), self.outline.numbers.len())
+    }
+
+    /// Forgets a message that was scanned behind a mark, and is none of the session.
+    pub fn truncate(&mut self, (mark, bytes, numbered): &(Mark, usize, usize)) {
+        self.outline.truncate(mark);
+        self.outline.numbers.truncate(*numbered);
+        self.data.truncate(*bytes);
     }
 
     /// What the message that was pushed last costs, in place of its characters.
@@ -92,7 +132,7 @@ impl Session {
         policy: &Policy,
         numbers: impl Iterator<Item = u32>,
     ) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let (mark, bytes, numbered) = (self.outline.mark(), self.data.len(), self.outline.numbers.len());
+        let mark = self.mark();
         self.scan(message, surrogates, policy, numbers)?;
         let Session { outline, data, pairs, turns, .. } = &*self;
         let last = outline.messages.len() - 1;
@@ -107,14 +147,12 @@ impl Session {
             placeholder.render(&form, &facts, || source.observation(outline, result))
         };
         let texts = outline.results_of(last).map(text).collect();
-        self.outline.truncate(&mark);
-        self.outline.numbers.truncate(numbered);
-        self.data.truncate(bytes);
+        self.truncate(&mark);
         Ok(texts)
     }
 
     /// The bytes of a message come, and its facts with them; or an error, and nothing.
-    fn scan(
+    pub fn scan(
         &mut self,
         message: &[u8],
         surrogates: bool,

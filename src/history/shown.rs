@@ -2,12 +2,14 @@
 //! otherwise than before.
 
 use super::History;
+use super::let_go::write_shown;
 use super::session::Session;
 use crate::outline::Outline;
 use crate::plan::{Masked, Move, Peek};
 use crate::scan::scan;
 use crate::source::Bytes;
 use crate::splice::{masked_in, splice_stretch};
+use crate::store::{self, Store};
 use std::collections::HashMap;
 
 /// A chunk of a view is done when it has about so many bytes: large enough that a view of 40 MB is some hundred of
@@ -17,14 +19,14 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// A placeholder in a view takes about so many bytes.
 const PLACEHOLDER_BYTES: usize = 48;
 
-/// Which view was shown last, and what of it its readers have.
+/// Which view was shown last, and what of it its readers have. Messages are counted from the first of the session, those
+/// that were let go too; results from the first that is there.
 #[derive(Debug, Default)]
 pub struct Shown {
     pub form: Form,
-    /// Masked in the view of a request that is being made; not fixed before the answer. And after how many messages.
+    /// Masked in the view of a request that is being made; not fixed before the answer.
     pub tentative: Vec<Masked>,
     tentative_move: Option<Move>,
-    pub tentative_end: usize,
     /// The first message that changed since the chunks, and the list, were read last.
     chunks_from: usize,
     list_from: usize,
@@ -33,8 +35,10 @@ pub struct Shown {
     /// Whether the view is still that of the history; and how many messages it was of.
     pub is_current: bool,
     messages: usize,
-    /// Observations that are shown otherwise than in the view before, by their result.
+    /// Observations that are shown otherwise than in the view before, by their result; and of those that were let go the
+    /// first message, with its byte in the view.
     flipped: HashMap<u32, Masked>,
+    flipped_and_gone: Option<(usize, usize)>,
     /// From which message on the view changed last, and its byte where that is known already.
     changed: Option<(usize, Option<usize>)>,
 }
@@ -96,7 +100,6 @@ impl History {
             self.flip(&tentative);
         }
         (self.shown.tentative, self.shown.tentative_move) = (tentative, step);
-        self.shown.tentative_end = self.session.len();
         if matches!(self.shown.form, Form::Planned(..)) {
             self.leave_planned(Form::Masked);
         }
@@ -138,13 +141,15 @@ impl History {
 
     /// These observations are masked in the view from now on where they were not, or are no longer.
     pub(super) fn flip(&mut self, masked: &[Masked]) {
-        for one in masked {
+        let (outline, gone) = (&self.session.outline, self.session.behind.messages);
+        let message = |one: &Masked| gone + outline.results[one.result as usize].message as usize;
+        for one in masked.iter().filter(|one| message(one) < self.shown.messages) {
             if self.shown.flipped.remove(&one.result).is_none() {
                 self.shown.flipped.insert(one.result, one.clone());
             }
         }
-        if let Some(first) = masked.first() {
-            self.touch(self.session.outline.results[first.result as usize].message as usize);
+        if let Some(first) = masked.first().map(message) {
+            self.touch(first);
         }
     }
 
@@ -156,13 +161,48 @@ impl History {
 
     /// The view was made anew: says from where on it shows otherwise than the one before.
     pub(super) fn settle_change(&mut self) {
-        let results = &self.session.outline.results;
-        let messages = self.shown.flipped.keys().map(|result| results[*result as usize].message as usize);
-        if let Some(first) = messages.min().filter(|first| *first < self.shown.messages) {
+        let (results, gone) = (&self.session.outline.results, self.session.behind.messages);
+        let messages = self.shown.flipped.keys().map(|result| gone + results[*result as usize].message as usize);
+        if let Some((message, byte)) = self.shown.flipped_and_gone.take() {
+            self.shown.changed = Some((message, Some(byte)));
+        } else if let Some(first) = messages.min() {
             self.shown.changed = Some((first, None));
         }
         self.shown.flipped.clear();
-        self.shown.messages = self.session.len();
+        self.shown.messages = self.session.end();
+    }
+
+    /// The first messages that are there will be let go. What they show changes no more, so now it is known where.
+    pub(super) fn settle_let_go(&mut self, count: usize) {
+        let (gone, outline) = (self.session.behind.messages, &self.session.outline);
+        let first_result = outline.results_before(count) as u32;
+        let flipped = self.shown.flipped.keys().filter(|result| **result < first_result);
+        let first = flipped.map(|result| gone + outline.results[*result as usize].message as usize).min();
+        let before = self.shown.flipped_and_gone.map(|(message, _)| message);
+        if let Some(first) = first.filter(|first| before.is_none_or(|before| *first < before)) {
+            self.shown.flipped_and_gone = Some((first, self.byte_of(first)));
+        }
+        if let Some((message, None)) = self.shown.changed
+            && message < gone + count
+        {
+            self.shown.changed = Some((message, Some(self.byte_of(message))));
+        }
+        let behind = |one: Masked| Some(Masked { result: one.result.checked_sub(first_result)?, ..one });
+        let Shown { flipped, tentative, .. } = &mut self.shown;
+        *flipped = flipped.drain().filter_map(|(_, one)| behind(one)).map(|one| (one.result, one)).collect();
+        *tentative = tentative.drain(..).filter_map(behind).collect();
+    }
+
+    /// Where a message that is there begins in the view.
+    fn byte_of(&self, message: usize) -> usize {
+        let behind = &self.session.behind;
+        // What stands before a message is its own.
+        behind.view_bytes + self.bytes_between(behind.messages, message) + 1
+    }
+
+    /// Bytes of messages in the view, each with what stands before it.
+    fn bytes_between(&self, start: usize, end: usize) -> usize {
+        if start < end { self.render(start, end).len() } else { 0 }
     }
 
     /// Says where one whole view differs from the one before; what is known of earlier changes stays.
@@ -189,30 +229,36 @@ impl History {
         if let Some(byte) = byte {
             return Some((message, 0, byte));
         }
+        if self.session.behind.messages > 0 {
+            return Some((message, 0, self.byte_of(message)));
+        }
         let chunks = self.shown.chunk_ends.partition_point(|end| *end <= message);
         let start = chunks.checked_sub(1).map_or(0, |last| self.shown.chunk_ends[last]);
-        let behind = if start < message { self.render(start, message).len() } else { 0 };
-        // What stands before a message is its own.
-        Some((message, chunks, behind + 1))
+        Some((message, chunks, self.bytes_between(start, message) + 1))
     }
 
     /// The chunks of the view, once it was looked at: how many of those read last still stand, those that follow, and
-    /// what is open yet.
-    pub fn chunks(&mut self) -> (usize, Vec<Vec<u8>>, Vec<u8>) {
+    /// what is open yet. Messages that were let go are read from the store.
+    ///
+    /// # Errors
+    /// Those of the store; then no chunk stands.
+    pub fn chunks(&mut self, store: Option<&mut Store>) -> store::Result<(usize, Vec<Vec<u8>>, Vec<u8>)> {
         if let Form::Planned(view, ..) = &self.shown.form {
             let view = view.clone();
-            self.shown.chunk_ends.clear();
-            self.shown.chunks_from = 0;
-            return (0, vec![], view);
+            self.forget_chunks();
+            return Ok((0, vec![], view));
         }
         let stand = self.shown.chunk_ends.partition_point(|end| *end <= self.shown.chunks_from);
         self.shown.chunk_ends.truncate(stand);
         self.shown.chunks_from = usize::MAX;
-        let mut start = self.shown.chunk_ends.last().copied().unwrap_or(0);
         let mut done = vec![];
-        let (mut bytes, messages) = (0, start..self.session.len());
+        if let Some(store) = store {
+            self.settled_chunks(store, &mut done).inspect_err(|_| self.forget_chunks())?;
+        }
+        let mut start = self.shown.chunk_ends.last().copied().unwrap_or(0);
+        let (mut bytes, messages) = (0, start..self.session.end());
         for message in messages {
-            bytes += self.bytes_of(message);
+            bytes += self.bytes_of(message - self.session.behind.messages);
             if bytes >= CHUNK_BYTES {
                 done.push(self.render(start, message + 1));
                 self.shown.chunk_ends.push(message + 1);
@@ -220,12 +266,31 @@ impl History {
             }
         }
         let mut open =
-            if start < self.session.len() || start == 0 { self.render(start, self.session.len()) } else { vec![] };
+            if start < self.session.end() || start == 0 { self.render(start, self.session.end()) } else { vec![] };
         open.push(b']');
-        (stand, done, open)
+        Ok((stand, done, open))
     }
 
-    /// About how many bytes a message has in the view.
+    /// The chunks of messages that were let go.
+    fn settled_chunks(&mut self, store: &mut Store, done: &mut Vec<Vec<u8>>) -> store::Result<()> {
+        let mut chunk = vec![];
+        for message in self.shown.chunk_ends.last().copied().unwrap_or(0)..self.session.behind.messages {
+            write_shown(store, message, &mut chunk)?;
+            if chunk.len() >= CHUNK_BYTES || message + 1 == self.session.behind.messages {
+                done.push(core::mem::take(&mut chunk));
+                self.shown.chunk_ends.push(message + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next chunks are read from the first message on.
+    pub fn forget_chunks(&mut self) {
+        self.shown.chunk_ends.clear();
+        self.shown.chunks_from = 0;
+    }
+
+    /// About how many bytes a message that is there has in the view.
     fn bytes_of(&self, message: usize) -> usize {
         let outline = &self.session.outline;
         let span = outline.messages[message].span;
@@ -237,7 +302,7 @@ impl History {
         (span.end - span.start).saturating_sub(removed) + 1
     }
 
-    /// What is masked in these messages of the view.
+    /// What is masked in these of the messages that are there.
     fn masked(&self, start: usize, end: usize) -> Vec<Masked> {
         let outline = &self.session.outline;
         if !matches!(self.shown.form, Form::Masked) {
@@ -260,9 +325,16 @@ impl History {
         masked
     }
 
-    /// Messages as the view shows them, with what stands before each.
+    /// Messages as the view shows them, with what stands before each. They must be there.
     fn render(&self, start: usize, end: usize) -> Vec<u8> {
+        let gone = self.session.behind.messages;
+        let (start, end) = (start - gone, end - gone);
         self.render_with(start, end, &self.masked(start, end))
+    }
+
+    /// One of the messages that are there as the view shows it.
+    pub(super) fn shown_message(&self, message: usize) -> Vec<u8> {
+        self.render_with(message, message + 1, &self.masked(message, message + 1)).split_off(1)
     }
 
     /// The view of so many messages, with these observations masked.
@@ -273,8 +345,8 @@ impl History {
     }
 
     fn render_with(&self, start: usize, end: usize, masked: &[Masked]) -> Vec<u8> {
-        let Session { data, .. } = &self.session;
-        let mut out = vec![if start == 0 { b'[' } else { b',' }];
+        let Session { data, behind, .. } = &self.session;
+        let mut out = vec![if behind.messages + start == 0 { b'[' } else { b',' }];
         if start < end {
             let source = Bytes(data);
             let ground = self.session.ground(&self.policy, &source);
@@ -284,43 +356,46 @@ impl History {
     }
 
     /// What changed in the view since the list was read last: from which message on it is to be made anew, and what
-    /// stands there instead of messages that hold masked observations. None where a later stage gave the view.
+    /// stands there instead of messages that are there and hold masked observations. None where a later stage gave the
+    /// view.
     pub fn changes(&mut self) -> Option<Changes> {
-        let from = core::mem::replace(&mut self.shown.list_from, usize::MAX).min(self.session.len());
+        let from = core::mem::replace(&mut self.shown.list_from, usize::MAX).min(self.session.end());
         if matches!(self.shown.form, Form::Planned(..)) {
             self.shown.list_from = 0;
             return None;
         }
-        let mut messages: Vec<u32> = self
-            .masked(from, self.session.len())
-            .iter()
-            .map(|one| self.session.outline.results[one.result as usize].message)
-            .collect();
+        let gone = self.session.behind.messages;
+        let masked = self.masked(from.saturating_sub(gone), self.session.len());
+        let mut messages: Vec<u32> =
+            masked.iter().map(|one| self.session.outline.results[one.result as usize].message).collect();
         messages.dedup();
-        let shown =
-            |message: u32| (message as usize, self.render(message as usize, message as usize + 1)[1..].to_vec());
+        let shown = |message: u32| (gone + message as usize, self.shown_message(message as usize));
         Some((from, messages.into_iter().map(shown).collect()))
+    }
+
+    /// The next list is made from the first message on.
+    pub fn forget_list(&mut self) {
+        self.shown.list_from = 0;
     }
 
     /// What the view counts, once it was looked at.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let Session { chars, fold, .. } = &self.session;
-        let messages = self.session.len();
+        let messages = self.session.end();
         match &self.shown.form {
             Form::Raw => Counts { messages, chars: *chars, masked: 0 },
             Form::Masked => {
                 let tentative: usize = self.shown.tentative.iter().map(|one| one.removed).sum();
-                let masked = fold.masked.len() + self.shown.tentative.len();
+                let masked = fold.masked_count() + self.shown.tentative.len();
                 Counts { messages, chars: *chars - fold.removed - tentative, masked }
             }
             Form::Planned(_, counts, _) => *counts,
         }
     }
 
-    /// How the boundary came to where it is.
-    #[must_use]
-    pub fn moves(&self) -> Vec<Move> {
+    /// How the boundary came to where it is, as far as that is in memory.
+    pub(super) fn newest_moves(&self) -> Vec<Move> {
         match &self.shown.form {
             Form::Planned(_, _, moves) => moves.clone(),
             Form::Masked if self.policy.boundary.remembers() => {

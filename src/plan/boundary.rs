@@ -68,9 +68,38 @@ impl Standing {
     }
 }
 
+/// What a fold knows of messages that are let go, and of those that it goes on with more than they tell.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct FoldState {
+    /// Messages that are let go.
+    pub messages: usize,
+    /// Their observations, and how many of them are masked.
+    pub observations: usize,
+    /// See `observations`.
+    pub masked_count: usize,
+    /// Characters of the view before the messages that are there.
+    pub chars: usize,
+    /// Characters that all masking removed.
+    pub removed: usize,
+    /// Characters that requests since the last move sent without need.
+    pub waste: usize,
+    /// How many requests there were.
+    pub requests: usize,
+    /// How many of the messages that are there had come at the last of them.
+    pub before: usize,
+    /// Which of the observations that are there are masked, ascending.
+    pub masked: Vec<u32>,
+}
+
 /// The state between two requests.
 #[derive(Debug, Default)]
 pub struct Fold {
+    /// Messages that were let go, their observations, how many of these are masked, and the messages' characters in the
+    /// view.
+    messages_let_go: usize,
+    observations_let_go: usize,
+    masked_let_go: usize,
+    chars_let_go: usize,
     aging: Aging,
     summary: Standing,
     /// All of the view will be written again at the next request, whether the boundary moves or not.
@@ -120,8 +149,16 @@ impl Fold {
     /// How many of the first observations no later request can change: they are masked, or never will be.
     #[must_use]
     pub fn settled(&self, policy: &Policy) -> usize {
-        let older = policy.rounded(self.aging.older_end);
-        self.first.map_or(older, |first| older.min(first as usize))
+        let older = self.rounded(policy, self.aging.older_end);
+        let waiting = self.first.map(|first| first as usize);
+        waiting.into_iter().chain(self.aging.first_young()).fold(older, usize::min)
+    }
+
+    /// Messages before this one are in no window, and were there at the last request.
+    #[must_use]
+    pub fn settled_messages(&self, ground: Ground) -> usize {
+        let start = self.aging.start(ground);
+        if ground.policy.boundary.remembers() { start.min(self.before) } else { start }
     }
 
     /// Characters that requests since the last move sent without need.
@@ -130,19 +167,60 @@ impl Fold {
         self.waste
     }
 
-    /// The state after a request for a history of which no more is known than the messages behind what is settled.
+    /// How many observations are masked, those that were let go too.
     #[must_use]
-    pub fn resumed(ground: Ground, waste: usize) -> Self {
-        let before = ground.outline.messages.len();
-        let mut fold = Fold { waste, ..Fold::default() };
-        fold.grow(ground, before);
-        Fold { before, new_gain: 0, ..fold }
+    pub fn masked_count(&self) -> usize {
+        self.masked_let_go + self.masked.len()
+    }
+
+    /// What is to be known when the messages before this one are let go, all of whose observations are settled.
+    #[must_use]
+    pub fn state_without(&self, ground: Ground, messages: usize) -> FoldState {
+        let gone = ground.outline.results_before(messages);
+        let (masked_gone, masked) =
+            self.masked.split_at(self.masked.partition_point(|one| (one.result as usize) < gone));
+        FoldState {
+            messages: self.messages_let_go + messages,
+            observations: self.observations_let_go + gone,
+            masked_count: self.masked_let_go + masked_gone.len(),
+            chars: self.chars_before(messages),
+            removed: self.removed,
+            waste: self.waste,
+            requests: self.requests,
+            before: self.before.saturating_sub(messages),
+            masked: masked.iter().map(|one| one.result - gone as u32).collect(),
+        }
+    }
+
+    /// The fold of this state, over the messages that are there.
+    #[must_use]
+    pub fn resumed(ground: Ground, state: &FoldState) -> Self {
+        let mut fold = Fold {
+            messages_let_go: state.messages,
+            observations_let_go: state.observations,
+            masked_let_go: state.masked_count,
+            chars_let_go: state.chars,
+            waste: state.waste,
+            requests: state.requests,
+            ..Fold::default()
+        };
+        fold.grow(ground, state.before);
+        (fold.before, fold.new_gain) = (state.before, 0);
+        fold.grow(ground, ground.outline.messages.len());
+        fold.mask(ground, |result| state.masked.binary_search(&result).is_ok());
+        fold.removed = state.removed;
+        fold
+    }
+
+    /// A boundary of the policy among the observations that are there.
+    fn rounded(&self, policy: &Policy, boundary: usize) -> usize {
+        policy.rounded(self.observations_let_go + boundary).saturating_sub(self.observations_let_go)
     }
 
     /// Characters of the view before a message; before the one that does not exist yet, of the whole.
     #[must_use]
     pub fn chars_before(&self, message: usize) -> usize {
-        message.checked_sub(1).map_or(0, |before| self.chars_before[before])
+        message.checked_sub(1).map_or(self.chars_let_go, |before| self.chars_before[before])
     }
 
     /// A request is made after this many messages. Gives what its view masks, and the view before did not; in order.
@@ -166,7 +244,7 @@ impl Fold {
                 let waste = self.waste.saturating_add(self.gain);
                 // A request that finds the cache cold is not served anything anyway.
                 let is_cold = |request: usize| policy.cold_requests.binary_search(&request).is_ok();
-                let is_cold = is_cold(end) || (is_now && is_cold(NOW));
+                let is_cold = is_cold(self.messages_let_go + end) || (is_now && is_cold(NOW));
                 self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
             }
             Boundary::HighWater(chars) => self.chars_before(end) > chars,
@@ -223,7 +301,7 @@ impl Fold {
     pub fn peek(&self, ground: Ground, is_rounded: bool) -> Option<Peek> {
         let Ground { outline, policy, costs, .. } = ground;
         let older_end = self.aging.older_end;
-        let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
+        let boundary = if is_rounded { self.rounded(policy, older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
         let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
         let moved: usize = now.iter().map(|one| one.removed).sum();
@@ -245,41 +323,50 @@ impl Fold {
 
     /// Moves the boundary as far as the policy lets it, if that removes enough. Gives what is masked by it, in order.
     pub fn advance(&mut self, ground: Ground) -> Vec<Masked> {
-        let Ground { outline, policy, costs, .. } = ground;
-        let end = self.chars_before.len();
-        let boundary = policy.rounded(self.aging.older_end);
+        let Ground { outline, policy, .. } = ground;
+        let boundary = self.rounded(policy, self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
         if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.min_masked_chars {
             return vec![];
         }
-        let mut now: Vec<Masked> = self.waiting.extract_if(.., |one| is_passed(one.result)).collect();
-        let moved: usize = now.iter().map(|one| one.removed).sum();
+        let moved: usize = self.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
         if self.removed + moved < policy.min_masked_chars {
-            self.waiting.extend(now);
             return vec![];
         }
+        let now = self.mask(ground, is_passed);
+        if policy.boundary.remembers() {
+            let first = message_of(outline, now[0].result);
+            let written_again = self.chars_before(self.before) - self.chars_before(first.min(self.before));
+            self.moves.push(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
+        }
+        self.boundary = boundary;
+        self.waste = 0;
+        now
+    }
+
+    /// Masks what waits and is meant. Gives it, in order.
+    fn mask(&mut self, ground: Ground, is_meant: impl Fn(u32) -> bool) -> Vec<Masked> {
+        let Ground { outline, costs, .. } = ground;
+        let mut now: Vec<Masked> = self.waiting.extract_if(.., |one| is_meant(one.result)).collect();
         now.sort_unstable_by_key(|one| one.result);
-        let first = message_of(outline, now[0].result);
+        let Some(first) = now.first() else { return now };
+        let (first, first_result) = (message_of(outline, first.result), first.result);
         let (mut removed, mut next) = (0, now.iter().peekable());
-        for message in first..end {
+        for message in first..self.chars_before.len() {
             while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
                 removed += one.removed;
             }
             self.chars_before[message] -= removed;
         }
-        self.cost = cost_after(self.cost, &now, moved, costs);
-        let written_again = self.chars_before(self.before) - self.chars_before(first.min(self.before));
-        self.moves.push(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
-        let is_in_order = self.masked.last().is_none_or(|last| last.result < now[0].result);
+        self.cost = cost_after(self.cost, &now, removed, costs);
+        let is_in_order = self.masked.last().is_none_or(|last| last.result < first_result);
         self.masked.extend_from_slice(&now);
         if !is_in_order {
             self.masked.sort_unstable_by_key(|one| one.result);
         }
-        self.removed += moved;
-        self.gain -= moved;
+        self.removed += removed;
+        self.gain -= removed;
         self.first = self.waiting.iter().map(|one| one.result).min();
-        self.boundary = boundary;
-        self.waste = 0;
         now
     }
 }

@@ -15,7 +15,7 @@ use crate::placeholder::{Facts, Form};
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
-pub use boundary::{Fold, Move, Peek};
+pub use boundary::{Fold, FoldState, Move, Peek};
 use mask::Masking;
 pub use replay::{Request, Sent, replay, requests};
 use window::Window;

@@ -133,6 +133,8 @@ impl Aging {
         for result in self.results..results {
             let name = pairs.name_of(outline, result);
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
+                // Such a window is never left.
+                Some(Some((usize::MAX, _))) => {}
                 Some(Some((count, own))) => {
                     own.push_back(result as u32);
                     if own.len() > *count
@@ -154,9 +156,21 @@ impl Aging {
         }
     }
 
+    /// The first observation that may yet become older, if there is one.
+    pub fn first_young(&self) -> Option<usize> {
+        let own = self.by_tool.iter().flatten().filter_map(|(_, own)| own.front());
+        self.rest.front().into_iter().chain(own).min().map(|result| *result as usize)
+    }
+
     /// [`Window::bound`].
     fn bound(&self, ground: Ground) -> usize {
-        let Ground { outline, policy, turns, .. } = ground;
+        let bound = ground.outline.results_before(self.start(ground));
+        ground.policy.recent_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+    }
+
+    /// Where the windows begin that are measured in messages and turns.
+    pub fn start(&self, ground: Ground) -> usize {
+        let Ground { policy, turns, .. } = ground;
         let mut start = self.messages;
         if let Some(count) = policy.recent_messages.filter(|count| *count > 0) {
             start = start.min(self.others.len().checked_sub(count).map_or(0, |first| self.others[first] as usize));
@@ -168,7 +182,6 @@ impl Aging {
                 first => turns.starts[first] as usize,
             });
         }
-        let bound = outline.results_before(start);
-        policy.recent_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+        start
     }
 }

@@ -2,10 +2,16 @@
 
 use super::RawCosts;
 use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
-use crate::history::{History, Look, MessageCosts};
+use super::store::PyStore;
+use crate::history::{History, Look, MessageCosts, stored_message, write_shown};
+use crate::store::{self, Store};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+/// Bytes of messages that were let go in a view that is kept.
+const MOST_BYTES_KEPT: usize = 2 << 20;
 
 type Change<'py> = (usize, Bound<'py, PyBytes>);
 
@@ -13,6 +19,7 @@ type Change<'py> = (usize, Bound<'py, PyBytes>);
 #[pyclass(name = "History", module = "recede._core")]
 pub struct PyHistory {
     history: History,
+    store: Option<Py<PyStore>>,
     /// The chunks of the view that are done, and what is open, as they were read last.
     chunks: Vec<Py<PyBytes>>,
     open: Option<Py<PyBytes>>,
@@ -22,7 +29,8 @@ pub struct PyHistory {
 impl PyHistory {
     #[new]
     fn new(policy: &PyPolicy, raw_cost_at_most: usize) -> Self {
-        PyHistory { history: History::new(policy.policy.clone(), raw_cost_at_most), chunks: vec![], open: None }
+        let history = History::new(policy.policy.clone(), raw_cost_at_most);
+        PyHistory { history, store: None, chunks: vec![], open: None }
     }
 
     fn __len__(&self) -> usize {
@@ -42,7 +50,9 @@ impl PyHistory {
 
     #[pyo3(signature = (message, surrogates, costs=None))]
     fn append(&mut self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<()> {
-        self.history.append(message, surrogates, costs).map_err(|error| transcript_error(py, &error))?;
+        let asks = self.history.first_here() > 0;
+        let done = self.with(py, asks, |history, store| history.append(message, surrogates, costs, store))?;
+        done.map_err(|error| transcript_error(py, &error))?;
         self.open = None;
         Ok(())
     }
@@ -80,17 +90,42 @@ impl PyHistory {
 
     fn chunks<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         if self.open.is_none() {
-            let (stand, done, open) = self.history.chunks();
+            let asks = self.history.first_here() > 0;
+            let (stand, done, open) = self.with(py, asks, History::chunks).inspect_err(|_| self.chunks.clear())?;
             self.chunks.truncate(stand);
             self.chunks.extend(done.iter().map(|chunk| PyBytes::new(py, chunk).unbind()));
             self.open = Some(PyBytes::new(py, &open).unbind());
         }
         let open = self.open.iter().map(|open| open.clone_ref(py));
-        PyList::new(py, self.chunks.iter().map(|chunk| chunk.clone_ref(py)).chain(open).collect::<Vec<_>>())
+        let chunks =
+            PyList::new(py, self.chunks.iter().map(|chunk| chunk.clone_ref(py)).chain(open).collect::<Vec<_>>());
+        if self.is_long() {
+            self.history.forget_chunks();
+            (self.chunks, self.open) = (vec![], None);
+        }
+        chunks
+    }
+
+    /// Messages that were let go as a view shows them: an array.
+    fn settled<'py>(&mut self, py: Python<'py>, start: usize, end: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let array = self.with(py, true, |_, store| {
+            let mut array = vec![];
+            if let Some(store) = store {
+                for message in start..end {
+                    write_shown(store, message, &mut array)?;
+                }
+            }
+            Ok(array)
+        })?;
+        let array = [b"[", array.get(1..).unwrap_or_default(), b"]"].concat();
+        Ok(PyBytes::new(py, &array))
     }
 
     fn changes<'py>(&mut self, py: Python<'py>) -> Option<(usize, Vec<Change<'py>>)> {
         let (from, changes) = self.history.changes()?;
+        if self.is_long() {
+            self.history.forget_list();
+        }
         Some((from, changes.into_iter().map(|(index, bytes)| (index, PyBytes::new(py, &bytes))).collect()))
     }
 
@@ -106,6 +141,53 @@ impl PyHistory {
         self.history.restore(past, session, numbers).map_err(|error| transcript_error(py, &error))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
+    fn restore_stored(
+        &mut self,
+        py: Python<'_>,
+        past: usize,
+        later: Vec<PyBackedBytes>,
+        session: Vec<PyBackedBytes>,
+        numbers: Vec<u32>,
+    ) -> PyResult<()> {
+        let (later, session) = (later.iter().map(|message| &**message), session.iter().map(|message| &**message));
+        let done = self.history.restore_stored(past, later, session, numbers);
+        done.map_err(|error| transcript_error(py, &error))
+    }
+
+    /// Notes a message that is not of the session any more.
+    fn note(&mut self, py: Python<'_>, message: &[u8]) -> PyResult<()> {
+        self.history.note(message).map_err(|error| transcript_error(py, &error))
+    }
+
+    /// The first message of the session that is not in the store alone.
+    fn first_here(&self) -> usize {
+        self.history.first_here()
+    }
+
+    /// Takes this store for its own, which has all messages, and goes on with what it knows: of how many messages it has
+    /// the observations, and how many are in the session.
+    fn resume(&mut self, py: Python<'_>, store: Py<PyStore>, tag: &[u8]) -> PyResult<(usize, usize)> {
+        let resumed = store.get().with(py, |store| self.history.resume(store, tag))?;
+        self.store = Some(store);
+        Ok(resumed)
+    }
+
+    fn is_full(&self, messages: usize, bytes: usize) -> bool {
+        self.history.is_full(messages, bytes)
+    }
+
+    /// Lets go of what the store has; how many messages of the session are there alone now.
+    fn let_go(&mut self, py: Python<'_>, tag: &[u8]) -> PyResult<usize> {
+        self.with(py, true, |history, store| store.map_or(Ok(()), |store| history.let_go(store, tag)))?;
+        Ok(self.history.first_here())
+    }
+
+    /// Whether the view is too long to be kept: it would be held for ever.
+    fn is_long(&self) -> bool {
+        self.history.bytes_let_go() > MOST_BYTES_KEPT
+    }
+
     fn counts(&self) -> (usize, usize, usize) {
         let counts = self.history.counts();
         (counts.messages, counts.chars, counts.masked)
@@ -117,30 +199,56 @@ impl PyHistory {
 
     /// From which message and byte on the view changed last.
     fn changed(&mut self, py: Python<'_>) -> PyResult<Option<(usize, usize)>> {
-        self.chunks(py)?;
+        if self.history.first_here() == 0 {
+            self.chunks(py)?;
+        }
         let Some((message, chunks, behind)) = self.history.changed() else { return Ok(None) };
         let before: usize = self.chunks[..chunks].iter().map(|chunk| chunk.bind(py).as_bytes().len()).sum();
         Ok(Some((message, before + behind)))
     }
 
-    fn moves(&self) -> Vec<(usize, usize, usize, usize)> {
-        let moves = self.history.moves();
-        moves.into_iter().map(|step| (step.request, step.masked, step.removed, step.written_again)).collect()
+    fn moves(&mut self, py: Python<'_>) -> PyResult<Vec<(usize, usize, usize, usize)>> {
+        let asks = self.history.has_let_go();
+        let moves = self.with(py, asks, |history, store| history.moves(store))?;
+        Ok(moves.into_iter().map(|step| (step.request, step.masked, step.removed, step.written_again)).collect())
     }
 
-    fn message<'py>(&self, py: Python<'py>, message: usize) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.history.message(message))
+    fn message<'py>(&mut self, py: Python<'py>, message: usize) -> PyResult<Bound<'py, PyBytes>> {
+        if let Some(data) = self.history.message(message) {
+            return Ok(PyBytes::new(py, data));
+        }
+        let data = self.with(py, true, |_, store| store.map_or(Ok(vec![]), |store| stored_message(store, message)))?;
+        Ok(PyBytes::new(py, &data))
     }
 
     fn session_message<'py>(&self, py: Python<'py>, message: usize) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.history.session_message(message))
     }
 
-    fn number_of(&self, id: &Bound<'_, PyString>) -> Option<usize> {
-        self.history.number_of(&bytes_of(id))
+    fn number_of(&mut self, id: &Bound<'_, PyString>) -> PyResult<Option<usize>> {
+        let (bytes, asks) = (bytes_of(id), self.history.has_let_go());
+        self.with(id.py(), asks, |history, store| history.number_of(&bytes, store))
     }
 
-    fn recall<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyString>>> {
-        self.history.recall(number).map(|text| to_str(py, &text)).transpose()
+    fn recall<'py>(&mut self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyString>>> {
+        let asks = self.history.has_let_go();
+        let text = self.with(py, asks, |history, store| history.recall(number, store))?;
+        text.map(|text| to_str(py, &text)).transpose()
+    }
+}
+
+impl PyHistory {
+    /// Does something that may read the store, if there is one.
+    fn with<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        asks_the_store: bool,
+        work: impl FnOnce(&mut History, Option<&mut Store>) -> store::Result<T> + Send,
+    ) -> PyResult<T> {
+        let history = &mut self.history;
+        if let Some(store) = self.store.as_ref().filter(|_| asks_the_store) {
+            return store.get().with(py, |store| work(history, Some(store)));
+        }
+        work(history, None).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 }

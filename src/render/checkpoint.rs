@@ -3,7 +3,7 @@
 
 use super::{FRAME, Figures, Gone, Observations, Request, Texts, TurnLog, TurnTokens};
 use crate::placeholder::{Facts, Form, Placeholder};
-use crate::plan::{Fold, facts};
+use crate::plan::{Fold, FoldState, facts};
 use crate::policy::Policy;
 use crate::turns::Turns;
 
@@ -234,7 +234,10 @@ impl TurnLog {
         for (texts, tokens) in turns {
             log.push(texts, tokens);
         }
-        log.fold = log.with_rules(|ground, _| Fold::resumed(ground, checkpoint.fold_waste));
+        log.fold = log.with_rules(|ground, _| {
+            let before = ground.outline.messages.len();
+            Fold::resumed(ground, &FoldState { waste: checkpoint.fold_waste, before, ..FoldState::default() })
+        });
         let Figures { raw_tokens, sent_tokens, .. } = log.figures;
         log.requests.push(Request { raw_tokens, sent_tokens });
         log

@@ -236,9 +236,8 @@ impl Store {
         if self.is_closed {
             return Ok(());
         }
-        let is_read_only = self.pager.writable().is_err_and(|error| error.kind == Kind::ReadOnly);
         let mut is_whole = false;
-        if !is_read_only {
+        if !self.is_read_only() {
             self.pager.commit()?;
             is_whole = self.pager.finish()?;
         }
@@ -252,6 +251,12 @@ impl Store {
     /// Ends here, and gives up what was not committed.
     pub fn abandon(self) {
         self.pager.release();
+    }
+
+    /// Whether it was opened for reading alone.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.pager.writable().is_err_and(|error| error.kind == Kind::ReadOnly)
     }
 
     /// Whether it was closed.

@@ -81,6 +81,7 @@ RUST: dict[str, set[str]] = {
         "plan",
         "splice",
         "report",
+        "store",
     },
     "render": {"outline", "text", "pairs", "turns", "policy", "placeholder", "plan", "source"},
     "store": {"error"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import recede
 from store_reader import Reader
-from support import engine_module
+from support import chat_call, chat_result, engine_module
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +54,55 @@ def test_a_stranger_reads_a_compacted_store(tmp_path: Path) -> None:
         store.compact()
     reader = Reader(path)
     assert [len(reader.find(1, number + 1)[2][3]) for number in range(300)] == [number * 10 for number in range(300)]
+
+
+def test_a_stranger_finds_what_a_history_has_let_go(tmp_path: Path) -> None:
+    """Messages, observations, ids and moves, by docs/store-format.md alone."""
+    path = tmp_path / "session.store"
+    with recede.TurnStore(path) as store:
+        history = recede.History(store=store)
+        for number in range(2_000):
+            history.append(chat_call(f"c{number % 1_500}", f"Look at {number}."))
+            history.append(chat_result(f"c{number % 1_500}", f"{number} " * 200))
+        moves = history.stats().boundary_moves
+        view = history.view()
+        raw = history.messages
+    reader = Reader(path)
+    head = reader.find(4, 1)[2]
+    assert json.loads(head[0])["recede_history"] == 1 and head[2] == b""
+    noted, observations, _, turns, _, ids, move_count, gone, view_bytes = struct.unpack_from("<9Q", head[1])
+    assert gone > 1_000 and observations == turns == noted // 2 and ids == 1_500
+    messages = [reader.find(2, number)[2] for number in range(1, 4_001)]
+    assert [json.loads(fields[-1]) for fields in messages] == raw
+    assert [json.loads(fields[0]) for fields in messages[:gone]] == view[:gone]
+    assert all(len(fields) == 1 for fields in messages[gone:])
+    assert view_bytes == sum(len(fields[0]) + 1 for fields in messages[:gone])
+    blocks = [reader.find(4, number)[2] for number in range(2, reader.last[3] + 1)]
+    places = [place for *_, rows in blocks for place in struct.iter_unpack("<II", rows)]
+    assert places == [(2 * number + 1, 0) for number in range(observations)]
+    stored = [move for _, rows, _ in blocks for move in struct.iter_unpack("<4Q", rows)]
+    assert stored == [tuple(move) for move in moves[:move_count]]
+    for number in range(1_500):
+        newest = number + 1_500 if number + 1_500 < observations else number
+        _, call, observation, is_answered = entry(blocks, f"c{number}".encode())
+        assert observation == newest + 1
+        let_go = max((one for one in (number, number + 1_500) if 2 * one < gone), default=None)
+        if let_go is None:
+            assert call == 0
+        else:
+            assert (call, is_answered) == (2 * let_go + 1, 1)
+
+
+def entry(blocks: list[list[bytes]], identity: bytes) -> tuple[int, ...]:
+    """What the table of ids has of one."""
+    number = 0xCBF29CE484222325
+    for byte in identity:
+        number = (number ^ byte) * 0x100000001B3 % 2**64
+    number = (number ^ number >> 32) * 0x9E3779B97F4A7C15 % 2**64
+    number = number >> 32 | number % 2**32 << 32
+    most = 2 ** (len(blocks).bit_length() - 1)
+    bucket = number % (2 * most)
+    if bucket >= len(blocks):
+        bucket = number % most
+    (found,) = (row for row in struct.iter_unpack("<Q3I", blocks[bucket][0]) if row[0] == number)
+    return found

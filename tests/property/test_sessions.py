@@ -37,10 +37,14 @@ def loads(view: bytes) -> Any:
 
 def session_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of a `History`: those of `reduce`, or those of the block masker and a threshold."""
-    optional = {"threshold_tokens": st.integers(0, 900), "token_counter": st.sampled_from([None, len, words])}
-    block = st.builds(dict.__or__, block_options(), st.fixed_dictionaries({}, optional=optional))
     handles = st.fixed_dictionaries({}, optional={"recall_handles": st.booleans()})
-    return st.builds(_without_clash, reduce_options() | block, handles)
+    return st.builds(_without_clash, reduce_options() | masked_options(), handles)
+
+
+def masked_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Those without a budget."""
+    optional = {"threshold_tokens": st.integers(0, 900), "token_counter": st.sampled_from([None, len, words])}
+    return st.builds(dict.__or__, block_options(), st.fixed_dictionaries({}, optional=optional))
 
 
 def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str, Any]:

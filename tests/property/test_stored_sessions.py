@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from test_sessions import session_options
+from test_sessions import masked_options, session_options
 
 import recede
 from recede import History
 from recede.testing import histories
 from support import chat_call, chat_result, engine_module, user
 
-MESSAGES = st.lists(histories(), max_size=4).map(lambda parts: [message for part in parts for message in part])
-STEPS = st.lists(st.sampled_from(["append", "append", "append", "look", "restart", "crash"]), max_size=40)
+MESSAGES = st.lists(histories(), min_size=1, max_size=8).map(
+    lambda parts: [message for part in parts for message in part]
+)
+STEPS = st.lists(st.sampled_from(["append"] * 6 + ["look", "look", "restart", "crash"]), min_size=8, max_size=40)
 
 
 @pytest.fixture(autouse=True)
@@ -35,35 +37,67 @@ def recalled(history: History) -> list[str]:
         return texts
 
 
-@settings(max_examples=40)
-@given(messages=MESSAGES, options=session_options(), steps=STEPS, chunk=st.integers(1, 9))
+def identities(value: Any) -> set[str]:
+    """Every text in it that may be the id of a call."""
+    if isinstance(value, dict):
+        found = {text for name, text in value.items() if name.lower().endswith("id") and isinstance(text, str)}
+        return found.union(*map(identities, value.values()))
+    return set().union(*map(identities, value)) if isinstance(value, list) else set()
+
+
+def outcome(history: History, identity: str) -> str | None:
+    try:
+        return history.recall(identity)
+    except LookupError:
+        return None
+
+
+@settings(max_examples=80)
+@given(
+    messages=MESSAGES,
+    options=session_options() | masked_options(),
+    steps=STEPS,
+    chunk=st.integers(1, 9),
+    let_go_after=st.integers(1, 12),
+)
 def test_the_views_are_the_same_with_a_store(
-    messages: list[dict[str, Any]], options: dict[str, Any], steps: list[str], chunk: int
+    messages: list[dict[str, Any]], options: dict[str, Any], steps: list[str], chunk: int, let_go_after: int
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recede._history._LET_GO_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         stored, plain = History(store=store, **options), History(**options)
+        is_new, appended = True, 0
         for step in [*steps, "look", "restart", "look"]:
             if step == "append":
                 for message in messages[len(plain) : len(plain) + chunk]:
                     plain.append(message)
                     stored.append(message)
+                    appended += 1
+            elif step == "look" and not is_new and not appended and store.count_records("summary"):
+                # A summary was made in the view that was shown last. What is kept of it is the session that it left.
+                assert len(stored) == len(plain)
             elif step == "look":
                 assert stored.view_json() == plain.view_json()
                 assert stored.view() == plain.view()
+                assert b"".join(stored.view_chunks()) == plain.view_json()
                 ours, theirs = stored.stats(), plain.stats()
-                # Which view was shown before is not kept.
-                assert ours._replace(changed_message=None, changed_byte=None) == theirs._replace(
-                    changed_message=None, changed_byte=None
-                )
+                if not is_new:  # which view was shown before is not kept
+                    ours, theirs = (one._replace(changed_message=None, changed_byte=None) for one in (ours, theirs))
+                assert ours == theirs
             else:
                 store.close() if step == "restart" else store.close(sync=False)
                 store = recede.TurnStore(path, sync_every=1)
-                stored = History(store=store, **options)
+                stored, is_new, appended = History(store=store, **options), False, 0
                 assert len(stored) == len(plain)
         assert stored.to_json() == plain.to_json()
+        assert stored.messages == plain.messages
         assert recalled(stored) == recalled(plain)
+        for identity in identities(messages):
+            assert outcome(stored, identity) == outcome(plain, identity)
+        event(f"let go: {bool(stored._session.first_here())}")
+        assert store.verify().is_sound
         store.close()
 
 
@@ -126,5 +160,5 @@ def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path, m
     with recede.TurnStore(path) as store:
         history = History(store=store)
         assert [message["content"] for message in history] == ["one", "two", "three", "four"]
-        assert history.to_json() == b"[%s]" % b",".join(field for (field,) in store.records("message"))
+        assert history.to_json() == b"[%s]" % b",".join(message for *_, message in store.records("message"))
         assert json.loads(history.to_json())[3] == user("four")

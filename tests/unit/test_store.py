@@ -268,7 +268,7 @@ def test_forks_draw_different_numbers(path: Path) -> None:
         "        path = sys.argv[1] + name\n"
         "        store = recede.TurnStore(path)\n"
         "        store.append('r', 'a', 'o', sync=True)\n"
-        "        print(open(path, 'rb').read()[40:48].hex(), open(path + '-log', 'rb').read()[40:48].hex(), flush=True)\n"
+        "        print(*(open(name, 'rb').read()[40:48].hex() for name in (path, path + '-log')), flush=True)\n"
         "        os._exit(0)\n"
         "    os.wait()\n"
     )

@@ -138,6 +138,10 @@ class History:
     def changes(self) -> None:
         """The list of the view is made of its chunks."""
 
+    def is_long(self) -> bool:
+        """Whether the list of the view is too long to be kept; here it is never made from one that was."""
+        return False
+
     def counts(self) -> tuple[int, int, int]:
         return self.counted
 

@@ -120,7 +120,7 @@ fn a_log_that_has_become_long_may_fail_to_be_cut() {
             match append(&mut store, RecordKind::Message, &record, true) {
                 Ok(_) => confirmed.push(record),
                 Err(_) => {
-                    assert!(!is_past || !store.can_go_on(), "operation {fails_at} was not told, and left its mark")
+                    assert!(!is_past || !store.can_go_on(), "operation {fails_at} was not told, and left its mark");
                 }
             }
         }

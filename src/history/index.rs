@@ -1,0 +1,279 @@
+//! What a history keeps in a store beside its messages, so that it can let go of them: where each observation stands,
+//! which call and which observation are the newest of an id, and how the boundary moved.
+//!
+//! All of it is in blocks: records of the kind "session", from the second one on. Each holds the places of 16
+//! observations, 16 moves if there are as many, and it is a bucket of a linear hash table of ids, which grows by a bucket
+//! at a time as the store's own does.
+
+use crate::plan::Move;
+use crate::store::{Changes, Record, RecordKind, Result, Store};
+
+/// Observations of a block, moves of it, and about as many ids.
+const BLOCK: usize = 16;
+/// Records of the kind before the first block.
+const BEFORE: u64 = 1;
+
+/// What the store knows of an id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Entry {
+    hash: u64,
+    /// One more than the message of its newest call that was let go; 0 where there is none.
+    call: u32,
+    /// Its newest observation, from 1; 0 where there is none.
+    number: u32,
+    /// Whether the call has a result: 0 or 1.
+    is_answered: u32,
+}
+
+/// What becomes of an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Update {
+    /// The call of the entry has got a result.
+    pub is_answered: bool,
+    /// A newer call: its message, and whether it has a result.
+    pub call: Option<(usize, bool)>,
+    /// A newer observation.
+    pub number: Option<u32>,
+}
+
+const ENTRY: usize = 20;
+const PLACE: usize = 8;
+const MOVE: usize = 32;
+
+/// Parts of a block, each as its bytes.
+#[derive(Debug, Default)]
+struct Block {
+    ids: Vec<u8>,
+    moves: Vec<u8>,
+    places: Vec<u8>,
+}
+
+impl Block {
+    fn of(record: Option<Record>) -> Self {
+        let Some(Record { fields, last }) = record else { return Block::default() };
+        let mut fields = fields.into_iter();
+        let (ids, moves) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        Block { ids, moves, places: last.unwrap_or_default() }
+    }
+}
+
+impl Entry {
+    fn bytes(self) -> [u8; ENTRY] {
+        let mut bytes = [0; ENTRY];
+        bytes[..8].copy_from_slice(&self.hash.to_le_bytes());
+        for (place, number) in bytes[8..].chunks_exact_mut(4).zip([self.call, self.number, self.is_answered]) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn of(bytes: &[u8; ENTRY]) -> Self {
+        let small = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let hash = u64::from(small(0)) | u64::from(small(4)) << 32;
+        Entry { hash, call: small(8), number: small(12), is_answered: small(16) }
+    }
+
+    fn update(&mut self, update: &Update) {
+        self.is_answered |= u32::from(update.is_answered);
+        if let Some((message, is_answered)) = update.call {
+            (self.call, self.is_answered) = (message as u32 + 1, u32::from(is_answered));
+        }
+        self.number = update.number.unwrap_or(self.number);
+    }
+
+    /// The message of the newest call, and whether that has a result.
+    pub fn call(&self) -> Option<(usize, bool)> {
+        Some((self.call.checked_sub(1)? as usize, self.is_answered == 1))
+    }
+
+    /// The newest observation.
+    pub fn number(&self) -> Option<usize> {
+        (self.number > 0).then_some(self.number as usize)
+    }
+}
+
+/// FNV-1a, and a last step that spreads it to the low bits, which choose the bucket.
+fn hash_of(id: &[u8]) -> u64 {
+    let hash = id
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+}
+
+fn bucket_of(hash: u64, buckets: u64) -> u64 {
+    let round = 1 << buckets.ilog2();
+    let bucket = hash % (2 * round);
+    if bucket < buckets { bucket } else { hash % round }
+}
+
+/// The bucket that a bucket behind so many is split off from.
+fn split_at(buckets: u64) -> u64 {
+    buckets - (1 << buckets.ilog2())
+}
+
+fn record_of(block: u64) -> u64 {
+    BEFORE + 1 + block
+}
+
+fn entries(bytes: &[u8]) -> impl Iterator<Item = Entry> + '_ {
+    bytes.as_chunks().0.iter().map(Entry::of)
+}
+
+fn joined(entries: &[Entry]) -> Vec<u8> {
+    entries.iter().flat_map(|entry| entry.bytes()).collect()
+}
+
+/// The newest of an id.
+pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<Entry>> {
+    let blocks = store.last(RecordKind::Session).saturating_sub(BEFORE);
+    if blocks == 0 {
+        return Ok(None);
+    }
+    let hash = hash_of(id);
+    let block = Block::of(store.get(RecordKind::Session, record_of(bucket_of(hash, blocks)), false)?);
+    Ok(entries(&block.ids).find(|entry| entry.hash == hash))
+}
+
+/// Where an observation stands, by its number from 1: its message and its place in that.
+pub fn place(store: &mut Store, number: usize) -> Result<Option<(usize, usize)>> {
+    let Some(index) = number.checked_sub(1) else { return Ok(None) };
+    let block = Block::of(store.get(RecordKind::Session, record_of((index / BLOCK) as u64), true)?);
+    let place = block.places.chunks_exact(PLACE).nth(index % BLOCK);
+    Ok(place.map(|place| {
+        let small = |at: usize| u32::from_le_bytes([place[at], place[at + 1], place[at + 2], place[at + 3]]) as usize;
+        (small(0), small(4))
+    }))
+}
+
+/// The first moves of the boundary, as many as are stored.
+pub fn moves(store: &mut Store, count: usize) -> Result<Vec<Move>> {
+    let mut moves = Vec::with_capacity(count);
+    for block in 0..count.div_ceil(BLOCK) {
+        let block = Block::of(store.get(RecordKind::Session, record_of(block as u64), false)?);
+        moves.extend(block.moves.as_chunks::<MOVE>().0.iter().map(|bytes| {
+            let numbers = bytes.as_chunks().0;
+            let number = |place: usize| u64::from_le_bytes(numbers[place]) as usize;
+            Move { request: number(0), masked: number(1), removed: number(2), written_again: number(3) }
+        }));
+    }
+    moves.truncate(count);
+    Ok(moves)
+}
+
+/// The index while it is written.
+pub struct Writer<'a, 'b> {
+    changes: &'a mut Changes<'b>,
+    /// How many ids it has.
+    pub ids: usize,
+}
+
+impl<'a, 'b> Writer<'a, 'b> {
+    /// Goes on with an index of so many ids. The record before the blocks must be there.
+    pub fn of(changes: &'a mut Changes<'b>, ids: usize) -> Self {
+        Writer { changes, ids }
+    }
+
+    fn blocks(&self) -> u64 {
+        self.changes.last(RecordKind::Session) - BEFORE
+    }
+
+    fn block(&mut self, block: usize) -> Result<Block> {
+        Ok(Block::of(self.changes.get(RecordKind::Session, record_of(block as u64))?))
+    }
+
+    fn write(&mut self, number: usize, Block { ids, moves, places }: &Block) -> Result<()> {
+        self.changes.replace(RecordKind::Session, record_of(number as u64), &[ids, moves], places)?;
+        Ok(())
+    }
+
+    /// A block more: a bucket is split.
+    fn add_block(&mut self) -> Result<()> {
+        let blocks = self.blocks();
+        let mut moved = vec![];
+        if blocks > 0 {
+            let old = split_at(blocks) as usize;
+            let mut block = self.block(old)?;
+            let mut stay: Vec<Entry> = entries(&block.ids).collect();
+            moved = stay.extract_if(.., |entry| bucket_of(entry.hash, blocks + 1) == blocks).collect();
+            block.ids = joined(&stay);
+            self.write(old, &block)?;
+        }
+        self.changes.append(RecordKind::Session, &[&joined(&moved), &[]], &[])?;
+        Ok(())
+    }
+
+    /// The observations behind the first `start` ones stand at these places.
+    pub fn add_places(&mut self, start: usize, places: &[(u32, u32)]) -> Result<()> {
+        let bytes = |(message, place): &(u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
+        self.add(start, places, PLACE, |block| &mut block.places, bytes)
+    }
+
+    /// The moves behind the first `start` ones.
+    pub fn add_moves(&mut self, start: usize, moves: &[Move]) -> Result<()> {
+        let bytes = |step: &Move| {
+            let Move { request, masked, removed, written_again } = *step;
+            [request, masked, removed, written_again].map(|number| (number as u64).to_le_bytes()).concat()
+        };
+        self.add(start, moves, MOVE, |block| &mut block.moves, bytes)
+    }
+
+    fn add<T>(
+        &mut self,
+        start: usize,
+        rows: &[T],
+        width: usize,
+        part: impl Fn(&mut Block) -> &mut Vec<u8>,
+        bytes: impl Fn(&T) -> Vec<u8>,
+    ) -> Result<()> {
+        let (mut rest, mut at) = (rows, start);
+        while !rest.is_empty() {
+            while self.blocks() as usize <= at / BLOCK {
+                self.add_block()?;
+            }
+            let (now, later) = rest.split_at(rest.len().min(BLOCK - at % BLOCK));
+            let mut block = self.block(at / BLOCK)?;
+            let part = part(&mut block);
+            part.truncate(at % BLOCK * width);
+            part.extend(now.iter().flat_map(&bytes));
+            self.write(at / BLOCK, &block)?;
+            at += now.len();
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Ids have got newer calls or observations.
+    pub fn update<'c>(&mut self, updates: impl Iterator<Item = (&'c [u8], Update)>) -> Result<()> {
+        let mut updates: Vec<(u64, Update)> = updates.map(|(id, update)| (hash_of(id), update)).collect();
+        // Each may be a new one, and then there must be room for it.
+        while self.blocks() * (BLOCK as u64) < (self.ids + updates.len()) as u64 {
+            self.add_block()?;
+        }
+        let blocks = self.blocks();
+        updates.sort_unstable_by_key(|(hash, _)| bucket_of(*hash, blocks));
+        for updates in updates.chunk_by(|one, other| bucket_of(one.0, blocks) == bucket_of(other.0, blocks)) {
+            let number = bucket_of(updates[0].0, blocks) as usize;
+            let mut block = self.block(number)?;
+            let mut entries: Vec<Entry> = entries(&block.ids).collect();
+            for (hash, update) in updates {
+                let place = entries.iter().position(|entry| entry.hash == *hash).unwrap_or_else(|| {
+                    self.ids += 1;
+                    entries.push(Entry { hash: *hash, ..Entry::default() });
+                    entries.len() - 1
+                });
+                entries[place].update(update);
+            }
+            block.ids = joined(&entries);
+            self.write(number, &block)?;
+        }
+        Ok(())
+    }
+}
+
+/// Forgets all of it.
+pub fn clear(store: &mut Store) -> Result<()> {
+    for record in BEFORE + 1..=store.last(RecordKind::Session) {
+        store.replace(RecordKind::Session, record, &[&[], &[]], &[])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+"""A `History` with a store whose process is killed, and that goes on; and what a long one holds in memory."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import History
+from support import call, engine_module, result
+
+# Without a budget messages are let go all the time; with one there are summaries.
+OPTIONS: dict[str, dict[str, Any]] = {"masked": {"keep": 3}, "summarized": {"max_input_chars": 6_000}}
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_module("rust")
+    monkeypatch.setattr("recede._history._LET_GO_AFTER", (16, 1 << 30))
+
+
+def message(number: int) -> dict[str, Any]:
+    """The messages of the session; some calls are answered late, or never."""
+    turn, is_result = divmod(number, 2)
+    if not is_result:
+        return call(f"c{turn}", name="run")
+    return result(f"c{turn - 60 if turn % 9 == 8 else turn}", f"{turn} " * (turn * 37 % 400))
+
+
+def work(path: str, options: dict[str, Any], pipe: int) -> None:
+    """Goes on with the session until it is killed, and tells how many messages are on disk."""
+    history = History(store=recede.TurnStore(path, sync_every=1), **options)
+    while True:
+        history.append(message(len(history)))
+        os.write(pipe, b"%d\n" % len(history))
+        if len(history) % 7 == 0:
+            history.view_json()
+
+
+def one_round(path: str, options: dict[str, Any], messages: int, seconds: float) -> int:
+    """Kills one child, some time after it told so many messages; the last that it told."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            work(path, options, writing)
+        finally:
+            os._exit(3)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        told = [pipe.readline() for _ in range(messages)]
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        told += pipe.read().split()
+    assert os.WIFSIGNALED(status), "the child ended by itself"
+    return int(told[-1]) if told else 0
+
+
+def kill(folder: Path, kind: str, rounds: int, seed: int) -> None:
+    chance, options = random.Random(seed), OPTIONS[kind]
+    path = str(folder / "session.store")
+    plain, has_let_go, summaries = History(**options), False, 0
+    for number in range(rounds):
+        messages = chance.randrange(1, 60) if number % 3 else 0  # 0: killed while it opens the store, mostly
+        confirmed = one_round(path, options, messages, chance.random() * 0.004)
+        with recede.TurnStore(path, sync_every=1) as store:
+            stored = History(store=store, **options)
+            assert len(stored) >= max(confirmed, len(plain))
+            # The views decide when a summary is made: they must be taken where the child took them.
+            while len(plain) < len(stored):
+                plain.append(message(len(plain)))
+                if len(plain) % 7 == 0:
+                    plain.view_json()
+            if store.count_records("summary") == summaries:
+                assert stored.view_json() == plain.view_json()
+            summaries = store.count_records("summary")
+            has_let_go |= stored._session.first_here() > 0
+            assert stored.messages == plain.messages
+            assert stored.stats()[:3] == plain.stats()[:3]
+            for place in chance.sample(range(len(plain)), min(9, len(plain))):
+                identity = f"c{place // 2}"
+                assert recalled(stored, identity) == recalled(plain, identity)
+            assert store.verify().is_sound
+    assert has_let_go == (kind == "masked") and bool(summaries) == (kind == "summarized")
+
+
+def recalled(history: History, identity: str) -> str | None:
+    try:
+        return history.recall(identity)
+    except LookupError:
+        return None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_a_history_goes_on_after_it_was_killed(tmp_path: Path, kind: str) -> None:
+    kill(tmp_path, kind, rounds=12, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
+@pytest.mark.parametrize("kind", OPTIONS)
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_a_history_goes_on_however_often_it_was_killed(tmp_path: Path, kind: str, seed: int) -> None:
+    kill(tmp_path, kind, rounds=40, seed=seed)
+
+
+# Memory
+
+LONG = """
+import json, random, sys, recede
+
+def resident(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name))
+
+path, turns, options = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+before = resident('VmRSS')
+with recede.TurnStore(path, sync_every=1_000) as store:
+    history = recede.History(store=store, **options)
+    for number in range(1, turns + 1):
+        call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        history.append({"role": "assistant", "content": "I must look again.", "tool_calls": [call]})
+        content = f"line {number} of the log\\n" * 40
+        history.append({"role": "tool", "tool_call_id": f"call_{number}", "content": content})
+        if options or number < 2_000 and number % 97 == 0:
+            history.view_json()
+    assert history.stats().turns == turns
+with recede.TurnStore(path) as store:
+    history = recede.History(store=store, **options)
+    for number in random.Random(1).sample(range(1, turns + 1), 1_000):
+        assert history.recall(number).startswith(f"line {number} of the log")
+        assert history.recall(f"call_{number}").startswith(f"line {number} of the log")
+        assert f'"call_{number}"' in json.dumps(history[2 * number - 2])
+    assert len(history) == 2 * turns and history.stats().turns == turns
+print(resident('VmHWM') - before)
+"""
+
+
+def kilobytes_of(path: Path, turns: int, options: str) -> int:
+    child = subprocess.run([sys.executable, "-c", LONG, str(path), str(turns), options], capture_output=True, text=True)
+    assert not child.stderr, child.stderr
+    path.unlink()
+    return int(child.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
+@pytest.mark.parametrize("options", ["{}", '{"max_input_chars": 50000}'])
+def test_memory_is_bounded(tmp_path: Path, options: str) -> None:
+    assert kilobytes_of(tmp_path / "session.store", 15_000, options) < 40 << 10
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
+@pytest.mark.parametrize("options", ["{}", '{"max_input_chars": 50000}'])
+def test_memory_is_bounded_at_a_million_turns(tmp_path: Path, options: str) -> None:
+    assert kilobytes_of(tmp_path / "session.store", 1_000_000, options) < 64 << 10
