@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -17,6 +17,7 @@ from recede._errors import TranscriptError
 from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede._report import BoundaryMove
 from recede._response import messages_of, plain
+from recede._stored_moves import StoredMoves
 
 if TYPE_CHECKING:
     from recede._api import Json
@@ -51,7 +52,8 @@ class HistoryStats(NamedTuple):
         changed_message, changed_byte: from which message, and byte of the serialized view, on the view showed
             otherwise than the one before, the last time that it did: what stands before, a prompt cache still
             serves. None where nothing ever changed.
-        boundary_moves: how the boundary came to where it is; see `BoundaryMove`.
+        boundary_moves: how the boundary came to where it is, each a `BoundaryMove`. A tuple; or with a store, once messages
+            were let go, a sequence that reads them there.
 
     Example:
         >>> import recede
@@ -70,7 +72,7 @@ class HistoryStats(NamedTuple):
     orphans: int
     changed_message: int | None
     changed_byte: int | None
-    boundary_moves: tuple[BoundaryMove, ...]
+    boundary_moves: Sequence[BoundaryMove]
 
     @property
     def raw_tokens(self) -> int:
@@ -461,7 +463,8 @@ class History:
         with self._lock:
             self._look()
             raw_chars, turns, orphans = self._session.totals()
-            moves = tuple(map(BoundaryMove._make, self._session.moves()))
+            stored, newest = self._session.moves()
+            moves = tuple(map(BoundaryMove._make, newest))
             messages, chars, masked = self._session.counts()
             message, byte = self._session.changed() or (None, None)
             return HistoryStats(
@@ -474,8 +477,13 @@ class History:
                 orphans=orphans,
                 changed_message=message,
                 changed_byte=byte,
-                boundary_moves=moves,
+                boundary_moves=StoredMoves(self._stored_moves, stored, moves) if stored else moves,
             )
+
+    def _stored_moves(self, start: int, end: int) -> list[tuple[int, ...]]:
+        with self._lock:
+            moves: list[tuple[int, ...]] = self._session.stored_moves(start, end)
+            return moves
 
     def __repr__(self) -> str:
         return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"

@@ -7,6 +7,7 @@
 
 use crate::plan::Move;
 use crate::store::{Changes, Record, RecordKind, Result, Store};
+use std::ops::Range;
 
 /// Observations of a block, moves of it, and about as many ids.
 const BLOCK: usize = 16;
@@ -145,10 +146,11 @@ pub fn place(store: &mut Store, number: usize) -> Result<Option<(usize, usize)>>
     }))
 }
 
-/// The first moves of the boundary, as many as are stored.
-pub fn moves(store: &mut Store, count: usize) -> Result<Vec<Move>> {
-    let mut moves = Vec::with_capacity(count);
-    for block in 0..count.div_ceil(BLOCK) {
+/// Some moves of the boundary, by their place among all of them.
+pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
+    let mut moves = vec![];
+    let first = places.start / BLOCK;
+    for block in first..places.end.div_ceil(BLOCK) {
         let block = Block::of(store.get(RecordKind::Session, record_of(block as u64), false)?);
         moves.extend(block.moves.as_chunks::<MOVE>().0.iter().map(|bytes| {
             let numbers = bytes.as_chunks().0;
@@ -156,7 +158,8 @@ pub fn moves(store: &mut Store, count: usize) -> Result<Vec<Move>> {
             Move { request: number(0), masked: number(1), removed: number(2), written_again: number(3) }
         }));
     }
-    moves.truncate(count);
+    moves.truncate(places.end - first * BLOCK);
+    moves.drain(..(places.start - first * BLOCK).min(moves.len()));
     Ok(moves)
 }
 

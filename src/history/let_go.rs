@@ -337,17 +337,10 @@ impl History {
         self.session.behind.messages
     }
 
-    /// How the boundary came to where it is.
-    ///
-    /// # Errors
-    /// Those of the store, which is asked where it alone knows.
-    pub fn moves(&self, store: Option<&mut Store>) -> Result<Vec<Move>> {
-        let mut moves = match store.filter(|_| self.kept.moves > 0) {
-            Some(store) => index::moves(store, self.kept.moves)?,
-            None => vec![],
-        };
-        moves.extend(self.newest_moves());
-        Ok(moves)
+    /// How the boundary came to where it is: how many moves are in the store alone, and those behind them.
+    #[must_use]
+    pub fn moves(&self) -> (usize, Vec<Move>) {
+        (self.kept.moves, self.newest_moves())
     }
 
     /// Bytes of the view before that.

@@ -3,7 +3,8 @@
 use super::RawCosts;
 use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
 use super::store::PyStore;
-use crate::history::{History, Look, MessageCosts, stored_message, write_shown};
+use crate::history::{History, Look, MessageCosts, stored_message, stored_moves, write_shown};
+use crate::plan::Move;
 use crate::store::{self, Store};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -12,6 +13,12 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 /// Bytes of messages that were let go in a view that is kept.
 const MOST_BYTES_KEPT: usize = 2 << 20;
+
+type MoveNumbers = (usize, usize, usize, usize);
+
+fn numbers_of(step: Move) -> MoveNumbers {
+    (step.request, step.masked, step.removed, step.written_again)
+}
 
 type Change<'py> = (usize, Bound<'py, PyBytes>);
 
@@ -207,10 +214,16 @@ impl PyHistory {
         Ok(Some((message, before + behind)))
     }
 
-    fn moves(&mut self, py: Python<'_>) -> PyResult<Vec<(usize, usize, usize, usize)>> {
-        let asks = self.history.has_let_go();
-        let moves = self.with(py, asks, |history, store| history.moves(store))?;
-        Ok(moves.into_iter().map(|step| (step.request, step.masked, step.removed, step.written_again)).collect())
+    /// How the boundary moved: how many moves are in the store alone, and those behind them.
+    fn moves(&self) -> (usize, Vec<MoveNumbers>) {
+        let (stored, newest) = self.history.moves();
+        (stored, newest.into_iter().map(numbers_of).collect())
+    }
+
+    fn stored_moves(&mut self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<MoveNumbers>> {
+        let moves =
+            self.with(py, true, |_, store| store.map_or(Ok(vec![]), |store| stored_moves(store, start..end)))?;
+        Ok(moves.into_iter().map(numbers_of).collect())
     }
 
     fn message<'py>(&mut self, py: Python<'py>, message: usize) -> PyResult<Bound<'py, PyBytes>> {

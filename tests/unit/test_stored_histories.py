@@ -187,6 +187,27 @@ def test_a_long_view_is_not_held(path: Path) -> None:
             assert b"".join(history.view_chunks()) == plain.view_json()
 
 
+def test_moves_are_read_when_they_are_asked_for(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        history, plain = History(store=store), History()
+        history.extend(turns(2_500, 300))
+        plain.extend(turns(2_500, 300))
+        moves, wanted = history.stats().boundary_moves, plain.stats().boundary_moves
+        assert isinstance(wanted, tuple) and not isinstance(moves, tuple)
+        assert len(moves) == len(wanted) > 100
+        assert list(moves) == list(wanted) and moves == wanted and wanted == moves
+        assert moves != wanted[:-1] and moves != (*wanted[:-1], wanted[0]) and moves != list(wanted)
+        for index in (0, 15, 16, 17, 50, len(wanted) - 1, -1, -len(wanted)):
+            assert moves[index] == wanted[index]
+        assert moves[3:40:7] == wanted[3:40:7] and wanted[20] in moves
+        for index in (len(wanted), -len(wanted) - 1):
+            with pytest.raises(IndexError):
+                moves[index]
+        assert repr(moves).startswith(f"<{len(wanted)} moves, of which ")
+        history.extend(turns(500, 300))
+        assert list(moves) == list(wanted), "those of then"
+
+
 # A disk that is full
 
 

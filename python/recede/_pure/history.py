@@ -155,8 +155,9 @@ class History:
         whole = Facts(outline, self.policy, None)
         return outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
 
-    def moves(self) -> list[tuple[int, int, int, int]]:
-        return list(self.plan.moves)
+    def moves(self) -> tuple[int, list[tuple[int, int, int, int]]]:
+        """How the boundary moved: how many moves are in a store, of which this has none, and those behind them."""
+        return 0, list(self.plan.moves)
 
     def message(self, index: int) -> bytes:
         return self.messages[index]

@@ -1,0 +1,52 @@
+"""How the boundary of a long session moved: read from its store when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import overload
+
+from recede._report import BoundaryMove
+
+__all__ = ["StoredMoves"]
+
+_MOVES_AT_ONCE = 1_024
+
+
+class StoredMoves(Sequence[BoundaryMove]):
+    """Moves of a boundary, all but the newest of which are in a store, and are read there when they are asked for."""
+
+    def __init__(
+        self, read: Callable[[int, int], Iterable[tuple[int, ...]]], stored: int, newest: tuple[BoundaryMove, ...]
+    ) -> None:
+        self._read, self._stored, self._newest = read, stored, newest
+
+    def __len__(self) -> int:
+        return self._stored + len(self._newest)
+
+    @overload
+    def __getitem__(self, index: int) -> BoundaryMove: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[BoundaryMove, ...]: ...
+    def __getitem__(self, index: int | slice) -> BoundaryMove | tuple[BoundaryMove, ...]:
+        places = range(len(self))[index]
+        if not isinstance(places, int):
+            return tuple(self[place] for place in places)
+        if places >= self._stored:
+            return self._newest[places - self._stored]
+        (move,) = self._read(places, places + 1)
+        return BoundaryMove._make(move)
+
+    def __iter__(self) -> Iterator[BoundaryMove]:
+        for start in range(0, self._stored, _MOVES_AT_ONCE):
+            yield from map(BoundaryMove._make, self._read(start, min(start + _MOVES_AT_ONCE, self._stored)))
+        yield from self._newest
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (tuple, StoredMoves)):
+            return NotImplemented
+        return len(self) == len(other) and all(one == another for one, another in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} moves, of which {self._stored:,} are in a store>"
