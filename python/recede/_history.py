@@ -52,8 +52,8 @@ class HistoryStats(NamedTuple):
         changed_message, changed_byte: from which message, and byte of the serialized view, on the view showed
             otherwise than the one before, the last time that it did: what stands before, a prompt cache still
             serves. None where nothing ever changed.
-        boundary_moves: how the boundary came to where it is, each a `BoundaryMove`. A tuple; or with a store, once messages
-            were let go, a sequence that reads them there.
+        boundary_moves: how the boundary came to where it is, each a `BoundaryMove`. A tuple; or with a store, once
+            messages were let go, a sequence that reads them there.
 
     Example:
         >>> import recede
