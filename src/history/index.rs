@@ -124,6 +124,11 @@ fn joined(entries: &[Entry]) -> Vec<u8> {
     entries.iter().flat_map(|entry| entry.bytes()).collect()
 }
 
+/// How many observations, ids, or moves there is room for.
+pub fn room(store: &Store) -> usize {
+    (store.last(RecordKind::Session).saturating_sub(BEFORE) as usize).saturating_mul(BLOCK)
+}
+
 /// The newest of an id.
 pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<Entry>> {
     let blocks = store.last(RecordKind::Session).saturating_sub(BEFORE);

@@ -113,6 +113,20 @@ impl Head {
     }
 }
 
+impl Head {
+    /// Whether it can be true of a store. What was cleared is not.
+    fn fits(&self, store: &Store) -> bool {
+        let Head { ledger, ids, moves, behind } = self;
+        let (messages, here) = (ledger.messages, ledger.messages.checked_sub(behind.messages));
+        let room = index::room(store);
+        messages > 0
+            && messages as u64 <= store.last(RecordKind::Message)
+            && here.is_some_and(|here| behind.fold.before <= here)
+            && [ledger.stored, *ids, *moves].into_iter().all(|count| count <= room)
+            && behind.fold.observations <= ledger.stored
+    }
+}
+
 /// What a history remembers of its store.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -307,7 +321,7 @@ impl History {
     pub fn resume(&mut self, store: &mut Store, tag: &[u8]) -> Result<(usize, usize)> {
         let Some(record) = store.get(RecordKind::Session, 1, true)? else { return Ok((0, 0)) };
         let (Some(old_tag), Some(numbers)) = (record.fields.first(), record.fields.get(1)) else { return Ok((0, 0)) };
-        let Some(head) = Head::of(numbers).filter(|head| old_tag == tag && head.ledger.messages > 0) else {
+        let Some(head) = Head::of(numbers).filter(|head| old_tag == tag && head.fits(store)) else {
             self.kept.is_stale = true;
             if store.is_read_only() {
                 return Ok((0, 0));

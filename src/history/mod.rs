@@ -477,7 +477,7 @@ impl History {
             (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
             (place, _) => place,
         };
-        let Some((message, place)) = place else { return Ok(None) };
+        let Some((message, place)) = place.filter(|(message, _)| *message < self.len()) else { return Ok(None) };
         Ok(match (self.message(message), store) {
             (Some(data), _) => observation_of(data, place),
             (None, Some(store)) => observation_of(&stored_message(store, message)?, place),

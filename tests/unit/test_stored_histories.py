@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -142,6 +143,31 @@ def test_the_store_of_a_manager_is_refused(path: Path) -> None:
         assert store.count_records("session") > 1
         with pytest.raises(ValueError, match="holds the"):
             recede.ObservationMaskingContextManager(store=store)
+
+
+def test_what_cannot_be_true_is_found_out(path: Path) -> None:
+    """Whoever can write to a store can say anything there of how much has been let go."""
+    with recede.TurnStore(path) as store:
+        history = History(store=store, **SLIDING)
+        history.extend(turns(80))
+        assert let_go(history) > 50
+        tag, numbers, _ = store.record("session", 1)
+    whole, plain = path.read_bytes(), History.from_messages(turns(90), **SLIDING)
+    for place in range(0, len(numbers) // 8):
+        for number in (0, 1, 77, 161, 1 << 31, (1 << 62) + 3):
+            path.write_bytes(whole)
+            with recede.TurnStore(path) as store:
+                told = numbers[: 8 * place] + number.to_bytes(8, "little") + numbers[8 * place + 8 :]
+                store.replace_record("session", 1, [tag, told, b""])
+                if place == 0:
+                    store.replace_record("session", 2, [b"x" * 20 * (number % 99), b"y" * 31, b"\xff" * 128])
+                history = History(store=store, **SLIDING)
+                history.extend(turns(90)[len(history) :])
+                assert history.messages == plain.messages
+                history.view(), history.stats(), list(history.stats().boundary_moves)
+                for one in range(82):
+                    with contextlib.suppress(LookupError):
+                        history.recall(one), history.recall(str(one))
 
 
 def test_a_store_is_for_one_history_at_a_time(path: Path) -> None:
