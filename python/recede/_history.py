@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import secrets
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from recede import _engine
 from recede._api import as_bytes, asked_summary, costs_of
 from recede._errors import TranscriptError
+from recede._history_file import as_json, elements, members, write_whole
 from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede._report import BoundaryMove
 from recede._response import messages_of, plain
@@ -275,7 +275,7 @@ class History:
         history._engine.reduce_json(raw, surrogates, compiled(history._engine, "truncate", {}))
         if raw.lstrip()[:1] != b"[":
             raise TranscriptError("history", offset=0)
-        for message in _elements(raw.decode("utf-8", "surrogatepass")):
+        for message in elements(raw.decode("utf-8", "surrogatepass")):
             history._append(*as_bytes(message), None)
         return history
 
@@ -519,7 +519,7 @@ class History:
     def _tag(self) -> bytes:
         """What must be the same for a history to go on from where another has let go."""
         options = {name: value for name, value in self._options.items() if not callable(value)}
-        tag = {"recede_history": _FORMAT, "options": _plain(options), "counts": self._counter is not None}
+        tag = {"recede_history": _FORMAT, "options": as_json(options), "counts": self._counter is not None}
         return json.dumps(tag, sort_keys=True).encode()
 
     def _go_on_with(self, store: TurnStore) -> None:
@@ -539,7 +539,7 @@ class History:
             for message in _messages(store, known, start):
                 self._session.note(message)
                 self._let_go(store)
-            session = list(map(_encoded, _elements(array.decode("utf-8", "surrogatepass"))))
+            session = list(map(_encoded, elements(array.decode("utf-8", "surrogatepass"))))
             self._session.restore_stored(start, list(_messages(store, start, known)), session, numbers)
             self._restored(start, len(session))
             self._first = start
@@ -570,10 +570,10 @@ class History:
             messages = [self._session.message(index) for index in range(len(self))]
             session = [self._session.session_message(index) for index in range(self._anew)]
             options = {name: value for name, value in self._options.items() if not callable(value)}
-        head = json.dumps({"recede_history": _FORMAT, "options": _plain(options), "numbers": self._numbers})
+        head = json.dumps({"recede_history": _FORMAT, "options": as_json(options), "numbers": self._numbers})
         parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
         body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
-        _write_whole(Path(path), head[:-1].encode() + body + b"}\n")
+        write_whole(Path(path), head[:-1].encode() + body + b"}\n")
 
     @classmethod
     def load(
@@ -609,46 +609,12 @@ class History:
             options["summarizer"] = summarizer
         history = cls(**options, token_counter=token_counter)
         text = data.decode("utf-8", "surrogatepass")
-        spans = _members(text)
-        past, session, since = (list(_elements(text, spans[key])) for key in ("past", "session", "since"))
+        spans = members(text)
+        past, session, since = (list(elements(text, spans[key])) for key in ("past", "session", "since"))
         history._restore(list(map(_encoded, past)), list(map(_encoded, session)), numbers)
         for message in since:
             history._append(_encoded(message), True, None)
         return history
-
-
-_decoder = json.JSONDecoder()
-_WHITE_SPACE = " \t\n\r"
-
-
-def _elements(text: str, start: int = 0) -> Iterator[str]:
-    """The elements of the array that begins here, as they are written; the text was read before, so it is JSON."""
-    at = text.index("[", start) + 1
-    while True:
-        while text[at] in _WHITE_SPACE or text[at] == ",":
-            at += 1
-        if text[at] == "]":
-            return
-        end = _decoder.raw_decode(text, at)[1]
-        yield text[at:end]
-        at = end
-
-
-def _members(text: str) -> dict[str, int]:
-    """Where the value of each member of the object begins."""
-    places: dict[str, int] = {}
-    at = text.index("{") + 1
-    while True:
-        while text[at] in _WHITE_SPACE or text[at] == ",":
-            at += 1
-        if text[at] == "}":
-            return places
-        key, at = _decoder.raw_decode(text, at)
-        at = text.index(":", at) + 1
-        while text[at] in _WHITE_SPACE:
-            at += 1
-        places[key] = at
-        at = _decoder.raw_decode(text, at)[1]
 
 
 def _messages(store: TurnStore, start: int, end: int | None = None) -> Iterator[bytes]:
@@ -663,29 +629,3 @@ def _loads(raw: bytes) -> Any:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as JSON has them; each of them takes a list for a set or a tuple."""
-    return {
-        name: list(value)
-        if isinstance(value, (set, frozenset, tuple))
-        else dict(value)
-        if isinstance(value, Mapping)
-        else value
-        for name, value in options.items()
-    }
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".recede-{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -8,6 +8,8 @@
 //!
 //! With a store, a history lets go of what can change no more, and reads it there when it is asked for.
 
+mod anew;
+mod head;
 mod index;
 mod ledger;
 mod let_go;
@@ -15,13 +17,14 @@ mod session;
 mod shown;
 
 use crate::error::Error;
-use crate::outline::{Outline, Span};
-use crate::plan::{Costs, Outcome, Peek, Plan, Stage, SummaryInput, plan};
+use crate::outline::Outline;
+use crate::plan::{Outcome, Peek, Plan, Stage, SummaryInput, plan};
 use crate::policy::{Goal, Policy};
 use crate::scan::scan_message;
 use crate::source::Bytes;
 use crate::splice::{splice, summary_message};
 use crate::store::{self, Store};
+use anew::{Anew, Past};
 pub use index::moves as stored_moves;
 use ledger::Ledger;
 use let_go::{Kept, observation_of};
@@ -50,39 +53,6 @@ pub struct History {
     shown: Shown,
 }
 
-/// Messages before the last summary: how many of the first are in the store alone, and the others.
-#[derive(Debug, Default)]
-struct Past {
-    first: usize,
-    data: Vec<u8>,
-    messages: Vec<Span>,
-}
-
-impl Past {
-    fn end(&self) -> usize {
-        self.first + self.messages.len()
-    }
-
-    fn push(&mut self, message: &[u8]) {
-        let start = self.data.len();
-        self.data.extend_from_slice(message);
-        self.messages.push(Span { start, end: self.data.len() });
-    }
-
-    fn let_go(&mut self) {
-        *self = Past { first: self.end(), ..Past::default() };
-    }
-}
-
-/// A session that begins anew: with these messages of the one before, and before one of them a summary.
-#[derive(Debug)]
-struct Anew {
-    kept: Vec<usize>,
-    place: usize,
-    summary: Vec<u8>,
-    session: Session,
-}
-
 /// What a view needs.
 #[derive(Debug)]
 pub enum Look {
@@ -92,18 +62,6 @@ pub enum Look {
     AskSummary(Vec<usize>, Option<Vec<u8>>, Vec<u8>),
     /// Nothing, but the session is to begin anew: with these of its messages, and before one of them a new message.
     Summarized(Vec<usize>, usize, Vec<u8>),
-}
-
-/// Runs a rule over the session; the text is lent to it meanwhile.
-macro_rules! with_rules {
-    ($history:ident, $ground:ident, $fold:ident, $body:expr) => {{
-        let data = core::mem::take(&mut $history.session.data);
-        let source = Bytes(&data);
-        let ($ground, $fold) = $history.session.parts(&$history.policy, &source);
-        let result = $body;
-        $history.session.data = data;
-        result
-    }};
 }
 
 impl History {
@@ -200,7 +158,7 @@ impl History {
         let is_run = self.session.ends_with_run();
         self.shown.is_current = false;
         if is_run && !was_run && self.policy.boundary.remembers() {
-            let moved = with_rules!(self, ground, fold, fold.request(ground, new, false));
+            let moved = self.session.with_rules(&self.policy, |ground, fold| fold.request(ground, new, false));
             let tentative = core::mem::take(&mut self.shown.tentative);
             // What the view of the request showed already is fixed now; but one for a cold cache may have shown more.
             if matches!(self.shown.form, Form::Masked) && moved != tentative {
@@ -261,7 +219,7 @@ impl History {
             }
             // A boundary that was rounded goes as far as it can where the rounded one does not fit.
             if !self.policy.boundary.remembers()
-                && let Some(peek) = with_rules!(self, ground, fold, fold.peek(ground, false))
+                && let Some(peek) = self.session.with_rules(&self.policy, |ground, fold| fold.peek(ground, false))
                 && holds_pairs
                 && fits(peek.cost, &self.policy)
             {
@@ -281,12 +239,12 @@ impl History {
         let end = self.session.len();
         if self.policy.boundary.remembers() {
             let is_asked = !self.session.ends_with_run();
-            return with_rules!(self, ground, fold, {
+            return self.session.with_rules(&self.policy, |ground, fold| {
                 fold.grow(ground, end);
                 if is_asked && fold.moves_at(ground, end, true) { fold.peek(ground, true) } else { None }
             });
         }
-        let moved = with_rules!(self, ground, fold, {
+        let moved = self.session.with_rules(&self.policy, |ground, fold| {
             fold.grow(ground, end);
             fold.advance(ground)
         });
@@ -338,120 +296,11 @@ impl History {
         Look::Summarized(kept, place, message)
     }
 
-    /// The session will be the summary and the rest.
-    fn prepare_anew(&mut self, kept: &[usize], place: usize, summary: &[u8]) {
-        let before = &self.session;
-        let messages: Vec<&[u8]> = kept.iter().map(|message| before.message(*message)).collect();
-        let results = kept.iter().flat_map(|message| before.outline.results_of(*message));
-        let mut numbers = results.map(|result| before.outline.numbers[result]);
-        let mut session = Session::new();
-        for message in messages[..place].iter().chain([&summary]).chain(&messages[place..]) {
-            // Each was read before, or was written as JSON, so this cannot fail.
-            let _ = session.push(message, true, &self.policy, &mut numbers);
-        }
-        self.anew = Some(Anew { kept: kept.to_vec(), place, summary: summary.to_vec(), session });
-    }
-
-    /// The messages of the session that is to begin, and the numbers of its observations.
-    #[must_use]
-    pub fn anew(&self) -> (Vec<&[u8]>, &[u32]) {
-        let Some(Anew { session, .. }) = &self.anew else { return (vec![], &[]) };
-        ((0..session.len()).map(|message| session.message(message)).collect(), &session.outline.numbers)
-    }
-
-    /// The session begins anew, with these costs of its messages where they are not their characters; all that came
-    /// before is the past.
-    pub fn begin_anew(&mut self, costs: Option<Costs>) {
-        let Some(Anew { session, .. }) = self.anew.take() else { return };
-        let before = core::mem::replace(&mut self.session, session);
-        if let Some(costs) = costs {
-            self.session.cost = costs.total();
-            self.session.costs = Some(costs);
-        }
-        if self.policy.boundary.remembers() {
-            with_rules!(self, ground, fold, {
-                for start in &ground.turns.starts {
-                    fold.request(ground, *start as usize, false);
-                }
-            });
-        }
-        if self.past.end() == 0 {
-            self.past.messages = before.outline.messages.iter().map(|message| message.span).collect();
-            self.past.data = before.data;
-        } else {
-            for message in self.new_from..before.len() {
-                self.past.push(before.message(message));
-            }
-        }
-        self.new_from = self.session.len();
-    }
-
     /// Characters and turns of all that was appended, and orphans among what is planned.
     #[must_use]
     pub fn totals(&self) -> (usize, usize, usize) {
         let totals = self.ledger.totals;
         (totals.chars, totals.turns, self.session.pairs.orphan_count(&self.session.outline))
-    }
-
-    /// What was appended before the last summary, and the session that it left, with the numbers of its observations,
-    /// of a history that was kept elsewhere.
-    ///
-    /// # Errors
-    /// Malformed JSON, or a shape that is no message.
-    pub fn restore<'a>(
-        &mut self,
-        past: impl Iterator<Item = &'a [u8]>,
-        session: impl Iterator<Item = &'a [u8]>,
-        kept_numbers: Vec<u32>,
-    ) -> Result<(), Error> {
-        for message in past {
-            self.note(message)?;
-            self.past.push(message);
-        }
-        self.numbered = self.ledger.observations();
-        self.restore_session(session, kept_numbers)
-    }
-
-    /// The same, where a store has what was appended: so many messages, which were noted. Later ones, too, if these are
-    /// given.
-    ///
-    /// # Errors
-    /// Malformed JSON, or a shape that is no message.
-    pub fn restore_stored<'a>(
-        &mut self,
-        past: usize,
-        later: impl Iterator<Item = &'a [u8]>,
-        session: impl Iterator<Item = &'a [u8]>,
-        kept_numbers: Vec<u32>,
-    ) -> Result<(), Error> {
-        self.past.first = past;
-        self.numbered = self.ledger.observations();
-        for message in later {
-            self.numbered -= scanned(message)?.results.len();
-        }
-        self.restore_session(session, kept_numbers)
-    }
-
-    /// Notes a message that is not of the session any more.
-    ///
-    /// # Errors
-    /// Malformed JSON, or a shape that is no message.
-    pub fn note(&mut self, message: &[u8]) -> Result<(), Error> {
-        self.ledger.note(&scanned(message)?, 0, self.policy.image_chars);
-        Ok(())
-    }
-
-    fn restore_session<'a>(
-        &mut self,
-        session: impl Iterator<Item = &'a [u8]>,
-        kept_numbers: Vec<u32>,
-    ) -> Result<(), Error> {
-        let (mut anew, mut numbers) = (Session::new(), kept_numbers.into_iter());
-        for message in session {
-            anew.push(message, true, &self.policy, &mut numbers)?;
-        }
-        self.anew = Some(Anew { kept: vec![], place: 0, summary: vec![], session: anew });
-        Ok(())
     }
 
     /// The number of the newest observation of this id, from 1.

@@ -1,6 +1,6 @@
 //! What is planned: messages that come one by one, with all that is known of them.
 
-use super::let_go::Behind;
+use super::head::Behind;
 use crate::error::Error;
 use crate::outline::{Mark, Outline, Span};
 use crate::pairs::GrowingPairs;
@@ -181,10 +181,12 @@ impl Session {
         Ok(())
     }
 
-    /// The rules look at the session, and the fold is theirs to change.
-    pub fn parts<'a>(&'a mut self, policy: &'a Policy, source: &'a dyn Source) -> (Ground<'a>, &'a mut Fold) {
-        let Session { outline, pairs, turns, fold, costs, .. } = self;
-        (Ground { outline, source, policy, costs: costs.as_ref(), pairs: &pairs.pairs, turns }, fold)
+    /// Runs a rule that looks at the session, whose fold is its to change.
+    pub fn with_rules<T>(&mut self, policy: &Policy, rule: impl FnOnce(Ground, &mut Fold) -> T) -> T {
+        let Session { data, outline, pairs, turns, fold, costs, .. } = self;
+        let source = Bytes(data);
+        let ground = Ground { outline, source: &source, policy, costs: costs.as_ref(), pairs: &pairs.pairs, turns };
+        rule(ground, fold)
     }
 
     /// The same for what changes nothing.

@@ -44,7 +44,9 @@ PYTHON: dict[str, set[str]] = {
     "_budget": LEAVES | {"_api", "_engine", "_history", "_policy", "_report"},
     "_auto_continue": {"_policy", "_response"},
     "_conversation": {"_auto_continue", "_budget", "_history", "_policy", "_response", "_stream", "_tool_calls"},
-    "_history": LEAVES | {"_api", "_engine", "_policy", "_report", "_response", "_store", "_stored_moves"},
+    "_history": LEAVES
+    | {"_api", "_engine", "_history_file", "_policy", "_report", "_response", "_store", "_stored_moves"},
+    "_history_file": set(),
     "_stored_moves": {"_report"},
     "_store": {"_engine", "_policy"},
     "transcripts": LEAVES | {"_api", "transcripts"},

@@ -64,7 +64,7 @@ def test_a_stranger_finds_what_a_history_has_let_go(tmp_path: Path) -> None:
         for number in range(2_000):
             history.append(chat_call(f"c{number % 1_500}", f"Look at {number}."))
             history.append(chat_result(f"c{number % 1_500}", f"{number} " * 200))
-        moves = history.stats().boundary_moves
+        moves = list(history.stats().boundary_moves)
         view = history.view()
         raw = history.messages
     reader = Reader(path)

@@ -1,0 +1,71 @@
+"""The file of a `History`: JSON, whose messages are kept as they were written."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["as_json", "elements", "members", "write_whole"]
+
+_decoder = json.JSONDecoder()
+_WHITE_SPACE = " \t\n\r"
+
+
+def elements(text: str, start: int = 0) -> Iterator[str]:
+    """The elements of the array that begins here, as they are written; the text was read before, so it is JSON."""
+    at = text.index("[", start) + 1
+    while True:
+        while text[at] in _WHITE_SPACE or text[at] == ",":
+            at += 1
+        if text[at] == "]":
+            return
+        end = _decoder.raw_decode(text, at)[1]
+        yield text[at:end]
+        at = end
+
+
+def members(text: str) -> dict[str, int]:
+    """Where the value of each member of the object begins."""
+    places: dict[str, int] = {}
+    at = text.index("{") + 1
+    while True:
+        while text[at] in _WHITE_SPACE or text[at] == ",":
+            at += 1
+        if text[at] == "}":
+            return places
+        key, at = _decoder.raw_decode(text, at)
+        at = text.index(":", at) + 1
+        while text[at] in _WHITE_SPACE:
+            at += 1
+        places[key] = at
+        at = _decoder.raw_decode(text, at)[1]
+
+
+def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as JSON has them; each of them takes a list for a set or a tuple."""
+    return {
+        name: list(value)
+        if isinstance(value, (set, frozenset, tuple))
+        else dict(value)
+        if isinstance(value, Mapping)
+        else value
+        for name, value in options.items()
+    }
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".recede-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
