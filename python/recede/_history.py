@@ -194,6 +194,7 @@ class History:
             TranscriptError: it is no message; the history is as before.
             TypeError, ValueError: it holds something that JSON has no form for.
             StoreError: the history has it, but its store does not yet; the next message is stored together with it.
+                Only where the store was closed, a history that has let go of messages is as before.
         """
         if hasattr(message, "model_dump"):
             self.extend(messages_of(message))
