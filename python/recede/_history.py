@@ -357,9 +357,10 @@ class History:
         self._past, self._anew = len(self), len(self._objects)
         self._pending = None
         session = [self._session.session_message(index) for index in range(self._anew)]
-        head = {"past": self._past, "numbers": self._numbers}
         if self._store is not None:
-            self._keep("summary", [json.dumps(head).encode(), b"[%s]" % b",\n".join(session)])
+            head = {"past": self._past, "numbers": self._numbers, "counts": self._session.counts()}
+            head["moves"] = self._session.moves()[1]
+            self._keep("summary", [json.dumps(head).encode(), self._joined(), b"[%s]" % b",\n".join(session)])
 
     def _count_anew(self) -> list[int]:
         """Let the session begin anew; the numbers of its observations."""
@@ -535,14 +536,16 @@ class History:
             self._messages = [None] * (start - self._first)
             self._objects = [None] * (start - self._first)
         elif summaries:
-            head, array = store.record("summary", summaries)
-            start, numbers = (json.loads(head)[name] for name in ("past", "numbers"))
+            text, view, array = store.record("summary", summaries)
+            head = json.loads(text)
+            start = head["past"]
             for message in _messages(store, known, start):
                 self._session.note(message)
                 self._let_go(store)
             session = list(map(_encoded, elements(array.decode("utf-8", "surrogatepass"))))
-            self._session.restore_stored(start, list(_messages(store, start, known)), session, numbers)
+            self._session.restore_stored(start, list(_messages(store, start, known)), session, head["numbers"])
             self._restored(start, len(session))
+            self._session.show_again(view, tuple(head["counts"]), list(map(tuple, head["moves"])))
             self._first = start
         for message in _messages(store, start):
             self._append(message, True, None)

@@ -129,6 +129,12 @@ impl History {
         self.touch(0);
     }
 
+    /// The view that a later stage gave is shown again, until the next message comes.
+    pub fn show_again(&mut self, view: &[u8], counts: Counts, moves: Vec<Move>) {
+        self.shown.form = Form::Planned(view.to_vec(), counts, moves);
+        self.shown.is_current = true;
+    }
+
     /// The view is no longer that of a later stage, but of this form.
     fn leave_planned(&mut self, form: Form) {
         if let Form::Planned(before, ..) = core::mem::replace(&mut self.shown.form, form) {

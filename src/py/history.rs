@@ -3,7 +3,7 @@
 use super::RawCosts;
 use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
 use super::store::PyStore;
-use crate::history::{History, Look, MessageCosts, stored_message, stored_moves, write_shown};
+use crate::history::{Counts, History, Look, MessageCosts, stored_message, stored_moves, write_shown};
 use crate::plan::Move;
 use crate::store::{self, Store};
 use pyo3::exceptions::PyRuntimeError;
@@ -160,6 +160,13 @@ impl PyHistory {
         let (later, session) = (later.iter().map(|message| &**message), session.iter().map(|message| &**message));
         let done = self.history.restore_stored(past, later, session, numbers);
         done.map_err(|error| transcript_error(py, &error))
+    }
+
+    /// Shows the view again with which the session began anew.
+    fn show_again(&mut self, view: &[u8], counts: (usize, usize, usize), moves: Vec<MoveNumbers>) {
+        let (messages, chars, masked) = counts;
+        let step = |(request, masked, removed, written_again)| Move { request, masked, removed, written_again };
+        self.history.show_again(view, Counts { messages, chars, masked }, moves.into_iter().map(step).collect());
     }
 
     /// Notes a message that is not of the session any more.

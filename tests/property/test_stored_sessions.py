@@ -68,16 +68,12 @@ def test_the_views_are_the_same_with_a_store(
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         stored, plain = History(store=store, **options), History(**options)
-        is_new, appended = True, 0
+        is_new = True
         for step in [*steps, "look", "restart", "look"]:
             if step == "append":
                 for message in messages[len(plain) : len(plain) + chunk]:
                     plain.append(message)
                     stored.append(message)
-                    appended += 1
-            elif step == "look" and not is_new and not appended and store.count_records("summary"):
-                # A summary was made in the view that was shown last. What is kept of it is the session that it left.
-                assert len(stored) == len(plain)
             elif step == "look":
                 assert stored.view_json() == plain.view_json()
                 assert stored.view() == plain.view()
@@ -89,7 +85,7 @@ def test_the_views_are_the_same_with_a_store(
             else:
                 store.close() if step == "restart" else store.close(sync=False)
                 store = recede.TurnStore(path, sync_every=1)
-                stored, is_new, appended = History(store=store, **options), False, 0
+                stored, is_new = History(store=store, **options), False
                 assert len(stored) == len(plain)
         assert stored.to_json() == plain.to_json()
         assert stored.messages == plain.messages
