@@ -29,14 +29,16 @@ pub struct Head {
     pub ids: usize,
     /// See `ids`.
     pub moves: usize,
+    /// See `Kept`.
+    pub stale: usize,
     pub behind: Behind,
 }
 
-const NUMBERS: usize = 20;
+const NUMBERS: usize = 21;
 
 impl Head {
     fn numbers(&self) -> [usize; NUMBERS] {
-        let Head { ledger, ids, moves, behind } = self;
+        let Head { ledger, ids, moves, stale, behind } = self;
         let Totals { chars, turns, ends_with_run } = ledger.totals;
         let fold = &behind.fold;
         [
@@ -60,6 +62,7 @@ impl Head {
             fold.waste,
             fold.requests,
             fold.before,
+            *stale,
         ]
     }
 
@@ -76,13 +79,14 @@ impl Head {
         let (numbers, masked) = numbers.split_first_chunk::<NUMBERS>()?;
         let [messages, stored, chars, turns, ends_with_run, ids, moves, behind @ ..] = *numbers;
         let [gone, view_bytes, session_chars, cost, unanswered, without_call, fold @ ..] = behind;
-        let [observations, masked_count, fold_chars, removed, waste, requests, before] = fold;
+        let [observations, masked_count, fold_chars, removed, waste, requests, before, stale] = fold;
         let totals = Totals { chars, turns, ends_with_run: ends_with_run == 1 };
         let masked = masked.iter().map(|result| *result as u32).collect();
         Some(Head {
             ledger: Ledger { messages, totals, stored, ..Ledger::default() },
             ids,
             moves,
+            stale,
             behind: Behind {
                 messages: gone,
                 view_bytes,
@@ -106,7 +110,7 @@ impl Head {
 
     /// Whether it can be true of a store. What was cleared is not.
     pub fn fits(&self, store: &Store) -> bool {
-        let Head { ledger, ids, moves, behind } = self;
+        let Head { ledger, ids, moves, behind, .. } = self;
         let (messages, here) = (ledger.messages, ledger.messages.checked_sub(behind.messages));
         let room = index::room(store);
         messages > 0

@@ -23,8 +23,8 @@ pub struct Kept {
     /// Ids in the index, and moves.
     ids: usize,
     moves: usize,
-    /// Whether messages may have been written down as another history showed them.
-    is_stale: bool,
+    /// Messages before this one may have been written down as another history showed them.
+    stale: usize,
     /// Ids of calls that were let go and have got a result since.
     answered: HashSet<Vec<u8>>,
     /// Messages that had come when it let go the last time, and how many, of how many bytes, it kept then.
@@ -57,7 +57,7 @@ impl History {
         } else {
             None
         };
-        let (first, is_stale) = (self.session.behind.messages, self.kept.is_stale);
+        let (first, stale) = (self.session.behind.messages, self.kept.stale);
         let moves: &[Move] = if behind.messages > 0 { &self.session.fold.moves } else { &[] };
         let ledger = Ledger {
             messages: self.ledger.messages,
@@ -71,7 +71,7 @@ impl History {
             }
             for (place, shown) in shown.iter().enumerate() {
                 let fields: &[&[u8]] = if let Some(bytes) = shown { &[bytes] } else { &[] };
-                if is_stale || shown.is_some() {
+                if first + place < stale || shown.is_some() {
                     changes.replace_before_last(RecordKind::Message, (first + place + 1) as u64, fields)?;
                 }
             }
@@ -79,7 +79,8 @@ impl History {
             writer.add_places(self.ledger.stored, &self.ledger.places)?;
             writer.update(updates.iter().map(|(id, update)| (id.as_slice(), *update)))?;
             writer.add_moves(self.kept.moves, moves)?;
-            let head = Head { ledger, ids: writer.ids, moves: self.kept.moves + moves.len(), behind };
+            let (ids, moves) = (writer.ids, self.kept.moves + moves.len());
+            let head = Head { ledger, ids, moves, stale, behind };
             changes.replace(RecordKind::Session, 1, &[tag, &head.bytes()], &[])?;
             Ok(head)
         })?;
@@ -212,7 +213,7 @@ impl History {
         let Some(record) = store.get(RecordKind::Session, 1, true)? else { return Ok((0, 0)) };
         let (Some(old_tag), Some(numbers)) = (record.fields.first(), record.fields.get(1)) else { return Ok((0, 0)) };
         let Some(head) = Head::of(numbers).filter(|head| old_tag == tag && head.fits(store)) else {
-            self.kept.is_stale = true;
+            self.kept.stale = store.last(RecordKind::Message) as usize;
             if store.is_read_only() {
                 return Ok((0, 0));
             }
@@ -221,9 +222,9 @@ impl History {
             index::clear(store)?;
             return Ok((0, 0));
         };
-        let Head { ledger, ids, moves, behind } = head;
+        let Head { ledger, ids, moves, stale, behind } = head;
         let (noted, gone) = (ledger.messages, behind.messages);
-        (self.ledger, self.kept.ids, self.kept.moves) = (ledger, ids, moves);
+        (self.ledger, self.kept) = (ledger, Kept { ids, moves, stale, ..Kept::default() });
         if gone == 0 {
             return Ok((noted, 0));
         }

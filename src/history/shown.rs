@@ -394,7 +394,7 @@ impl History {
             Form::Masked => {
                 let tentative: usize = self.shown.tentative.iter().map(|one| one.removed).sum();
                 let masked = fold.masked_count() + self.shown.tentative.len();
-                Counts { messages, chars: *chars - fold.removed - tentative, masked }
+                Counts { messages, chars: chars.saturating_sub(fold.removed + tentative), masked }
             }
             Form::Planned(_, counts, _) => *counts,
         }

@@ -82,6 +82,57 @@ def test_a_call_that_was_let_go_is_answered(path: Path, options: dict[str, Any])
         assert stored.stats()[:7] == plain.stats()[:7]
 
 
+def together(count: int) -> list[dict[str, Any]]:
+    """`count` messages of three calls each, every other time of a tool that is exempt, and behind each its results."""
+    messages = []
+    for number in range(count):
+        ids = [f"{number}{part}" for part in "abc"]
+        messages += [call(*ids, name="read" if number % 2 else "run"), *(result(one, "x" * 200) for one in ids)]
+    return messages
+
+
+def slowly_answered() -> list[dict[str, Any]]:
+    """Of calls that run at once the first one gets its result last, behind many of the others."""
+    ids = [f"b{number}" for number in range(6)]
+    asked, answers = [call("slow"), *map(call, ids)], [result(one, "x" * 200) for one in ids]
+    return [*turns(20), *asked, *answers * 10, result("slow", "late"), *turns(30)]
+
+
+def never_answered() -> list[dict[str, Any]]:
+    """Before the first result there are more calls than fit into a block of the index."""
+    asked = [message for number in range(40) for message in (call(f"a{number}"), user("Not now."))]
+    return [*asked, result("a3", "late " * 90), *turns(12), result("a5", "later " * 90), *turns(12)]
+
+
+HELD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "chunks that end among results of one message": ({"keep": 3, "mask_chunk": 4}, together(40)),
+    "pairs that stay whole": ({"keep": 8, "mask_chunk": 1, "exclude_tools": ["read"]}, together(40)),
+    "counted tokens": ({**SLIDING, "threshold_tokens": 100, "token_counter": len}, turns(60)),
+    "calls that are open": (SLIDING, slowly_answered()),
+    "calls before all results": ({"keep": 3}, never_answered()),
+    "requests that find the cache cold": ({"keep": 3, "cache_cold": [122, 124, 126]}, turns(100, 300)),
+    "a result that its own window keeps": (
+        {"keep": 3, "keep_by_tool": {"slow": 1}},
+        [*turns(20, 900), *turns(1, 900, "slow"), *turns(150, 900), *turns(1, 900, "slow"), *turns(40, 900)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "messages"), HELD.values(), ids=list(HELD))
+def test_what_is_let_go_shows_as_without_a_store(
+    path: Path, options: dict[str, Any], messages: list[dict[str, Any]]
+) -> None:
+    with recede.TurnStore(path) as store:
+        stored, plain = History(store=store, **options), History(**options)
+        for message in messages:
+            stored.append(message)
+            plain.append(message)
+            same(stored, plain)
+        assert let_go(stored) > 20
+    with recede.TurnStore(path) as store:
+        assert History(store=store, **options).view_json() == plain.view_json()
+
+
 def test_what_changed_is_known_of_messages_that_were_let_go(path: Path) -> None:
     with recede.TurnStore(path) as store:
         stored, plain = History(store=store, **SLIDING), History(**SLIDING)
@@ -94,6 +145,68 @@ def test_what_changed_is_known_of_messages_that_were_let_go(path: Path) -> None:
         same(stored, plain)
         changed = stored.stats().changed_message
         assert changed is not None and 50 < changed < let_go(stored)
+
+
+def test_where_a_view_changed_stays_known_when_nothing_changes_any_more(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        stored, plain = History(store=store, **SLIDING), History(**SLIDING)
+        for message in [*turns(15), None, *turns(20)[30:], None, *(user(str(number)) for number in range(30)), None]:
+            if message is None:
+                same(stored, plain)
+                changed = stored.stats().changed_message
+            else:
+                stored.append(message)
+                plain.append(message)
+        assert changed is not None and 20 < changed < let_go(stored)
+
+
+def test_a_window_that_is_never_left_holds_nothing_back(path: Path) -> None:
+    """What can never be masked is settled as soon as it comes."""
+    options: dict[str, Any] = {**SLIDING, "keep_by_tool": {"read": None}}
+    with recede.TurnStore(path) as store:
+        stored, plain = History(store=store, **options), History(**options)
+        for history in (stored, plain):
+            history.extend([*turns(3, name="read"), *turns(60)])
+        assert let_go(stored) > 90
+        same(stored, plain)
+
+
+def test_results_that_other_options_do_not_mask_are_raw_again(path: Path) -> None:
+    """What was written down as the first ones showed it is not shown by the others, even if they let go of it later."""
+    options: dict[str, Any] = {"keep": 30, "mask_chunk": 1, "exclude_tools": ["run"]}
+    messages = turns(120)
+    with recede.TurnStore(path) as store:
+        masked = History(store=store, **SLIDING)
+        masked.extend(messages[:120])
+    gone = []
+    for end in (122, 200, 240):
+        with recede.TurnStore(path) as store:
+            stored = History(store=store, **options)
+            stored.extend(messages[len(stored) : end])
+            assert stored.view() == messages[:end]
+            gone.append(let_go(stored))
+    assert 0 < gone[0] < let_go(masked) < gone[1]
+
+
+def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions are not among the options that are compared: with another counter the same session costs more."""
+    monkeypatch.setattr("recede._history._LET_GO_AFTER", (8, 500))
+    options: dict[str, Any] = {**SLIDING, "threshold_tokens": 2_000}
+    messages = [*turns(31), user("Go on."), user("Well?")]
+
+    def costly(text: str) -> int:
+        return 100 * len(text)
+
+    with recede.TurnStore(path) as store:
+        stored = History(store=store, token_counter=lambda text: 0, **options)
+        stored.extend(messages)
+        assert let_go(stored) == 0 and store.count_records("session") > 1
+    plain = History.from_messages(messages, token_counter=costly, **options)
+    for _ in range(2):
+        with recede.TurnStore(path) as store:
+            stored = History(store=store, token_counter=costly, **options)
+            assert stored.view() == plain.view() != messages
+            assert stored.stats()[:7] == plain.stats()[:7]
 
 
 @pytest.mark.parametrize("others", [{"keep": 9, "mask_chunk": 1}, {"mask_chunk": 4}, {"max_input_chars": 900}])
@@ -111,6 +224,8 @@ def test_other_options_plan_everything_anew(path: Path, others: dict[str, Any]) 
             assert stored.messages == plain.messages
             seen = range(1, 20 * start + 21)
             assert [stored.recall(str(number - 1)) for number in seen] == [plain.recall(number) for number in seen]
+            numbers = store.record("session", 1)[1]
+            assert numbers[8:16] == numbers[40:48], "observations, and ids in the index, which is made anew"
             assert store.verify().is_sound
 
 
@@ -168,6 +283,17 @@ def test_what_cannot_be_true_is_found_out(path: Path) -> None:
                 for one in range(82):
                     with contextlib.suppress(LookupError):
                         history.recall(one), history.recall(str(one))
+
+
+def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        History(store=store, **SLIDING).extend(turns(80))
+        store.replace_record("session", 2, [b"", b"", b"\xff" * 128])
+        history = History(store=store, **SLIDING)
+        for number in range(1, 17):
+            with pytest.raises(LookupError):
+                history.recall(number)
+        assert history.recall(17) == "x" * 100
 
 
 def test_a_store_is_for_one_history_at_a_time(path: Path) -> None:
