@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from children import killed, kilobytes_of
 
 import recede
 from recede import History
@@ -45,34 +44,13 @@ def work(path: str, options: dict[str, Any], pipe: int) -> None:
             history.view_json()
 
 
-def one_round(path: str, options: dict[str, Any], messages: int, seconds: float) -> int:
-    """Kills one child, some time after it told so many messages; the last that it told."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            work(path, options, writing)
-        finally:
-            os._exit(3)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        told = [pipe.readline() for _ in range(messages)]
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        told += pipe.read().split()
-    assert os.WIFSIGNALED(status), "the child ended by itself"
-    return int(told[-1]) if told else 0
-
-
 def kill(folder: Path, kind: str, rounds: int, seed: int) -> None:
     chance, options = random.Random(seed), OPTIONS[kind]
     path = str(folder / "session.store")
     plain, has_let_go, summaries = History(**options), False, 0
     for number in range(rounds):
         messages = chance.randrange(1, 60) if number % 3 else 0  # 0: killed while it opens the store, mostly
-        confirmed = one_round(path, options, messages, chance.random() * 0.004)
+        confirmed = killed(partial(work, path, options), messages, chance.random() * 0.004)
         with recede.TurnStore(path, sync_every=1) as store:
             stored = History(store=store, **options)
             assert len(stored) >= max(confirmed, len(plain))
@@ -120,10 +98,6 @@ def test_a_history_goes_on_however_often_it_was_killed(tmp_path: Path, kind: str
 LONG = """
 import json, random, sys, recede
 
-def resident(name):
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(name))
-
 path, turns, options = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 before = resident('VmRSS')
 with recede.TurnStore(path, sync_every=1_000) as store:
@@ -147,17 +121,10 @@ print(resident('VmHWM') - before)
 """
 
 
-def kilobytes_of(path: Path, turns: int, options: str) -> int:
-    child = subprocess.run([sys.executable, "-c", LONG, str(path), str(turns), options], capture_output=True, text=True)
-    assert not child.stderr, child.stderr
-    path.unlink()
-    return int(child.stdout)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
 @pytest.mark.parametrize("options", ["{}", '{"max_input_chars": 50000}'])
 def test_memory_is_bounded(tmp_path: Path, options: str) -> None:
-    assert kilobytes_of(tmp_path / "session.store", 15_000, options) < 40 << 10
+    assert kilobytes_of(LONG, tmp_path / "session.store", 15_000, options) < 40 << 10
 
 
 @pytest.mark.slow
@@ -165,4 +132,4 @@ def test_memory_is_bounded(tmp_path: Path, options: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
 @pytest.mark.parametrize("options", ["{}", '{"max_input_chars": 50000}'])
 def test_memory_is_bounded_at_a_million_turns(tmp_path: Path, options: str) -> None:
-    assert kilobytes_of(tmp_path / "session.store", 1_000_000, options) < 64 << 10
+    assert kilobytes_of(LONG, tmp_path / "session.store", 1_000_000, options) < 64 << 10

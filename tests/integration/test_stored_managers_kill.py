@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from children import killed, kilobytes_of
 
 import recede
 from recede import _stored_turns as stored_turns
@@ -48,34 +47,13 @@ def work(path: str, pipe: int) -> None:
     agent.run_agent("Find the bug.", on_turn=lambda turn: os.write(pipe, b"%d\n" % turn.turn))
 
 
-def one_round(path: str, turns: int, seconds: float) -> int:
-    """Kills one child, some time after it told so many turns; the last turn that it told."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            work(path, writing)
-        finally:
-            os._exit(3)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        told = [pipe.readline() for _ in range(turns)]
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        told += pipe.read().split()
-    assert os.WIFSIGNALED(status), "the child ended by itself"
-    return int(told[-1]) if told else 0
-
-
 def kill(folder: Path, rounds: int, seed: int) -> None:
     chance = random.Random(seed)
     path = str(folder / "session.store")
     plain = agent_of(None)
     for number in range(rounds):
         turns = chance.randrange(3, 15) if number % 3 else 0  # 0: killed while it opens the store, mostly
-        confirmed = one_round(path, turns, chance.random() * 0.004)
+        confirmed = killed(partial(work, path), turns, chance.random() * 0.004)
         with recede.TurnStore(path) as store:
             stored = agent_of(store)
             stored.maybe_create_summary()
@@ -114,10 +92,6 @@ LONG = """
 import random, sys, recede
 from recede import _hybrid, _stored_turns
 
-def resident(name):
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(name))
-
 path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 before = resident('VmRSS')
 def manager(store):
@@ -143,17 +117,10 @@ print(resident('VmHWM') - before)
 """
 
 
-def kilobytes_of(path: Path, turns: int, kind: str) -> int:
-    child = subprocess.run([sys.executable, "-c", LONG, str(path), str(turns), kind], capture_output=True, text=True)
-    assert not child.stderr, child.stderr
-    path.unlink()
-    return int(child.stdout)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
 @pytest.mark.parametrize("kind", ["masking", "hybrid"])
 def test_memory_is_bounded(tmp_path: Path, kind: str) -> None:
-    assert kilobytes_of(tmp_path / "session.store", 20_000, kind) < 32 << 10
+    assert kilobytes_of(LONG, tmp_path / "session.store", 20_000, kind) < 32 << 10
 
 
 @pytest.mark.slow
@@ -161,4 +128,4 @@ def test_memory_is_bounded(tmp_path: Path, kind: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
 @pytest.mark.parametrize("kind", ["masking", "hybrid"])
 def test_memory_is_bounded_at_a_million_turns(tmp_path: Path, kind: str) -> None:
-    assert kilobytes_of(tmp_path / "session.store", 1_000_000, kind) < 64 << 10
+    assert kilobytes_of(LONG, tmp_path / "session.store", 1_000_000, kind) < 64 << 10
