@@ -156,6 +156,7 @@ pub struct Mark {
     calls: usize,
     results: usize,
     pieces: usize,
+    numbers: usize,
     text: usize,
     names: usize,
 }
@@ -225,6 +226,7 @@ impl Outline {
             calls: self.calls.len(),
             results: self.results.len(),
             pieces: self.pieces.len(),
+            numbers: self.numbers.len(),
             text: self.text.len(),
             names: self.names.len(),
         }
@@ -236,6 +238,7 @@ impl Outline {
         self.calls.truncate(mark.calls);
         self.results.truncate(mark.results);
         self.pieces.truncate(mark.pieces);
+        self.numbers.truncate(mark.numbers);
         for name in mark.names..self.names.len() {
             self.names_by_text.remove(self.names[name].of(&self.text));
         }

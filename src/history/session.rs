@@ -103,14 +103,13 @@ impl Session {
     }
 
     /// Where it ends now.
-    pub fn mark(&self) -> (Mark, usize, usize) {
-        (self.outline.mark(), self.data.len(), self.outline.numbers.len())
+    pub fn mark(&self) -> (Mark, usize) {
+        (self.outline.mark(), self.data.len())
     }
 
     /// Forgets a message that was scanned behind a mark, and is none of the session.
-    pub fn truncate(&mut self, (mark, bytes, numbered): &(Mark, usize, usize)) {
+    pub fn truncate(&mut self, (mark, bytes): &(Mark, usize)) {
         self.outline.truncate(mark);
-        self.outline.numbers.truncate(*numbered);
         self.data.truncate(*bytes);
     }
 
