@@ -6,6 +6,7 @@
 //! at a time as the store's own does.
 
 use crate::plan::Move;
+use crate::store::page::{put_u32, put_u64, u32_at, u64_at};
 use crate::store::{Changes, Record, RecordKind, Result, Store};
 use std::ops::Range;
 
@@ -61,17 +62,16 @@ impl Block {
 impl Entry {
     fn bytes(self) -> [u8; ENTRY] {
         let mut bytes = [0; ENTRY];
-        bytes[..8].copy_from_slice(&self.hash.to_le_bytes());
-        for (place, number) in bytes[8..].chunks_exact_mut(4).zip([self.call, self.number, self.is_answered]) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
+        put_u64(&mut bytes, 0, self.hash);
+        put_u32(&mut bytes, 8, self.call);
+        put_u32(&mut bytes, 12, self.number);
+        put_u32(&mut bytes, 16, self.is_answered);
         bytes
     }
 
     fn of(bytes: &[u8; ENTRY]) -> Self {
-        let small = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let hash = u64::from(small(0)) | u64::from(small(4)) << 32;
-        Entry { hash, call: small(8), number: small(12), is_answered: small(16) }
+        let small = |at| u32_at(bytes, at);
+        Entry { hash: u64_at(bytes, 0), call: small(8), number: small(12), is_answered: small(16) }
     }
 
     fn update(&mut self, update: &Update) {
@@ -124,14 +124,18 @@ fn joined(entries: &[Entry]) -> Vec<u8> {
     entries.iter().flat_map(|entry| entry.bytes()).collect()
 }
 
+fn blocks(store: &Store) -> u64 {
+    store.last(RecordKind::Session).saturating_sub(BEFORE)
+}
+
 /// How many observations, ids, or moves there is room for.
 pub fn room(store: &Store) -> usize {
-    (store.last(RecordKind::Session).saturating_sub(BEFORE) as usize).saturating_mul(BLOCK)
+    (blocks(store) as usize).saturating_mul(BLOCK)
 }
 
 /// The newest of an id.
 pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<Entry>> {
-    let blocks = store.last(RecordKind::Session).saturating_sub(BEFORE);
+    let blocks = blocks(store);
     if blocks == 0 {
         return Ok(None);
     }
@@ -145,10 +149,7 @@ pub fn place(store: &mut Store, number: usize) -> Result<Option<(usize, usize)>>
     let Some(index) = number.checked_sub(1) else { return Ok(None) };
     let block = Block::of(store.get(RecordKind::Session, record_of((index / BLOCK) as u64), true)?);
     let place = block.places.chunks_exact(PLACE).nth(index % BLOCK);
-    Ok(place.map(|place| {
-        let small = |at: usize| u32::from_le_bytes([place[at], place[at + 1], place[at + 2], place[at + 3]]) as usize;
-        (small(0), small(4))
-    }))
+    Ok(place.map(|place| (u32_at(place, 0) as usize, u32_at(place, 4) as usize)))
 }
 
 /// Some moves of the boundary, by their place among all of them.
@@ -158,9 +159,8 @@ pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
     for block in first..places.end.div_ceil(BLOCK) {
         let block = Block::of(store.get(RecordKind::Session, record_of(block as u64), false)?);
         moves.extend(block.moves.as_chunks::<MOVE>().0.iter().map(|bytes| {
-            let numbers = bytes.as_chunks().0;
-            let number = |place: usize| u64::from_le_bytes(numbers[place]) as usize;
-            Move { request: number(0), masked: number(1), removed: number(2), written_again: number(3) }
+            let number = |at| u64_at(bytes, at) as usize;
+            Move { request: number(0), masked: number(8), removed: number(16), written_again: number(24) }
         }));
     }
     moves.truncate(places.end - first * BLOCK);
