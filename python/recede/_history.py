@@ -227,12 +227,13 @@ class History:
     def _append(self, data: bytes, surrogates: bool, message: dict[str, Any] | None) -> None:
         with self._lock:
             self._begin_anew()
-            self._check_store()
+            if self._store is not None:
+                self._check(self._store)
             self._session.append(data, surrogates, self._costs(data, surrogates))
             self._messages.append(message)
             self._objects.append(message)
             if self._store is not None:
-                self._keep("message", [self._session.message(len(self) - 1)])
+                self._keep(self._store, "message", [self._session.message(len(self) - 1)])
                 self._let_go(self._store)
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
@@ -356,11 +357,12 @@ class History:
         self._objects = [*objects[:place], _loads(message), *objects[place:]]
         self._past, self._anew = len(self), len(self._objects)
         self._pending = None
-        session = [self._session.session_message(index) for index in range(self._anew)]
         if self._store is not None:
+            session = [self._session.session_message(index) for index in range(self._anew)]
             head = {"past": self._past, "numbers": self._numbers, "counts": self._session.counts()}
             head["moves"] = self._session.moves()[1]
-            self._keep("summary", [json.dumps(head).encode(), self._joined(), b"[%s]" % b",\n".join(session)])
+            fields = [json.dumps(head).encode(), self._joined(), b"[%s]" % b",\n".join(session)]
+            self._keep(self._store, "summary", fields)
 
     def _count_anew(self) -> list[int]:
         """Let the session begin anew; the numbers of its observations."""
@@ -492,17 +494,16 @@ class History:
 
     # Stores
 
-    def _keep(self, kind: Literal["message", "summary"], fields: list[bytes]) -> None:
+    def _keep(self, store: TurnStore, kind: Literal["message", "summary"], fields: list[bytes]) -> None:
         """Give it to the store, behind what that could not take before."""
-        assert self._store is not None
         self._unstored.append((kind, fields))
         while self._unstored:
-            self._store.append_record(*self._unstored[0])
+            store.append_record(*self._unstored[0])
             del self._unstored[0]
 
-    def _check_store(self) -> None:
-        store = self._store
-        if store is None or not store.can_go_on:
+    def _check(self, store: TurnStore) -> None:
+        """See to it that nobody else has appended to the store."""
+        if not store.can_go_on:
             return
         unstored = sum(kind == "message" for kind, _ in self._unstored)
         if store.count_records("message") + unstored != len(self):
@@ -520,8 +521,7 @@ class History:
 
     def _tag(self) -> bytes:
         """What must be the same for a history to go on from where another has let go."""
-        options = {name: value for name, value in self._options.items() if not callable(value)}
-        tag = {"recede_history": _FORMAT, "options": as_json(options), "counts": self._counter is not None}
+        tag = {"recede_history": _FORMAT, "options": as_json(self._options), "counts": self._counter is not None}
         return json.dumps(tag, sort_keys=True).encode()
 
     def _go_on_with(self, store: TurnStore) -> None:
@@ -573,8 +573,8 @@ class History:
         with self._lock:
             messages = [self._session.message(index) for index in range(len(self))]
             session = [self._session.session_message(index) for index in range(self._anew)]
-            options = {name: value for name, value in self._options.items() if not callable(value)}
-        head = json.dumps({"recede_history": _FORMAT, "options": as_json(options), "numbers": self._numbers})
+            options = as_json(self._options)
+        head = json.dumps({"recede_history": _FORMAT, "options": options, "numbers": self._numbers})
         parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
         body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
         write_whole(Path(path), head[:-1].encode() + body + b"}\n")

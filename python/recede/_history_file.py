@@ -46,7 +46,7 @@ def members(text: str) -> dict[str, int]:
 
 
 def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as JSON has them; each of them takes a list for a set or a tuple."""
+    """Options as JSON has them, without functions; each of them takes a list for a set or a tuple."""
     return {
         name: list(value)
         if isinstance(value, (set, frozenset, tuple))
@@ -54,6 +54,7 @@ def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping)
         else value
         for name, value in options.items()
+        if not callable(value)
     }
 
 

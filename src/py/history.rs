@@ -115,16 +115,18 @@ impl PyHistory {
 
     /// Messages that were let go as a view shows them: an array.
     fn settled<'py>(&mut self, py: Python<'py>, start: usize, end: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let array = self.with(py, true, |_, store| {
+        let mut array = self.with_store(py, |_, store| {
             let mut array = vec![];
-            if let Some(store) = store {
-                for message in start..end {
-                    write_shown(store, message, &mut array)?;
-                }
+            for message in start..end {
+                write_shown(store, message, &mut array)?;
             }
             Ok(array)
         })?;
-        let array = [b"[", array.get(1..).unwrap_or_default(), b"]"].concat();
+        match array.first_mut() {
+            Some(first) => *first = b'[',
+            None => array.push(b'['),
+        }
+        array.push(b']');
         Ok(PyBytes::new(py, &array))
     }
 
@@ -193,7 +195,7 @@ impl PyHistory {
 
     /// Lets go of what the store has; how many messages of the session are there alone now.
     fn let_go(&mut self, py: Python<'_>, tag: &[u8]) -> PyResult<usize> {
-        self.with(py, true, |history, store| store.map_or(Ok(()), |store| history.let_go(store, tag)))?;
+        self.with_store(py, |history, store| history.let_go(store, tag))?;
         Ok(self.history.first_here())
     }
 
@@ -228,8 +230,7 @@ impl PyHistory {
     }
 
     fn stored_moves(&mut self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<MoveNumbers>> {
-        let moves =
-            self.with(py, true, |_, store| store.map_or(Ok(vec![]), |store| stored_moves(store, start..end)))?;
+        let moves = self.with_store(py, |_, store| stored_moves(store, start..end))?;
         Ok(moves.into_iter().map(numbers_of).collect())
     }
 
@@ -237,7 +238,7 @@ impl PyHistory {
         if let Some(data) = self.history.message(message) {
             return Ok(PyBytes::new(py, data));
         }
-        let data = self.with(py, true, |_, store| store.map_or(Ok(vec![]), |store| stored_message(store, message)))?;
+        let data = self.with_store(py, |_, store| stored_message(store, message))?;
         Ok(PyBytes::new(py, &data))
     }
 
@@ -258,17 +259,27 @@ impl PyHistory {
 }
 
 impl PyHistory {
-    /// Does something that may read the store, if there is one.
+    /// Does something with the history and its store.
+    fn with_store<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut History, &mut Store) -> store::Result<T> + Send,
+    ) -> PyResult<T> {
+        let history = &mut self.history;
+        let store = self.store.as_ref().ok_or_else(|| PyRuntimeError::new_err("the history has no store"))?;
+        store.get().with(py, |store| work(history, store))
+    }
+
+    /// Does something that may have to ask the store: what was let go is only there.
     fn with<T: Send>(
         &mut self,
         py: Python<'_>,
         asks_the_store: bool,
         work: impl FnOnce(&mut History, Option<&mut Store>) -> store::Result<T> + Send,
     ) -> PyResult<T> {
-        let history = &mut self.history;
-        if let Some(store) = self.store.as_ref().filter(|_| asks_the_store) {
-            return store.get().with(py, |store| work(history, Some(store)));
+        if asks_the_store {
+            return self.with_store(py, |history, store| work(history, Some(store)));
         }
-        work(history, None).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        work(&mut self.history, None).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 }
