@@ -30,6 +30,12 @@ def _load(name: str) -> Any:
             "builds it (it needs a Rust toolchain); elsewhere reinstall recede. "
             "RECEDE_ENGINE=python runs the slow plain-Python mirror instead."
         ) from error
+    scanner = os.environ.get("RECEDE_SCANNER")
+    if scanner and scanner not in _core.scanners():
+        names = ", ".join(map(repr, _core.scanners()))
+        raise ImportError(
+            f"RECEDE_SCANNER is {scanner!r}; on this CPU it can be {names}; unset, it is the last of these"
+        )
     return _core
 
 

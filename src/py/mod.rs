@@ -14,6 +14,7 @@ mod values;
 mod walk;
 
 use crate::error::Error;
+use crate::json::Scanner;
 use crate::outline::{Outline, Shape};
 use crate::pairs::{self, Repair};
 use crate::placeholder::{OneText, Placeholder};
@@ -304,6 +305,12 @@ impl From<Error> for walk::Stopped {
     }
 }
 
+/// The names that `RECEDE_SCANNER` can have on this CPU.
+#[pyfunction]
+fn scanners() -> Vec<&'static str> {
+    Scanner::available().into_iter().map(|(name, _)| name).collect()
+}
+
 /// The core of recede.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -319,5 +326,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(repairs, module)?)?;
     module.add_function(wrap_pyfunction!(count_chars, module)?)?;
-    module.add_function(wrap_pyfunction!(mask_observation, module)?)
+    module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
+    module.add_function(wrap_pyfunction!(scanners, module)?)
 }

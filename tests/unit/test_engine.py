@@ -42,6 +42,17 @@ def test_another_name_is_refused() -> None:
     assert "RECEDE_ENGINE is 'ruby'; it can be 'rust' (the default) or 'python'" in done.stderr
 
 
+def test_a_scanner_that_is_not_there_is_refused() -> None:
+    engine_module("rust")
+    for name in ("ruby", "WORD", " word", "word ", "\udcff"):
+        done = run(SHOW, RECEDE_SCANNER=name)
+        assert done.returncode == 1 and not done.stdout
+        assert f"ImportError: RECEDE_SCANNER is {name!r}; on this CPU it can be 'word'" in done.stderr
+        assert run(SHOW, RECEDE_SCANNER=name, RECEDE_ENGINE="python").stdout.split()[0] == "python"
+    for name in ("", "word"):
+        assert run(SHOW, RECEDE_SCANNER=name).stdout.split()[0] == "rust"
+
+
 def test_who_asked_for_the_core_gets_it_or_an_error_that_says_how_to_build_it() -> None:
     hidden = "import sys; sys.modules['recede._core'] = None\n" + SHOW
     for environment in ({}, {"RECEDE_ENGINE": "rust"}):
