@@ -32,6 +32,7 @@ _WORDS = {
     "content": ("a content of the wrong type", "it must be a string, a list of parts, or null"),
     "part": ("a part is no object", "each part of a content must be a JSON object (a dict)"),
     "empty": ("the file is empty", "an empty history is written []"),
+    "size": ("the text is longer than max_bytes", "give a larger max_bytes, on the command line --max-bytes"),
     "gzip": ("the gzip data is cut or damaged", "give the whole of it"),
     "format": ("the file is not of the format that was named", "leave the format out, and it is told by the content"),
 }
@@ -43,8 +44,8 @@ class TranscriptError(ValueError):
     Attributes:
         kind: what is wrong, as one word: ``eof``, ``syntax``, ``control``, ``escape``, ``utf8``,
             ``depth``, ``number``, ``trailing`` (malformed JSON); ``duplicate_key``, ``history``,
-            ``message``, ``content``, ``part`` (JSON of a wrong shape); ``empty``, ``gzip``, ``format``
-            (a file that `recede.transcripts` cannot read).
+            ``message``, ``content``, ``part`` (JSON of a wrong shape); ``empty``, ``size``, ``gzip``,
+            ``format`` (a file that `recede.transcripts` cannot read).
         offset: the first offending byte of the UTF-8 form, of the line where one is named; None where the
             input was Python objects.
         message_index: the message it lies in, counted from 0; None outside of messages.
@@ -120,6 +121,10 @@ _STORE_WORDS = {
     "reading": ("the store is being read", "close its readers first"),
     "read_only": ("the store cannot be written to", "open it without read_only"),
     "broken": ("the store cannot go on", "close it and open it again: it has what was synced"),
+    "gone": (
+        "the file was deleted or replaced while the store was open",
+        "put it back and sync again; until then nothing that is stored outlives this process",
+    ),
     "too_long": ("the store cannot hold this", "nothing was added"),
     "closed": ("the store was closed", "open it again"),
     "forked": ("the store was opened by another process", "open it in this one, after the other has closed it"),
@@ -133,7 +138,8 @@ class StoreError(Exception):
         kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``foreign`` (the
             file is no store), ``version`` (a newer format), ``damaged``, ``log`` (the log beside it is not its own),
             ``locked`` (a second writer), ``reading`` (readers are in the way), ``read_only``, ``broken`` (a sync failed
-            before), ``too_long``, ``closed``, ``forked``.
+            before), ``gone`` (the file, or the log beside it, was deleted or replaced under its writer), ``too_long``,
+            ``closed``, ``forked``.
         path: the file it lies in: that of the store, or the log beside it.
         page: the page of 4,096 bytes it lies in, from 0; None where no page is meant.
         what: what was found, or what was being done.

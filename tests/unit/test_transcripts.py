@@ -233,6 +233,53 @@ def test_another_format_than_the_named_one_is_an_error(name: str) -> None:
         transcripts.read(data, format="clay")
 
 
+@every_file
+def test_text_beyond_a_limit_is_refused_packed_or_not(name: str, tmp_path: Path) -> None:
+    data = FILES[name][1]
+    plain = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    whole = transcripts.read_all(plain)
+    for form in (plain, gzip.compress(plain), gzip.compress(plain[:9]) + gzip.compress(plain[9:])):
+        path = tmp_path / "file"
+        path.write_bytes(form)
+        for source in (form, path):
+            found = transcripts.read_all(source, max_bytes=len(plain))
+            assert [one.messages for one in found] == [one.messages for one in whole]
+            for limit in {1, len(plain) // 2, len(plain) - 1}:
+                with pytest.raises(recede.TranscriptError, match="max_bytes") as caught:
+                    transcripts.read_all(source, name="log", max_bytes=limit)
+                error = caught.value
+                assert (error.kind, error.offset, error.source) == ("size", limit, "log")
+                assert "--max-bytes" in str(error)
+    with pytest.raises(recede.TranscriptError, match="max_bytes"):
+        transcripts.detect(plain, max_bytes=1)
+    with pytest.raises(recede.TranscriptError, match="max_bytes"):
+        transcripts.read(plain, max_bytes=1)
+
+
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (None, TypeError)])
+def test_the_limit_is_checked(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="max_bytes"):
+        transcripts.read(b"[]", max_bytes=value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("line_end", [b"", b"\n"])
+def test_what_unpacks_to_too_much_takes_no_memory(tmp_path: Path, line_end: bytes) -> None:
+    """400 MB in 400 KB, in one line or in many."""
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(400):
+            file.write(b" " * 999_999 + (line_end or b" "))
+    code = (
+        "import sys; from recede import TranscriptError, transcripts\n"
+        "try: transcripts.read(sys.argv[1], max_bytes=20_000_000)\n"
+        "except TranscriptError as error: print(error.kind)\n"
+        "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+    )
+    kind, peak = subprocess.check_output([sys.executable, "-c", code, str(path)]).split()
+    assert kind == b"size" and int(peak) < 120_000
+
+
 def test_a_path_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         transcripts.read(tmp_path / "missing")

@@ -11,9 +11,9 @@ from recede._api import reduce
 from recede._errors import TranscriptError
 from recede.transcripts._draft import Draft
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
-from recede.transcripts._source import Input, Record, Source, open_source
+from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
 
-__all__ = ["FORMATS", "Transcript", "detect", "read", "read_all"]
+__all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
 
 FORMATS = tuple(sorted(["body_lines", *(format.name for format in (*LINES, *DOCUMENTS))]))
 
@@ -50,13 +50,16 @@ class Transcript:
     index: int = 0
 
 
-def read(source: Input, format: str | None = None, *, name: str | None = None) -> Transcript:
+def read(
+    source: Input, format: str | None = None, *, name: str | None = None, max_bytes: int = MAX_BYTES
+) -> Transcript:
     """Read the history that a file holds, whatever agent wrote it.
 
     Args:
         source: a path, or the bytes themselves; also gzipped.
         format: one of `FORMATS`; without it, it is told by the content, never by the name of the file.
         name: how errors name it; without it, the path.
+        max_bytes: how many bytes of text are read at most, unpacked: 4 GB.
 
     Returns:
         A `Transcript`. Of a file that holds several histories it is the first, with a warning that says how
@@ -64,8 +67,9 @@ def read(source: Input, format: str | None = None, *, name: str | None = None) -
         evaluation, gives an empty one with a warning.
 
     Raises:
-        TranscriptError: malformed JSON, a wrong shape, or no known format; names file, line or byte.
-        ValueError: `format` is no known name.
+        TranscriptError: malformed JSON, a wrong shape, no known format, or more text than `max_bytes`; names file, line
+            or byte.
+        ValueError: `format` is no known name, or `max_bytes` is below 1.
         OSError: the file cannot be read.
 
     Time is linear in the size of the file. Of a file with one record a line only the history is held, of any
@@ -81,20 +85,23 @@ def read(source: Input, format: str | None = None, *, name: str | None = None) -
         >>> transcript.format, transcript.messages
         ('codex', [{'type': 'message', 'role': 'user', 'content': 'hello'}])
     """
-    found = read_all(source, format, name=name)
+    found = read_all(source, format, name=name, max_bytes=max_bytes)
     if len(found) == 1:
         return found[0]
     more = f"the first of {len(found)} histories in the file: read_all gives them all"
     return replace(found[0], warnings=(*found[0].warnings, more))
 
 
-def read_all(source: Input, format: str | None = None, *, name: str | None = None) -> list[Transcript]:
+def read_all(
+    source: Input, format: str | None = None, *, name: str | None = None, max_bytes: int = MAX_BYTES
+) -> list[Transcript]:
     """Read every history that a file holds: runs of a benchmark, samples of a log, a request body a line.
 
     Args:
         source: as for `read`.
         format: as for `read`.
         name: as for `read`.
+        max_bytes: as for `read`.
 
     Returns:
         A `Transcript` each, in the order of the file; at least one.
@@ -108,7 +115,7 @@ def read_all(source: Input, format: str | None = None, *, name: str | None = Non
         >>> [(run.format, run.index, len(run.messages)) for run in transcripts.read_all(runs)]
         [('tau_bench', 0, 1), ('tau_bench', 1, 0)]
     """
-    with open_source(source, name) as opened:
+    with open_source(source, name, max_bytes) as opened:
         kind, value, records = _recognized(opened, _checked(format))
         if value is not None:
             drafts: Iterable[Draft] = kind.read(value)
@@ -124,18 +131,19 @@ def read_all(source: Input, format: str | None = None, *, name: str | None = Non
     return found or [Transcript([], 0, name_of_format, opened.name, ("the file holds no history",))]
 
 
-def detect(source: Input, *, name: str | None = None) -> str:
+def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES) -> str:
     """Tell the format of a file by its content.
 
     Args:
         source: as for `read`. Of a file with one record a line only the first lines are read.
         name: as for `read`.
+        max_bytes: as for `read`.
 
     Returns:
         One of `FORMATS`.
 
     Raises:
-        TranscriptError: what was read is malformed, or of no known format.
+        TranscriptError: what was read is malformed, of no known format, or over `max_bytes`.
         OSError: the file cannot be read.
 
     Example:
@@ -143,7 +151,7 @@ def detect(source: Input, *, name: str | None = None) -> str:
         >>> transcripts.detect(b'{"model": "any", "messages": []}')
         'body'
     """
-    with open_source(source, name) as opened:
+    with open_source(source, name, max_bytes) as opened:
         kind, value, _ = _recognized(opened, None)
         return _name(kind, value)
 

@@ -15,8 +15,11 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 
 from recede._api import reduce_json
 from recede._errors import TranscriptError
+from recede._policy import whole_number
 
-__all__ = ["Input", "Record", "Source", "open_source"]
+__all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
+
+MAX_BYTES = 4_000_000_000  # of text: a file of some megabytes can unpack to any number of gigabytes
 
 Input = Union[str, "PathLike[str]", bytes, bytearray, memoryview]
 
@@ -49,8 +52,9 @@ class Source:
         has_lines: whether each line is a value of its own; else the whole file is one.
     """
 
-    def __init__(self, name: str, stream: BinaryIO) -> None:
+    def __init__(self, name: str, stream: BinaryIO, max_bytes: int) -> None:
         self.name = name
+        self._max_bytes = max_bytes
         self._lines = self._numbered(stream)
         self._head = list(islice(self._lines, 2))
         if not self._head:
@@ -80,12 +84,14 @@ class Source:
         while True:
             number += 1
             try:
-                line = stream.readline()
+                line = stream.readline(self._max_bytes + 1 - read)
             except (EOFError, gzip.BadGzipFile, zlib.error):
                 raise TranscriptError("gzip", source=self.name, offset=read) from None
             if not line:
                 return
             read += len(line)
+            if read > self._max_bytes:
+                raise TranscriptError("size", source=self.name, offset=self._max_bytes)
             if line.strip(_SPACE):
                 yield _Line(number, line, before)
                 before = b""
@@ -122,8 +128,9 @@ class Source:
 
 
 @contextmanager
-def open_source(source: Input, name: str | None) -> Iterator[Source]:
-    """Open a path, or bytes, unpacked where they are gzipped."""
+def open_source(source: Input, name: str | None, max_bytes: int) -> Iterator[Source]:
+    """Open a path, or bytes, unpacked where they are gzipped; of the text so much is read at most."""
+    max_bytes = whole_number(1)("max_bytes", max_bytes)
     if isinstance(source, (bytes, bytearray, memoryview)):
         raw = cast(io.RawIOBase, io.BytesIO(source))
         name = name or "bytes"
@@ -133,10 +140,10 @@ def open_source(source: Input, name: str | None) -> Iterator[Source]:
         raw = path.open("rb", buffering=0)
     with io.BufferedReader(raw) as stream:
         if stream.peek(2)[:2] != b"\x1f\x8b":
-            yield Source(name, stream)
+            yield Source(name, stream, max_bytes)
             return
         with gzip.open(stream) as unpacked:
-            yield Source(name, cast(BinaryIO, unpacked))
+            yield Source(name, cast(BinaryIO, unpacked), max_bytes)
 
 
 def _has_lines(first: bytes, second: bytes | None = None) -> bool:
