@@ -151,7 +151,8 @@ class TurnStore:
     the last sync, never a mixture (docs/store.md says exactly what is promised). Needs the Rust core.
 
     Args:
-        path: the file; it is made if there is none. While it is open for writing, a log lies beside it.
+        path: the file; it is made if there is none, readable by its owner alone. While it is open for writing, a log
+            lies beside it, of the same mode and owner.
         sync_every: after so many appended records all is synced. 1 is every turn; None, the default, leaves it to
             `sync` and to the `sync` of `append`.
         read_only: read what was last synced, also beside a writer. Nothing is written.
@@ -226,8 +227,9 @@ class TurnStore:
         """Return when all that was done is on disk.
 
         Raises:
-            StoreError: it could not be. `can_go_on` tells whether it can be tried again, on a disk with more room for
-                example; else what was synced before is there when the store is opened anew.
+            StoreError: it could not be, or the file or its log was deleted or replaced. `can_go_on` tells whether it
+                can be tried again, on a disk with more room for example; else what was synced before is there when the
+                store is opened anew.
         """
         with self._lock:
             self._store.sync()
@@ -332,6 +334,11 @@ class TurnStore:
     def path(self) -> str:
         """The file."""
         return self._path
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names that are its own: of the file, of its log, and of a file that is to take its place."""
+        return (self._path, f"{self._path}-log", f"{self._path}-new")
 
     @property
     def is_read_only(self) -> bool:

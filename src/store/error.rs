@@ -27,6 +27,8 @@ pub enum Kind {
     ReadOnly,
     /// A sync failed before, so this handle can no longer say what is on disk.
     Broken,
+    /// A file of the store was deleted or replaced while a writer had it open.
+    Gone,
     /// A record, or the store itself, would become longer than the format can say.
     TooLong,
 }
@@ -46,6 +48,7 @@ impl Kind {
             Kind::Reading => "reading",
             Kind::ReadOnly => "read_only",
             Kind::Broken => "broken",
+            Kind::Gone => "gone",
             Kind::TooLong => "too_long",
         }
     }

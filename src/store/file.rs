@@ -29,9 +29,20 @@ pub enum Access {
     Create,
 }
 
+/// Who may do what with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rights {
+    /// The bits of its mode that grant something.
+    pub mode: u32,
+    /// The number of its owner.
+    pub owner: u32,
+    /// The number of its group.
+    pub group: u32,
+}
+
 /// A folder with the files of one store.
 pub trait Backend: Send + Sync {
-    /// Opens a file; `None` where it is not there and is not to be made.
+    /// Opens a file; `None` where it is not there and is not to be made. One that is made is its owner's alone.
     fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>>;
 
     /// Whether what was opened is still the file of that name.
@@ -75,6 +86,16 @@ pub trait BackendFile: Send {
 
     /// Which file it is, whatever its name (device and number).
     fn identity(&self) -> io::Result<(u64, u64)>;
+
+    /// Who may do what with it; `None` where the system has no such thing.
+    fn rights(&self) -> io::Result<Option<Rights>> {
+        Ok(None)
+    }
+
+    /// Gives it these rights as far as they are ours to give, and in no case more than these.
+    fn set_rights(&self, _rights: Rights) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The files in a folder of the file system: `FILE`, `FILE-log` and `FILE-new`.
@@ -103,8 +124,11 @@ impl Backend for Disk {
     fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let mut options = OpenOptions::new();
         options.read(true).write(access != Access::Read).create(access == Access::Create);
-        // To open a pipe would wait for ever, and a device has no length.
-        if fs::metadata(self.path(name)).is_ok_and(|facts| !facts.is_file()) {
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        // To open a pipe would wait for ever, and a device has no length. Beside the store, a link is none of ours.
+        let facts = if name == Name::Store { fs::metadata } else { fs::symlink_metadata };
+        if facts(self.path(name)).is_ok_and(|facts| !facts.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         match options.open(self.path(name)) {
@@ -115,9 +139,9 @@ impl Backend for Disk {
     }
 
     fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
-        match File::open(self.path(name)) {
-            // Both are open, so that neither's number can have been given to another file.
-            Ok(now) => Ok(DiskFile(now).identity()? == file.identity()?),
+        match fs::metadata(self.path(name)) {
+            // The file is open, so its number cannot have been given to another one.
+            Ok(now) => Ok(identity(&now) == file.identity()?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -192,17 +216,52 @@ impl BackendFile for DiskFile {
         self.0.unlock()
     }
 
-    #[cfg(unix)]
     fn identity(&self) -> io::Result<(u64, u64)> {
-        use std::os::unix::fs::MetadataExt;
-        let facts = self.0.metadata()?;
-        Ok((facts.dev(), facts.ino()))
+        Ok(identity(&self.0.metadata()?))
     }
 
-    #[cfg(not(unix))]
-    fn identity(&self) -> io::Result<(u64, u64)> {
-        Ok((0, 0)) // where an open file cannot be removed or replaced, its name is always its own
+    #[cfg(unix)]
+    fn rights(&self) -> io::Result<Option<Rights>> {
+        use std::os::unix::fs::MetadataExt;
+        let facts = self.0.metadata()?;
+        Ok(Some(Rights { mode: facts.mode() & 0o777, owner: facts.uid(), group: facts.gid() }))
     }
+
+    /// The same rule as `_files.py` has for what Python writes.
+    #[cfg(unix)]
+    fn set_rights(&self, rights: Rights) -> io::Result<()> {
+        use std::os::unix::fs::{PermissionsExt, fchown};
+        let Some(mut now) = self.rights()? else { return Ok(()) };
+        if (now.owner, now.group) != (rights.owner, rights.group) {
+            // Only root can give a file away; others can at most give it to another of their groups.
+            if fchown(&self.0, Some(rights.owner), Some(rights.group)).is_err() {
+                let _ = fchown(&self.0, None, Some(rights.group));
+            }
+            now = self.rights()?.unwrap_or(now);
+        }
+        let mut mode = rights.mode;
+        if now.group != rights.group {
+            mode &= 0o707 | (mode & 0o007) << 3; // another group may only do what everybody may
+        }
+        if now.mode == mode {
+            return Ok(()); // some file systems have one mode for all files, and refuse to be asked
+        }
+        match self.0.set_permissions(fs::Permissions::from_mode(mode)) {
+            Err(error) if now.mode & !mode != 0 => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(facts: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (facts.dev(), facts.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_facts: &fs::Metadata) -> (u64, u64) {
+    (0, 0) // there is no stable way to ask, so whatever has the name is taken for the file
 }
 
 #[cfg(unix)]

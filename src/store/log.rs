@@ -157,6 +157,12 @@ impl Log {
         Ok(Ok(Recovered { id, log, header }))
     }
 
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &dyn BackendFile {
+        &*self.file
+    }
+
     /// The file, where the log is of no use.
     #[must_use]
     pub fn into_file(self) -> Box<dyn BackendFile> {

@@ -119,7 +119,8 @@ impl Store {
         Ok(end.saturating_sub(first))
     }
 
-    /// Waits until all that was done is on disk. What fails before it is there can be tried again.
+    /// Waits until all that was done is on disk. What fails before it is there can be tried again. Where the store or its
+    /// log has lost its name, that is an error also when nothing was changed.
     pub fn sync(&mut self) -> Result<()> {
         self.pager.commit()
     }
@@ -204,7 +205,7 @@ impl Store {
     }
 
     fn compacted(&mut self) -> Result<()> {
-        let mut new = open::fresh(&*self.backend)?;
+        let mut new = open::fresh(&*self.backend, self.pager.rights()?)?;
         new.header.commits = self.pager.header.commits;
         for kind in RecordKind::ALL {
             for id in 1..=self.last(kind) {

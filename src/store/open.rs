@@ -2,12 +2,12 @@
 //! keeps the writer from changing pages under them.
 
 use super::error::{Kind, Result, StoreError};
-use super::file::{Access, Backend, BackendFile, Name};
+use super::file::{Access, Backend, BackendFile, Name, Rights};
 use super::header::{Header, MAGIC, facts};
 use super::log::{Log, Recovered, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
 use super::pager::{Limits, Pager, Way};
-use super::pages::read_page;
+use super::pages::{read_page, rights_of};
 use super::{KINDS, Store};
 use std::sync::Arc;
 
@@ -35,18 +35,21 @@ impl Store {
             None => create(&*backend)?,
         };
         let (page, facts) = first_page(&*file)?;
+        // What is written to the log can be read by those alone who may read the store.
+        let rights = rights_of(&*file)?;
         let (log, header) = match recovered {
             Ok(Recovered { id, mut log, header: Some(header) }) => {
                 belongs(id, &log, &header, facts)?;
+                give(log.file(), Name::Log, rights)?;
                 log.renew()?;
                 backend.sync_names().map_err(|error| StoreError::io(Name::Store, "syncing its folder", error))?;
                 (log, header)
             }
-            Ok(Recovered { log, .. }) => begin(log.into_file(), &page)?,
-            Err(file) => begin(file, &page)?,
+            Ok(Recovered { log, .. }) => begin(log.into_file(), &page, rights)?,
+            Err(file) => begin(file, &page, rights)?,
         };
         let mut pager = Pager::new(file, Way::Logged(log), header, limits);
-        pager.name_with_the_first_commit(backend.clone());
+        pager.watch_names(backend.clone());
         if let Some(page) = pager.first_missing()? {
             return Err(StoreError::damaged(page, "the file was shortened: it ends before this page"));
         }
@@ -89,6 +92,12 @@ fn of_log(what: &'static str) -> StoreError {
 
 fn asking(error: std::io::Error) -> StoreError {
     StoreError::io(Name::Store, "asking which file it is", error)
+}
+
+/// Gives a file beside the store the rights of that.
+fn give(file: &dyn BackendFile, name: Name, rights: Option<Rights>) -> Result<()> {
+    let given = rights.map_or(Ok(()), |rights| file.set_rights(rights));
+    given.map_err(|error| StoreError::io(name, "giving it the mode and owner of the store", error))
 }
 
 fn opened(backend: &dyn Backend, name: Name, access: Access) -> Result<Option<Box<dyn BackendFile>>> {
@@ -134,31 +143,37 @@ fn belongs(id: u64, log: &Log, header: &Header, (own, commits): (u64, u64)) -> R
 }
 
 /// A store whose log holds no commit: the file is whole by itself.
-fn begin(log: Box<dyn BackendFile>, page: &Page) -> Result<(Log, Header)> {
+fn begin(log: Box<dyn BackendFile>, page: &Page, rights: Option<Rights>) -> Result<(Log, Header)> {
     let header = Header::of(page)?;
+    give(&*log, Name::Log, rights)?;
     Ok((Log::start(log, header.id, header.commits)?, header))
 }
 
 /// Makes a store with nothing in it, whole or not at all.
 fn create(backend: &dyn Backend) -> Result<Box<dyn BackendFile>> {
-    let mut new = fresh(backend)?;
+    let mut new = fresh(backend, None)?;
     new.commit()?;
     backend.publish().map_err(|error| StoreError::io(Name::New, "renaming it", error))?;
     opened(backend, Name::Store, Access::Write)?.ok_or(StoreError::new(Kind::Missing, "it was removed at once"))
 }
 
-/// The pages of an empty store in `Name::New`: one bucket, and a directory that names it.
-pub fn fresh(backend: &dyn Backend) -> Result<Pager> {
+/// The pages of an empty store in `Name::New`: one bucket, and a directory that names it. With rights it gets these
+/// before anything is written; without, it is its owner's alone.
+pub fn fresh(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pager> {
+    if let Some(left) = opened(backend, Name::New, Access::Write)? {
+        let mut head = [0; 32];
+        let count = left.read_at(&mut head, 0).map_err(|error| StoreError::io(Name::New, "reading it", error))?;
+        if count > 0 && head[16..] != *MAGIC && head[16..] != [0; 16] {
+            let what = "it is no store, but has the name of one that is being made";
+            return Err(StoreError { file: Name::New, ..StoreError::new(Kind::Foreign, what) });
+        }
+        // Somebody may have it open since its mode was another one.
+        backend.remove(Name::New).map_err(|error| StoreError::io(Name::New, "removing it", error))?;
+    }
     let Some(file) = opened(backend, Name::New, Access::Create)? else {
         return Err(StoreError::new(Kind::Missing, "a new file could not be made"));
     };
-    let mut head = [0; 32];
-    let count = file.read_at(&mut head, 0).map_err(|error| StoreError::io(Name::New, "reading it", error))?;
-    if count > 0 && head[16..] != *MAGIC && head[16..] != [0; 16] {
-        let what = "it is no store, but has the name of one that is being made";
-        return Err(StoreError { file: Name::New, ..StoreError::new(Kind::Foreign, what) });
-    }
-    file.truncate(0).map_err(|error| StoreError::io(Name::New, "cutting it", error))?;
+    give(&*file, Name::New, rights)?;
     let header = Header {
         id: random(),
         commits: 0,

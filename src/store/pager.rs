@@ -5,11 +5,11 @@
 
 use super::cache::Cache;
 use super::error::{Kind, Result, StoreError};
-use super::file::{Backend, BackendFile};
+use super::file::{Backend, BackendFile, Name, Rights};
 use super::header::Header;
 use super::log::Log;
 use super::page::{PAGE, Page, PageKind};
-use super::pages::{failed, fold_into, read_page, write_page, write_pages};
+use super::pages::{failed, fold_into, read_page, rights_of, write_page, write_pages};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
@@ -57,8 +57,10 @@ pub struct Pager {
     /// A sync failed, so what is on disk is not known.
     is_broken: bool,
     limits: Limits,
-    /// Where the names of the files are not on disk yet.
-    unnamed: Option<Arc<dyn Backend>>,
+    /// The files by name, of a writer.
+    backend: Option<Arc<dyn Backend>>,
+    /// Whether the names are on disk.
+    is_named: bool,
     /// The length of the log at which the next checkpoint is due.
     checkpoint_at: u64,
 }
@@ -78,7 +80,8 @@ impl Pager {
             undo: HashMap::new(),
             is_broken: false,
             limits,
-            unnamed: None,
+            backend: None,
+            is_named: false,
             checkpoint_at: limits.log,
         }
     }
@@ -239,15 +242,16 @@ impl Pager {
     /// Makes all changes last, together. On return they are on disk.
     pub fn commit(&mut self) -> Result<()> {
         self.writable()?;
+        self.check_names()?;
         if !self.is_changed() {
             return Ok(());
         }
         let mut header = self.header.clone();
         header.commits += 1;
         let page = header.page();
-        if let Some(backend) = &self.unnamed {
+        if let Some(backend) = self.backend.as_ref().filter(|_| !self.is_named) {
             backend.sync_names().map_err(|error| failed("syncing its folder", error))?;
-            self.unnamed = None;
+            self.is_named = true;
         }
         self.spill(header.commits)?;
         match &mut self.way {
@@ -273,6 +277,19 @@ impl Pager {
             let _ = self.checkpoint();
             self.checkpoint_at =
                 if self.log_length() < self.limits.log { 0 } else { self.log_length() } + self.limits.log;
+        }
+        Ok(())
+    }
+
+    /// Whether the files still have their names: what is written to one that has lost it is gone with this process.
+    fn check_names(&self) -> Result<()> {
+        let (Some(backend), Way::Logged(log)) = (&self.backend, &self.way) else { return Ok(()) };
+        for (name, file) in [(Name::Store, &*self.file), (Name::Log, log.file())] {
+            let asked = backend.is_current(name, file);
+            if !asked.map_err(|error| StoreError::io(name, "asking which file it is", error))? {
+                let what = "its name leads to another file, or to none";
+                return Err(StoreError { file: name, ..StoreError::new(Kind::Gone, what) });
+            }
         }
         Ok(())
     }
@@ -339,9 +356,14 @@ impl Pager {
         Ok((there..self.header.pages).find(|page| !log.is_some_and(|log| log.holds(*page))))
     }
 
-    /// Sees to it that the names of the files are on disk before anything is committed.
-    pub fn name_with_the_first_commit(&mut self, backend: Arc<dyn Backend>) {
-        self.unnamed = Some(backend);
+    /// Sees to it that the names of the files are on disk before anything is committed, and are still theirs at each commit.
+    pub fn watch_names(&mut self, backend: Arc<dyn Backend>) {
+        self.backend = Some(backend);
+    }
+
+    /// Who may do what with the file.
+    pub fn rights(&self) -> Result<Option<Rights>> {
+        rights_of(&*self.file)
     }
 
     /// Says that what is on disk is not known.

@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::error::{Result, StoreError};
-use super::file::{BackendFile, Name};
+use super::file::{BackendFile, Name, Rights};
 use super::log::Log;
 use super::page::{PAGE, Page};
 
@@ -57,6 +57,11 @@ pub fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()
 fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
     let done = file.write_at(bytes, place(first));
     done.map_err(|error| StoreError { page: Some(first), ..failed("writing a page", error) })
+}
+
+/// Who may do what with the store.
+pub fn rights_of(file: &dyn BackendFile) -> Result<Option<Rights>> {
+    file.rights().map_err(|error| failed("asking for its mode and owner", error))
 }
 
 /// The operating system refused what was being done with the store.

@@ -6,5 +6,7 @@ mod failing;
 mod machine;
 mod model;
 mod power;
+#[cfg(unix)]
+mod private;
 mod recording;
 mod table;
