@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from recede import _engine
 from recede._api import as_bytes, asked_summary, costs_of
 from recede._errors import TranscriptError
-from recede._history_file import as_json, elements, members, write_whole
+from recede._files import is_same_file, write_whole
+from recede._history_file import as_json, elements, members
 from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede._report import BoundaryMove
 from recede._response import messages_of, plain
@@ -567,9 +568,14 @@ class History:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the history to a file, whole or not at all: its messages, its options, and where it stands.
 
+        A new file can be read by its owner alone; one that is there keeps its mode and owner.
+
         Raises:
             OSError: the file cannot be written; what was there is left.
+            ValueError: it is the store of this history, or the log beside that.
         """
+        if self._store is not None and any(is_same_file(path, file) for file in self._store.files):
+            raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
         with self._lock:
             messages = [self._session.message(index) for index in range(len(self))]
             session = [self._session.session_message(index) for index in range(self._anew)]
@@ -577,7 +583,7 @@ class History:
         head = json.dumps({"recede_history": _FORMAT, "options": options, "numbers": self._numbers})
         parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
         body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
-        write_whole(Path(path), head[:-1].encode() + body + b"}\n")
+        write_whole(path, [head[:-1].encode(), body, b"}\n"])
 
     @classmethod
     def load(

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-__all__ = ["as_json", "elements", "members", "write_whole"]
+__all__ = ["as_json", "elements", "members"]
 
 _decoder = json.JSONDecoder()
 _WHITE_SPACE = " \t\n\r"
@@ -56,17 +53,3 @@ def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in options.items()
         if not callable(value)
     }
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".recede-{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

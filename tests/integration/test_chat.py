@@ -483,6 +483,44 @@ def test_a_session_in_a_store_goes_on_where_it_was(tmp_path: Path) -> None:
     assert piped(tmp_path, "", "--store", "no.store", code=1).startswith("recede: ")
 
 
+def test_what_is_saved_goes_over_neither_the_store_nor_the_recording(tmp_path: Path) -> None:
+    other = _other(tmp_path)
+    before = (tmp_path / other).read_bytes()
+    (tmp_path / "link").symlink_to(other)
+    tried = "".join(f"/save {name}\n" for name in ("s.store", "s.store-log", other, "link"))
+    said = piped(tmp_path, f"1\n{tried}", "--store", "s.store", "--replay", other)
+    assert said.count("[not saved: ") == 4
+    assert (tmp_path / other).read_bytes() == before
+    with recede.TurnStore(tmp_path / "s.store", read_only=True) as store:
+        assert store.count_records("message") == 1
+    said = piped(tmp_path, "1\n/save new\n/save new\n/save a\0b\n", "--replay", other)
+    assert said.count("[saved: 1 messages]") == 2 and said.count("[not saved: ") == 1
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+    assert "max_bytes" in piped(tmp_path, "", "--replay", other, "--max-bytes", "9", code=1)
+
+
+def test_a_store_that_is_deleted_meanwhile_is_a_line(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "--store", "s.store"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as chat:
+        assert chat.stdin is not None and chat.stdout is not None and chat.stderr is not None
+        chat.stdin.write(b"1\n")
+        chat.stdin.flush()
+        while not chat.stdout.readline().startswith(b"turns 1 "):
+            pass
+        (tmp_path / "s.store").unlink()
+        said, error = (data.decode() for data in chat.communicate(b"1\n/save kept.json\n"))
+    assert "[not in the store yet: " in said and "was deleted or replaced while the store was open" in said
+    assert "[saved: " in said
+    assert chat.returncode == 1 and error.startswith("recede: ") and error.count("\n") == 1
+    assert "was deleted or replaced" in error
+
+
 def _other(folder: Path) -> str:
     (folder / "other.json").write_text(json.dumps([{"role": "user", "content": "Hi."}]))
     return "other.json"

@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,10 +137,106 @@ def test_output_is_written_with_the_mode_it_had(array: Path, tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["history.json", "out.json"]
 
 
-def test_output_may_be_the_input(array: Path) -> None:
-    view = ok("reduce", array, *BUDGET)
-    ok("reduce", array, *BUDGET, "-o", array)
-    assert array.read_bytes() == view
+LINKS = [
+    pytest.param(lambda path, link: link.symlink_to(path), id="symbolic"),
+    pytest.param(lambda path, link: link.hardlink_to(path), id="hard"),
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+@pytest.mark.parametrize("linked", LINKS)
+def test_no_input_is_written_over_by_whatever_name(array: Path, tmp_path: Path, linked: Any) -> None:
+    link = tmp_path / "link.json"
+    linked(array, link)
+    for source, out in ((array, array), (array, link), (link, array), (array, array.parent / "." / array.name)):
+        said = refused("reduce", source, *BUDGET, "-o", out, code=2)
+        assert f"--output would write over {source}, which is read" in said.replace("\n", "")
+        assert "--in-place" in said
+    with array.open("rb") as opened:
+        command = [sys.executable, "-m", "recede.cli", "reduce", "-", *BUDGET, "-o", str(link)]
+        done = subprocess.run(command, stdin=opened, capture_output=True)
+    assert done.returncode == 2 and b"would write over -" in done.stderr
+    assert array.read_bytes() == dumps(HISTORY)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["history.json", "link.json"]
+
+
+@pytest.mark.parametrize("name", ["history.json", "history.jsonl", "body", "plain.gz", "packed.gz", "packed"])
+def test_in_place_a_view_takes_the_form_and_the_mode_of_its_file(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    data = {"history.jsonl": lines_of(HISTORY), "body": dumps({"messages": HISTORY})}.get(name, dumps(HISTORY))
+    path.write_bytes(gzip.compress(data) if name.startswith("packed") else data)
+    path.chmod(0o640)
+    view = ok("reduce", path, *BUDGET)
+    assert view != data
+    done = run("reduce", path, *BUDGET, "--in-place")
+    assert (done.returncode, done.stdout) == (0, b"") and done.stderr.startswith(b"stage: masking")
+    written = path.read_bytes()
+    assert (gzip.decompress(written) if name.startswith("packed") else written) == view
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    # What is within the budget is not written again.
+    before = path.stat()
+    ok("reduce", path, "--max-input-chars", "99999", "--in-place")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+def test_in_place_through_a_link_keeps_the_link(array: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.json"
+    link.symlink_to(array)
+    [report] = json.loads(ok("reduce", link, *BUDGET, "--in-place", "--json"))["histories"]
+    assert report["masked_count"] and link.is_symlink()
+    assert array.read_bytes() == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+
+
+def test_in_place_needs_files_and_no_output(array: Path, tmp_path: Path) -> None:
+    for arguments in ((array, "-o", tmp_path / "out.json"), (array, "-o", "-"), ("-",), (array, "-")):
+        assert "--in-place" in refused("reduce", *arguments, *BUDGET, "--in-place", code=2)
+    assert array.read_bytes() == dumps(HISTORY)
+
+
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="no modes on this system")
+@pytest.mark.parametrize(("mode", "wanted"), [(0o600, 0o600), (0o640, 0o640), (0o666, 0o644), (0o755, 0o644)])
+def test_a_new_file_can_be_read_by_those_who_may_read_its_source(
+    array: Path, tmp_path: Path, mode: int, wanted: int
+) -> None:
+    array.chmod(mode)
+    umask = os.umask(0o022)
+    try:
+        for name, packed in (("out.json", False), ("out.json.gz", True)):
+            ok("reduce", array, *BUDGET, "-o", tmp_path / name)
+            assert stat.S_IMODE((tmp_path / name).stat().st_mode) == wanted, packed
+        ok("reduce", "-", *BUDGET, "-o", tmp_path / "piped.json", stdin=array.read_bytes())
+        assert stat.S_IMODE((tmp_path / "piped.json").stat().st_mode) == 0o600
+    finally:
+        os.umask(umask)
+
+
+def test_a_file_is_written_whole_or_not_at_all_by_one_function_that_gives_nothing_away(tmp_path: Path) -> None:
+    """What stands beside the old file has its mode before the first byte comes."""
+    from recede._files import write_whole
+
+    old = tmp_path / "old"
+    modes = []
+
+    def pieces() -> Iterator[bytes]:
+        [new] = set(tmp_path.iterdir()) - {old}
+        modes.append((stat.S_IMODE(new.stat().st_mode), new.stat().st_size))
+        yield b"one"
+        if len(modes) == 3:
+            raise ZeroDivisionError
+
+    umask = os.umask(0)
+    try:
+        write_whole(old, pieces())
+        old.chmod(0o660)
+        write_whole(old, pieces())
+        with pytest.raises(ZeroDivisionError):
+            write_whole(old, pieces())
+    finally:
+        os.umask(umask)
+    assert modes == [(0o600, 0), (0o660, 0), (0o660, 0)] or not hasattr(os, "fchown")
+    assert old.read_bytes() == b"one" and list(tmp_path.iterdir()) == [old]
 
 
 def test_output_that_ends_in_gz_is_gzipped(array: Path, tmp_path: Path) -> None:
@@ -150,11 +247,13 @@ def test_output_that_ends_in_gz_is_gzipped(array: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
 def test_output_through_a_link_keeps_the_link(array: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link.json"
-    link.symlink_to(array)
-    ok("reduce", array, *BUDGET, "-o", link)
-    assert link.is_symlink()
-    assert array.read_bytes() == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+    link, out = tmp_path / "link.json", tmp_path / "out.json"
+    link.symlink_to(out)  # which is not there yet
+    for _ in range(2):
+        ok("reduce", array, *BUDGET, "-o", link)
+        assert link.is_symlink()
+        assert out.read_bytes() == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+        out.write_bytes(b"old")
 
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null")
@@ -244,6 +343,28 @@ def test_output_that_cannot_be_written_is_named(array: Path, tmp_path: Path) -> 
         assert f"recede: {out}: cannot be written" in refused("reduce", array, *BUDGET, "-o", out)
     assert array.read_bytes() == before
     assert list(tmp_path.iterdir()) == [array]
+
+
+@pytest.mark.parametrize("form", ["array", "json_lines", "codex"])
+def test_more_text_than_max_bytes_is_one_line_that_names_the_option(tmp_path: Path, form: str) -> None:
+    codex = [{"type": "response_item", "payload": {"type": "message", **message}} for message in HISTORY]
+    data = {"array": dumps(HISTORY), "json_lines": lines_of(HISTORY), "codex": lines_of(codex)}[form]
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.write_bytes(data)
+    packed.write_bytes(gzip.compress(data))
+    least = ("--max-bytes", str(len(data)))
+    less = ("--max-bytes", str(len(data) - 1))
+    said = (
+        f"the text is longer than max_bytes at byte {len(data) - 1}: give a larger max_bytes, on the command line --max"
+    )
+    for path in (plain, packed):
+        assert refused("stats", path, *less).startswith(f"recede: {path}: {said}")
+        ok("stats", path, *least)
+    assert refused("reduce", packed, *BUDGET, *less).startswith(f"recede: {packed}: {said}")
+    assert refused("replay", packed, *less).startswith(f"recede: {packed}: {said}")
+    for stdin in (data, packed.read_bytes()):
+        assert refused("stats", "-", *less, stdin=stdin).startswith(f"recede: standard input: {said}")
+        ok("stats", "-", *least, stdin=stdin)
 
 
 def test_deep_nesting_is_read_up_to_its_limit(tmp_path: Path) -> None:

@@ -151,6 +151,31 @@ def test_many_views_go_into_a_folder(tmp_path: Path) -> None:
     assert report["total"]["masked_count"] == sum(one["masked_count"] for one in report["histories"])
 
 
+def test_no_view_in_a_folder_has_the_name_of_an_input(tmp_path: Path) -> None:
+    paths = written(tmp_path, **{"a.json": dumps(HISTORY), "a.reduced.json": dumps(HISTORY[:3])})
+    (tmp_path / "a-2.reduced.json").hardlink_to(paths[1])
+    run("reduce", *paths, *BUDGET, "-o", tmp_path)
+    assert [path.read_bytes() for path in paths] == [dumps(HISTORY), dumps(HISTORY[:3])]
+    view = recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+    assert (tmp_path / "a-3.reduced.json").read_bytes() == view
+    assert (tmp_path / "a.reduced.reduced.json").read_bytes() == dumps(HISTORY[:3])
+
+
+def test_many_files_are_reduced_in_place_but_those_that_would_lose_their_form(tmp_path: Path) -> None:
+    files = {"a.json": dumps(HISTORY), "log.jsonl": SESSION, "runs.json": RUNS, "b.jsonl": lines(*HISTORY)}
+    paths = written(tmp_path, **files)
+    done = run("reduce", *paths, *BUDGET, "--in-place", code=1)
+    view = recede.reduce_json(dumps(HISTORY), max_input_chars=3000)
+    assert paths[0].read_bytes() == view.json
+    assert [json.loads(line) for line in paths[3].read_bytes().splitlines()] == json.loads(view.json)
+    assert [path.read_bytes() for path in paths[1:3]] == [SESSION, RUNS]
+    said = done.stderr.decode()
+    assert f"recede: {paths[1]}: a view of the format codex has another form: it needs -o OUT" in said
+    assert f"recede: {paths[2]}: a view of the format tau_bench has another form" in said
+    forced = run("reduce", paths[1], *BUDGET, "--in-place", "--format", "codex", code=1)
+    assert b"another form" in forced.stderr and paths[1].read_bytes() == SESSION
+
+
 def test_many_views_need_a_folder(tmp_path: Path) -> None:
     runs, session = written(tmp_path, runs=RUNS, session=SESSION)
     assert b"need a folder" in run("reduce", runs, session, *BUDGET, code=2).stderr

@@ -56,6 +56,29 @@ def test_the_table_has_a_row_for_each_policy_with_its_figures() -> None:
         assert figures[5] == f"{100 * cost.of_raw:.0f}"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+@pytest.mark.parametrize("option", ["--html", "--png"])
+def test_no_session_is_written_over(tmp_path: Path, option: str) -> None:
+    other, path, link, hard = (tmp_path / name for name in ("other.json", "in.json", "link", "hard"))
+    other.write_bytes(dumps(SHORT))
+    path.write_bytes(dumps(HISTORY))
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    for out in (path, link, hard):
+        said = run(other, path, option, out, code=2).stderr.decode()
+        assert f"{option} would write over {path}, which is read" in said.replace("\n", "")
+    assert path.read_bytes() == dumps(HISTORY) and len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="no modes on this system")
+def test_a_report_can_be_read_by_those_who_may_read_all_of_its_sessions(tmp_path: Path) -> None:
+    for name, mode in (("a.json", 0o644), ("b.json", 0o640)):
+        (tmp_path / name).write_bytes(dumps(HISTORY))
+        (tmp_path / name).chmod(mode)
+    run(tmp_path / "a.json", tmp_path / "b.json", "--html", tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
+
+
 def test_the_sentences_name_the_cheapest_and_what_was_dearer_than_raw() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
     raw, sliding, stepped = recede.replay(HISTORY, NAMES).costs

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +107,41 @@ def test_recall_prints_observations(path: Path) -> None:
     told = json.loads(ok("store", "recall", path, 2, "--json"))
     assert told == [{"turn_id": 2, "observation": "1 é\ud800\n" * 20}]
     assert failure("store", "recall", path, 31).endswith("there is no turn 31\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+def test_a_store_is_not_written_over_by_what_is_exported(path: Path, tmp_path: Path) -> None:
+    before = list(everything(path))
+    link, hard = tmp_path / "link", tmp_path / "hard"
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    for source, out in ((path, path), (path, link), (link, path), (path, hard), (hard, path)):
+        done = run("store", "export", source, "-o", out)
+        assert done.returncode == 2 and b"--output would write over " in done.stderr
+    for ending in ("-log", "-new"):
+        done = run("store", "export", path, "-o", f"{path}{ending}")
+        assert done.returncode == 2 and b"--output would write over " in done.stderr
+    assert list(everything(path)) == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["hard", "link", "session.store"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="no modes on this system")
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_what_is_exported_and_imported_is_as_private_as_the_store(path: Path, tmp_path: Path, mode: int) -> None:
+    path.chmod(mode)
+    ok("store", "export", path, "-o", tmp_path / "copy.jsonl")
+    ok("store", "import", tmp_path / "copy.store", tmp_path / "copy.jsonl")
+    assert (tmp_path / "copy.jsonl").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "copy.store").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_more_than_max_bytes_is_imported(path: Path, tmp_path: Path) -> None:
+    data = ok("store", "export", path)
+    for form in (data, gzip.compress(data)):
+        said = failure("store", "import", tmp_path / "new.store", "--max-bytes", str(len(data) - 1), stdin=form)
+        assert said.startswith("recede: standard input: the text is longer than max_bytes") and "--max-bytes" in said
+    assert not (tmp_path / "new.store").exists()
+    ok("store", "import", tmp_path / "new.store", "--max-bytes", str(len(data)), stdin=gzip.compress(data))
 
 
 def test_a_store_that_is_open_is_read(path: Path) -> None:

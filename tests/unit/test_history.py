@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -303,6 +305,21 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         History.load(tmp_path / "missing")
     with pytest.raises(OSError):  # noqa: PT011 - what the system says
         grown(SESSION).save(tmp_path / "no" / "folder")
+
+
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="no modes on this system")
+def test_a_saved_session_is_its_owners_alone_or_keeps_the_mode_it_had(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    umask = os.umask(0)
+    try:
+        grown(SESSION).save(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        for mode in (0o640, 0o600, 0o666):
+            path.chmod(mode)
+            grown(SESSION).save(path)
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+    finally:
+        os.umask(umask)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -306,10 +309,11 @@ def test_pipes_are_no_stores(path: Path) -> None:
 def test_a_file_that_has_the_name_of_the_log_is_left_alone(path: Path) -> None:
     log = path.with_name(path.name + "-log")
     log.write_text("my own notes")
+    log.chmod(0o644)
     with pytest.raises(recede.StoreError, match=r"session\.store-log: ") as caught:
         recede.TurnStore(path)
     assert (caught.value.kind, caught.value.path) == ("foreign", str(log))
-    assert log.read_text() == "my own notes"
+    assert log.read_text() == "my own notes" and stat.S_IMODE(log.stat().st_mode) == 0o644
 
 
 def test_threads_take_turns(store: recede.TurnStore) -> None:
@@ -334,6 +338,160 @@ def test_the_mirror_has_no_store(path: Path) -> None:
         recede.TurnStore(path)
     child = in_child("import recede; recede.TurnStore('x')", env={**os.environ, "RECEDE_ENGINE": "python"})
     assert "ImportError: TurnStore needs recede's Rust core" in child.stderr
+
+
+# Who may read it
+
+
+needs_modes = pytest.mark.skipif(not hasattr(os, "fchown"), reason="no modes on this system")
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files to others"
+)
+
+
+def rights(path: Path) -> tuple[int, int, int]:
+    """Mode, owner and group."""
+    facts = path.stat()
+    return stat.S_IMODE(facts.st_mode), facts.st_uid, facts.st_gid
+
+
+@needs_modes
+def test_a_new_store_and_its_log_are_their_owners_alone(path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        with recede.TurnStore(path) as store:
+            store.append("r", "a", "o", sync=True)
+            assert [rights(Path(name))[0] for name in store.files[:2]] == [0o600, 0o600]
+            store.compact()
+    finally:
+        os.umask(umask)
+    assert rights(path)[0] == 0o600
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_the_log_and_a_compacted_store_have_the_mode_of_the_store(path: Path, mode: int) -> None:
+    recede.TurnStore(path).close()
+    path.chmod(mode)
+    with recede.TurnStore(path) as store:
+        store.append("r", "a", "o", sync=True)
+        before = path.stat().st_ino
+        store.compact()
+        assert path.stat().st_ino != before
+        assert [rights(Path(name))[0] for name in store.files[:2]] == [mode, mode]
+
+
+@needs_root
+def test_a_store_that_root_opens_stays_its_users(path: Path) -> None:
+    recede.TurnStore(path).close()
+    path.chmod(0o640)
+    os.chown(path, 1234, 2345)
+    with recede.TurnStore(path) as store:
+        store.append("r", "a", "o", sync=True)
+        store.compact()
+        assert [rights(Path(name)) for name in store.files[:2]] == [(0o640, 1234, 2345)] * 2
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("mode", "groups", "wanted"),
+    [
+        (0o660, [2345], (0o660, 1234, 2345)),  # of the group of the store: the log can be given to that
+        (0o666, [], (0o666, 1234, 1234)),
+        (0o646, [], (0o646, 1234, 1234)),
+        (0o676, [], (0o666, 1234, 1234)),  # of another group, which then may do what all may, and no more
+    ],
+)
+def test_what_another_user_writes_can_be_read_by_no_more(
+    mode: int, groups: list[int], wanted: tuple[int, int, int]
+) -> None:
+    code = """
+import os, sys, recede
+def work(name):
+    recede.History().save(name + ".json")
+    with recede.TurnStore(name + ".store") as store:
+        store.append("r", "a", "o", sync=True)
+        files = [name + ".json", *store.files[:2]]
+        store.compact()
+        return [os.stat(file) for file in files]
+work("imported")  # this user may not be able to read the library
+os.setgroups([int(group) for group in sys.argv[1:]])
+os.setegid(1234)
+os.seteuid(1234)
+for facts in work("shared"):
+    print(facts.st_mode & 0o777, facts.st_uid, facts.st_gid)
+"""
+    with tempfile.TemporaryDirectory() as name:  # not in a folder that only root may enter
+        folder = Path(name)
+        folder.chmod(0o777)
+        recede.TurnStore(folder / "shared.store").close()
+        (folder / "shared.json").write_text("old")
+        for file in folder.iterdir():
+            os.chown(file, 0, 2345)
+            file.chmod(mode)
+        child = in_child(code, *groups, cwd=folder)
+        assert not child.stderr
+        assert child.stdout.splitlines() == [" ".join(map(str, wanted))] * 3
+
+
+# Deleted or replaced under its writer
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def replaced(path: Path) -> None:
+    moved(path)
+    path.write_bytes(path.with_name("elsewhere").read_bytes())
+
+
+def replaced_by_a_pipe(path: Path) -> None:
+    moved(path)
+    os.mkfifo(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="open files keep their names there")
+@pytest.mark.parametrize("lose", [moved, replaced, replaced_by_a_pipe])
+@pytest.mark.parametrize("ending", ["", "-log"])
+def test_a_file_that_is_gone_is_noticed_and_can_be_put_back(path: Path, ending: str, lose: Any) -> None:
+    store = recede.TurnStore(path)
+    store.append("r", "a", "one", sync=True)
+    gone = path.with_name(path.name + ending)
+    lose(gone)
+    calls = {
+        "sync": store.sync,  # though nothing was changed
+        "append": lambda: store.append("r", "a", "not kept", sync=True),
+        "compact": store.compact,
+        "close": store.close,
+    }
+    for name, use in calls.items():
+        with pytest.raises(recede.StoreError, match="was deleted or replaced while the store was open") as caught:
+            use()
+        assert (caught.value.kind, caught.value.path) == ("gone", str(gone)), name
+        assert store.can_go_on and len(store) == 1
+    store.append("r", "a", "two")
+    with pytest.raises(recede.StoreError, match="was deleted or replaced"):
+        store.sync()
+    # As an error promises: what was written meanwhile is kept once the file is back.
+    gone.with_name("elsewhere").replace(gone)
+    store.append("r", "a", "three", sync=True)
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    with recede.TurnStore(path, read_only=True) as reader:
+        assert [turn.observation for turn in reader] == ["one", "two", "three"] and reader.verify().is_sound
+
+
+def test_a_store_whose_folder_is_deleted_says_so_when_it_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    store = recede.TurnStore(folder / "session.store", sync_every=1)
+    store.append("r", "a", "o")
+    shutil.rmtree(folder)
+    with pytest.raises(recede.StoreError) as caught:
+        store.close()
+    assert caught.value.kind == "gone"
+    store.close(sync=False)
 
 
 # Damage

@@ -32,6 +32,24 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "session.store"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
+    link, hard = path.with_name("link"), path.with_name("hard")
+    with recede.TurnStore(path, sync_every=1) as store:
+        history = History(store=store)
+        history.append(user("one"))
+        link.symlink_to(path)
+        hard.hardlink_to(path)
+        for file in (path, str(path), link, hard, f"{path}-log", f"{path}-new"):
+            with pytest.raises(ValueError, match="belongs to the store of this history"):
+                history.save(file)
+        history.append(user("two"))
+        history.save(path.with_name("saved.json"))
+    with recede.TurnStore(path) as store:
+        assert [message["content"] for message in History(store=store).view()] == ["one", "two"]
+    assert History.load(path.with_name("saved.json")).view() == [user("one"), user("two")]
+
+
 def let_go(history: History) -> int:
     """How many messages the store alone has."""
     count: int = history._session.first_here()

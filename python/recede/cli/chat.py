@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import click
 from recede import Conversation, History, StoreError, TranscriptError, TurnStore, transcripts
 from recede.cli.files import BadFile, bad_file
 from recede.cli.folder import Folder
+from recede.cli.many import max_bytes_option
 from recede.cli.repl import Played, Repl, Talk
 from recede.cli.terminal import Terminal
 
@@ -63,6 +66,7 @@ _TOKENS = 8_000
 )
 @click.option("--store", metavar="FILE", help="Keep the session in this turn store, and go on with what it holds.")
 @click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
+@max_bytes_option
 @click.option("--tour", is_flag=True, help="Play the recorded session that comes with recede, also where a key is set.")
 def chat(
     provider: str | None,
@@ -76,6 +80,7 @@ def chat(
     threshold_tokens: int | None,
     store: str | None,
     replay: str | None,
+    max_bytes: int,
     tour: bool,
 ) -> None:
     """Talk with a model, and see what is kept and what is sent.
@@ -97,7 +102,8 @@ def chat(
     key = os.environ.get(_KEYS[provider])
     if replay or tour or not (key or base_url):
         history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), store)
-        messages = _messages(replay or str(_TOUR))
+        recording = replay or str(_TOUR)
+        messages = _messages(recording, max_bytes)
         if history.messages != messages[: len(history)]:
             raise click.UsageError("the store holds another session than the one that is to be played")
         if replay:
@@ -106,7 +112,8 @@ def chat(
             greeting = "A recorded session is played turn by turn."
         else:
             greeting = f"No key is set ({' or '.join(_KEYS.values())}): a recorded session is played instead."
-        Repl(terminal, Played(terminal, history, messages), has_store=store is not None).run(greeting)
+        played = Played(terminal, history, messages)
+        Repl(terminal, played, has_store=store is not None, recording=recording).run(greeting)
         return
     if model is None:
         raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
@@ -138,8 +145,18 @@ def chat(
 def _history(keep: int, threshold_tokens: int, path: str | None) -> History:
     """An empty history; with a store one that goes on with what that holds. The store is closed with the command."""
     try:
-        store = None if path is None else click.get_current_context().with_resource(TurnStore(path, sync_every=1))
+        store = None if path is None else click.get_current_context().with_resource(_opened(path))
         return History(keep=keep, threshold_tokens=threshold_tokens, recall_handles=True, store=store)
+    except StoreError as error:
+        raise BadFile(str(error)) from None
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[TurnStore]:
+    """The store of a session; what fails when it is closed is a line, too."""
+    try:
+        with TurnStore(path, sync_every=1) as store:
+            yield store
     except StoreError as error:
         raise BadFile(str(error)) from None
 
@@ -148,9 +165,9 @@ def _first(given: int | None, default: int) -> int:
     return default if given is None else given
 
 
-def _messages(path: str) -> list[Any]:
+def _messages(path: str, max_bytes: int) -> list[Any]:
     try:
-        return transcripts.read(path).messages
+        return transcripts.read(path, max_bytes=max_bytes).messages
     except TranscriptError as error:
         raise BadFile(str(error)) from None
     except OSError as error:

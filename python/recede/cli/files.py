@@ -5,19 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import secrets
-import shutil
+import stat
 import zlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import click
 
 from recede import TranscriptError, reduce_json, transcripts
+from recede._files import identity, is_same_file, write_whole
 
-__all__ = ["BadFile", "Transcript", "bad_file", "read", "read_bytes", "write"]
+__all__ = ["BadFile", "Transcript", "bad_file", "is_gzipped", "keep_apart", "read", "read_bytes", "write"]
 
 _Result = TypeVar("_Result")
 
@@ -26,6 +26,9 @@ _OWN_FORMS = ("body", "json_lines", "messages")
 
 # Errors of a `TranscriptError` in what is well-formed JSON.
 _WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
+
+_PRIVATE = 0o600  # the mode of what was read from a pipe
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Transcript:
         lines: the numbers of the lines that hold a message, from 1; None where the file is no JSON Lines.
         index: which history of the file it is, from 0.
         siblings: how many histories the file holds.
+        is_own_form: whether a view takes the form of the file.
+        path: the file, as it was given.
         warnings: what the reader mended, left out, or did not know.
     """
 
@@ -54,6 +59,8 @@ class Transcript:
     lines: list[int] | None = None
     index: int = 0
     siblings: int = 1
+    is_own_form: bool = True
+    path: str = "-"
     warnings: tuple[str, ...] = ()
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
@@ -74,23 +81,26 @@ class Transcript:
         return b"".join(line + b"\n" for line in lines if line)
 
 
-def read(path: str, format: str | None = None) -> list[Transcript]:
+def read(path: str, format: str | None = None, max_bytes: int = transcripts.MAX_BYTES) -> list[Transcript]:
     """Read the histories of a file, or of standard input where the path is `-`."""
     name = "standard input" if path == "-" else path
     try:
         # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
-        source = path if path != "-" and Path(path).is_file() else read_bytes(path)
-        found = transcripts.detect(source, name=name) if format is None else format
-        if found in _OWN_FORMS and (format is None or transcripts.detect(source, name=name) == format):
-            return [_own_form(name, found, source if isinstance(source, bytes) else read_bytes(path))]
-        histories = transcripts.read_all(source, format, name=name)
+        source = path if path != "-" and Path(path).is_file() else read_bytes(path, max_bytes)
+        found = transcripts.detect(source, name=name, max_bytes=max_bytes) if format is None else format
+        if found in _OWN_FORMS and (
+            format is None or transcripts.detect(source, name=name, max_bytes=max_bytes) == format
+        ):
+            data = source if isinstance(source, bytes) else read_bytes(path, max_bytes)
+            return [replace(_own_form(name, found, data), path=path)]
+        histories = transcripts.read_all(source, format, name=name, max_bytes=max_bytes)
     except TranscriptError as error:
         raise BadFile(str(error)) from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise BadFile(str(TranscriptError("gzip", source=name))) from None
     except OSError as error:
         raise bad_file(name, error.strerror or str(error)) from None
-    return [_converted(history, len(histories)) for history in histories]
+    return [replace(_converted(history, len(histories)), path=path) for history in histories]
 
 
 def _own_form(name: str, format: str, data: bytes) -> Transcript:
@@ -124,6 +134,7 @@ def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
         history.records,
         index=history.index,
         siblings=siblings,
+        is_own_form=False,
         warnings=history.warnings,
     )
 
@@ -144,14 +155,37 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
     return values
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
     """All bytes of a file, or of standard input where the path is `-`, unpacked where they are gzipped."""
-    if path == "-":
-        with open(0, "rb", closefd=False) as file:
-            data = file.read()
-    else:
-        data = Path(path).read_bytes()
-    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    is_input = path == "-"
+    with open(0 if is_input else path, "rb", closefd=not is_input) as file:
+        size = os.fstat(file.fileno()).st_size
+        packed = file.peek(2)[:2] == _GZIP
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=file) if packed else file)
+        pieces: list[bytes] = []
+        read = 0
+        # A file that is not gzipped is one piece, which is not copied again.
+        while piece := stream.read(min(max(read, size, 1 << 20), max_bytes + 1 - read)):
+            pieces.append(piece)
+            read += len(piece)
+            if read > max_bytes:
+                raise TranscriptError("size", source="standard input" if is_input else path, offset=max_bytes)
+    return b"".join(pieces)
+
+
+def is_gzipped(path: str) -> bool:
+    """Whether the content of a file is gzipped, whatever its name."""
+    with Path(path).open("rb") as file:
+        return file.read(2) == _GZIP
+
+
+def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: str = "take another name") -> None:
+    """Refuse to write over what is read."""
+    if path is None or path == "-":
+        return
+    for source in sources:
+        if is_same_file(path, source) or (source == "-" and identity(path) == identity(0) is not None):
+            raise click.UsageError(f"{option} would write over {shown(source)}, which is read: {instead}")
 
 
 def _error(value: bytes) -> TranscriptError | None:
@@ -173,10 +207,13 @@ def _count(data: bytes) -> int:
     return len(value)
 
 
-def write(path: str | None, data: bytes | Iterable[bytes]) -> None:
-    """Write a file whole or not at all, or to standard output; a name that ends in .gz is gzipped.
+def write(
+    path: str | None, data: bytes | Iterable[bytes], sources: Sequence[str] = (), *, packs: bool | None = None
+) -> None:
+    """Write a file whole or not at all, or to standard output; gzipped as `packs` says, else as its name does.
 
-    The data may come in pieces, of which only a few are then in memory, but for a file that is gzipped.
+    The data may come in pieces, of which only a few are then in memory, but for a file that is gzipped. Those alone can
+    read a new file who may read all of its sources.
     """
     pieces = [data] if isinstance(data, bytes) else data
     try:
@@ -184,30 +221,25 @@ def write(path: str | None, data: bytes | Iterable[bytes]) -> None:
             with open(1, "wb", closefd=False) as file:
                 file.writelines(pieces)
         else:
-            packed = [gzip.compress(b"".join(pieces), mtime=0)] if path.endswith(".gz") else pieces
-            _replace(Path(os.path.realpath(path)), packed)
+            if path.endswith(".gz") if packs is None else packs:
+                pieces = [gzip.compress(b"".join(pieces), mtime=0)]
+            write_whole(path, pieces, _mode_of(sources))
     except BrokenPipeError:
         raise  # whoever read standard output has seen enough: click ends the command without a word
     except OSError as error:
         raise bad_file(path or "standard output", f"cannot be written: {error.strerror or error}") from None
 
 
-def _replace(target: Path, pieces: Iterable[bytes]) -> None:
-    if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced; a directory is an error
-        target.write_bytes(b"".join(pieces))
-        return
-    temporary = target.with_name(f".recede-{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def _mode_of(sources: Sequence[str]) -> int:
+    """What all of them grant; of a pipe, or of nothing, what is for the owner alone."""
+    granted = 0o666 if sources else _PRIVATE
+    for source in sources:
+        try:
+            facts = os.fstat(0) if source == "-" else Path(source).stat()
+        except OSError:
+            return _PRIVATE
+        granted &= facts.st_mode if stat.S_ISREG(facts.st_mode) else _PRIVATE
+    return granted
 
 
 class BadFile(click.ClickException):
@@ -220,7 +252,12 @@ class BadFile(click.ClickException):
 
 def bad_file(name: str, reason: str) -> BadFile:
     """What is said of a file that cannot be read or written."""
-    return BadFile(f"{name if name.isprintable() else ascii(name)}: {reason}")
+    return BadFile(f"{shown(name)}: {reason}")
+
+
+def shown(name: str) -> str:
+    """The name of a file as it can be printed."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _failure(error: TranscriptError, name: str, data: bytes, lines: list[int] | None) -> BadFile:

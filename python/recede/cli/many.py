@@ -14,7 +14,7 @@ from rich.progress import Progress
 from recede import transcripts
 from recede.cli.files import BadFile, Transcript, read, write
 
-__all__ = ["finish", "format_option", "named", "over", "write_report"]
+__all__ = ["finish", "format_option", "max_bytes_option", "named", "over", "write_report"]
 
 _Done = TypeVar("_Done")
 
@@ -26,9 +26,18 @@ format_option = click.option(
     help="Read the files as this format instead of telling it by their content.",
 )
 
+max_bytes_option = click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1),
+    default=transcripts.MAX_BYTES,
+    show_default=True,
+    metavar="N",
+    help="Read at most N bytes of text from a file, unpacked.",
+)
+
 
 def over(
-    files: Sequence[str], format: str | None, work: Callable[[Transcript], _Done]
+    files: Sequence[str], format: str | None, max_bytes: int, work: Callable[[Transcript], _Done]
 ) -> tuple[list[tuple[Transcript, _Done]], list[BadFile]]:
     """Do the work for each history of each file, with a bar on a terminal where there are several."""
     done: list[tuple[Transcript, _Done]] = []
@@ -37,7 +46,7 @@ def over(
     with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
         for file in bar.track(files, description="reading"):
             try:
-                histories = read(file, format)
+                histories = read(file, format, max_bytes)
                 done += [(_without_text(history), work(history)) for history in histories]
             except BadFile as error:
                 failed.append(error)

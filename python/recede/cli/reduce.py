@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from recede import HistoryReducer, JsonReduction
-from recede.cli.files import Transcript, bad_file, write
-from recede.cli.many import finish, format_option, named, over, write_report
+from recede._files import identity
+from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
+from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.tables import orphans, size, table, tools_table
 
 __all__ = ["reduce"]
@@ -29,7 +30,9 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 @click.option(
     "-o", "--output", metavar="OUT", help="Write the reduced history here: whole, or not at all. A folder for many."
 )
+@click.option("--in-place", is_flag=True, help="Write each reduced history over its own file.")
 @format_option
+@max_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone.")
 @click.option(
     "--keep",
@@ -90,14 +93,21 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
     help="The role of the summary.  [default: what the provider takes]",
 )
 def reduce(
-    files: tuple[str, ...], output: str | None, format_name: str | None, as_json: bool, no_mask: bool, **options: Any
+    files: tuple[str, ...],
+    output: str | None,
+    in_place: bool,
+    format_name: str | None,
+    max_bytes: int,
+    as_json: bool,
+    no_mask: bool,
+    **options: Any,
 ) -> None:
     """Reduce FILES to a budget: mask old tool outputs, then summarize, then truncate.
 
     The reduced history goes to standard output or to OUT, a report for people to standard error. An
     array, a request body and JSON Lines keep their form, and every byte that is not replaced; of
     other formats the view is a JSON array. With several histories, OUT is a folder, and --json
-    without it gives the report alone.
+    without it gives the report alone. OUT is never one of FILES: --in-place is for that.
 
     \b
     Example:
@@ -106,18 +116,23 @@ def reduce(
     """
     if as_json and output == "-":
         raise click.UsageError("--json and the history cannot both go to standard output")
-    if len(files) > 1 and output in (None, "-") and not as_json:
+    if in_place and (output is not None or "-" in files):
+        raise click.UsageError("--in-place takes the place of -o OUT, and needs files to write to")
+    if len(files) > 1 and output in (None, "-") and not as_json and not in_place:
         raise click.UsageError("several files need a folder: -o OUT, or --json for the report alone")
+    keep_apart("--output", output, files, "take another name, or --in-place")
     reducer = _reducer(observation_masking=not no_mask, **options)
-    target = _Target(output, len(files) > 1)
+    target = _Target(output, files)
 
     def work(history: Transcript) -> JsonReduction:
         result = history.run(reducer.reduce_json)
-        if output is not None or not as_json:
+        if in_place:
+            _put_back(history, history.file_form(result.json))
+        elif output is not None or not as_json:
             target.write(history, history.file_form(result.json))
         return result._replace(json=b"")
 
-    done, failed = over(files, format_name, work)
+    done, failed = over(files, format_name, max_bytes, work)
     if done and as_json:
         total = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
         write_report([_as_json(*one) for one in done], {"histories": len(done), **total}, failed)
@@ -128,17 +143,26 @@ def reduce(
     finish(done, failed, warn=not as_json)
 
 
+def _put_back(history: Transcript, view: bytes) -> None:
+    """Write a view over its own file, where it has the form of that."""
+    if not history.is_own_form:
+        raise bad_file(history.name, f"a view of the format {history.format} has another form: it needs -o OUT")
+    if view != history.data:
+        write(history.path, view, [history.path], packs=is_gzipped(history.path))
+
+
 class _Target:
     """Where views are written."""
 
-    def __init__(self, output: str | None, is_folder: bool) -> None:
+    def __init__(self, output: str | None, files: tuple[str, ...]) -> None:
         self._output = output
-        self._is_folder = is_folder
+        self._is_folder = len(files) > 1
+        self._inputs = {identity(file) for file in files} - {None}
         self._taken: set[str] = set()
 
     def write(self, history: Transcript, view: bytes) -> None:
         if not self._is_folder and history.siblings == 1:
-            write(self._output, view)
+            write(self._output, view, [history.path])
             return
         if self._output is None or self._output == "-":
             raise bad_file(history.name, f"it holds {history.siblings} histories: they need a folder, -o OUT")
@@ -147,15 +171,15 @@ class _Target:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise bad_file(self._output, f"cannot be written: {error.strerror or error}") from None
-        write(str(folder / self._free_name(history)), view)
+        write(str(folder / self._free_name(history, folder)), view, [history.path])
 
-    def _free_name(self, history: Transcript) -> str:
+    def _free_name(self, history: Transcript, folder: Path) -> str:
         """A name that no input has, and no other view of this run."""
         stem = Path(history.name.removesuffix(".gz")).stem.replace(" ", "_") or "history"
         stem += "" if history.siblings == 1 else f"-{history.index + 1}"
         suffix = ".reduced.jsonl" if history.format == "json_lines" else ".reduced.json"
         name, number = stem + suffix, 1
-        while name in self._taken:
+        while name in self._taken or identity(folder / name) in self._inputs:
             number += 1
             name = f"{stem}-{number}{suffix}"
         self._taken.add(name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from recede import Answer, Conversation, History, StoreError, TranscriptError
+from recede._files import is_same_file
 from recede.cli.folder import Folder
 from recede.cli.spoken import harmless, spoken
 from recede.cli.terminal import Terminal
@@ -222,11 +223,14 @@ class Played:
 class Repl:
     """The loop."""
 
-    def __init__(self, terminal: Terminal, speaker: Talk | Played, *, has_store: bool = False) -> None:
-        """Take where lines come from, and who answers them."""
+    def __init__(
+        self, terminal: Terminal, speaker: Talk | Played, *, has_store: bool = False, recording: str | None = None
+    ) -> None:
+        """Take where lines come from, who answers them, and the file that is played, if one is."""
         self._terminal = terminal
         self._speaker: Speaker = speaker
         self._has_store = has_store
+        self._recording = recording
 
     def run(self, greeting: str) -> None:
         """Read and answer until the end."""
@@ -315,9 +319,13 @@ class Repl:
 
     def _save(self, argument: str) -> None:
         try:
+            if self._recording is not None and is_same_file(argument, self._recording):
+                raise ValueError(f"{argument!r} is the recording that is played: save to another file")
             self._speaker.history.save(argument)
         except OSError as error:
             self._terminal.say(f"[{harmless(argument)}: not saved: {error.strerror or error}]")
+        except ValueError as error:
+            self._terminal.say(f"[not saved: {harmless(str(error))}]")
         else:
             self._terminal.say(f"[saved: {len(self._speaker.history)} messages]")
 

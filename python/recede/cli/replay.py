@@ -22,8 +22,8 @@ from recede import (
     replay_policies,
     suggest_window,
 )
-from recede.cli.files import Transcript, write
-from recede.cli.many import finish, format_option, named, over, write_report
+from recede.cli.files import Transcript, keep_apart, write
+from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.page import page
 from recede.cli.plot import plot
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
@@ -144,6 +144,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     help="Leave out sessions with fewer results.",
 )
 @format_option
+@max_bytes_option
 @click.option("--turns", is_flag=True, help="What each request would have sent, too.")
 @click.option("--by-format", is_flag=True, help="A table by format instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
@@ -163,6 +164,7 @@ def replay(
     system_chars: int,
     min_results: int,
     format_name: str | None,
+    max_bytes: int,
     turns: bool,
     by_format: bool,
     as_json: bool,
@@ -181,6 +183,8 @@ def replay(
       recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --optimum
       recede replay ~/.claude/projects/*/*.jsonl --suggest --html report.html
     """
+    keep_apart("--html", html, files)
+    keep_apart("--png", png, files)
     wanted = policies or replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
     if optimum:
         masks = (re.match(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)", policy) for policy in wanted)
@@ -205,14 +209,14 @@ def replay(
     suggestions: list[Suggestion] = []
     given = {"windows": _given("windows", windows), "chunks": _given("chunks", chunks)}
     grid: dict[str, Any] = {name: numbers for name, numbers in given.items() if numbers}
-    done, failed = over(files, format_name, play)
+    done, failed = over(files, format_name, max_bytes, play)
     done = [(history, session) for history, session in done if _results(session) >= min_results]
     sessions = [session for _, session in done]
     suggestion = Suggestion.total(suggestions) if suggestions else None
     if sessions and html is not None:
-        write(html, page(sessions, suggestion).encode())
+        write(html, page(sessions, suggestion).encode(), [history.path for history, _ in done])
     if sessions and png is not None:
-        write(png, plot(sessions))
+        write(png, plot(sessions), [history.path for history, _ in done])
     if sessions and as_json:
         histories = [_as_json(history, session, turns) for history, session in done]
         total = _costs_as_json(compare_costs(session.replay for session in sessions))

@@ -9,7 +9,7 @@ import click
 
 from recede import JsonReduction, ToolReport, approx_tokens, mask_observations_json
 from recede.cli.files import Transcript, write
-from recede.cli.many import finish, format_option, named, over, write_report
+from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.tables import orphans, share, size, table, tools_table
 
 __all__ = ["stats"]
@@ -44,9 +44,12 @@ class _Figures(NamedTuple):
     help="The newest N results stay raw.",
 )
 @format_option
+@max_bytes_option
 @click.option("--by-format", is_flag=True, help="A line for each format instead of each history.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def stats(files: tuple[str, ...], keep: int, format_name: str | None, by_format: bool, as_json: bool) -> None:
+def stats(
+    files: tuple[str, ...], keep: int, format_name: str | None, max_bytes: int, by_format: bool, as_json: bool
+) -> None:
     """Show how large FILES are, and what masking all but the newest results would leave.
 
     Characters are code points of the text that a model reads; a token is about four of them.
@@ -60,7 +63,7 @@ def stats(files: tuple[str, ...], keep: int, format_name: str | None, by_format:
     def measure(history: Transcript) -> JsonReduction:
         return history.run(lambda data: mask_observations_json(data, keep_results=keep))._replace(json=b"")
 
-    done, failed = over(files, format_name, measure)
+    done, failed = over(files, format_name, max_bytes, measure)
     if done and as_json:
         write_report(
             [_as_json(history, result) for history, result in done],

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import click
 
-from recede import StoreError, TurnStore
-from recede.cli.files import BadFile, bad_file, read_bytes, write
+from recede import StoreError, TranscriptError, TurnStore
+from recede.cli.files import BadFile, bad_file, keep_apart, read_bytes, write
+from recede.cli.many import max_bytes_option
 
 __all__ = ["store"]
 
@@ -123,7 +124,8 @@ def export(context: click.Context, file: str, output: str | None) -> None:
     """
     damaged: list[BadFile] = []
     with _reader(file) as opened:
-        write(output, (json.dumps(line).encode() + b"\n" for line in _lines(opened, damaged)))
+        keep_apart("--output", output, opened.files)
+        write(output, (json.dumps(line).encode() + b"\n" for line in _lines(opened, damaged)), [opened.path])
     for error in damaged:
         error.show()
     if damaged:
@@ -163,7 +165,8 @@ def _as_json(field: bytes) -> str | dict[str, str]:
 @store.command("import", short_help="Fill a store from what `export` wrote.")
 @_file
 @click.argument("source", type=click.Path(), default="-")
-def import_(file: str, source: str) -> None:
+@max_bytes_option
+def import_(file: str, source: str, max_bytes: int) -> None:
     """Add to the store FILE what `recede store export` has written to SOURCE, all of it or nothing.
 
     FILE is made if it is missing. SOURCE is standard input if it is not given, and may be gzipped.
@@ -174,7 +177,9 @@ def import_(file: str, source: str) -> None:
     """
     name = "standard input" if source == "-" else source
     try:
-        data = read_bytes(source)
+        data = read_bytes(source, max_bytes)
+    except TranscriptError as error:
+        raise BadFile(str(error)) from None
     except OSError as error:
         raise bad_file(name, error.strerror or str(error)) from None
     except (EOFError, zlib.error):
