@@ -43,5 +43,5 @@ def test_reduce_and_stats_read_recorded_sessions(path: Path, tmp_path: Path) -> 
 
     packed = tmp_path / "session.json.gz"
     packed.write_bytes(gzip.compress(data))
-    run("reduce", packed, "--max-input-chars", str(budget), "--keep", "2", "-o", packed)
+    run("reduce", packed, "--max-input-chars", str(budget), "--keep", "2", "--in-place")
     assert gzip.decompress(packed.read_bytes()) == view

@@ -6,7 +6,7 @@ use recede::store::file::{Access, Backend, BackendFile, Disk, Name, Rights};
 use recede::store::{Kind, RecordKind, Store};
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -176,6 +176,7 @@ fn what_an_earlier_writer_left_gets_them_too() {
     let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     fs::copy(&path, beside("-new")).unwrap();
     open(&beside("-new"));
+    let held = fs::File::open(beside("-new")).unwrap(); // by somebody who might read what is written to it
     // A writer that was killed after a commit, and one before its first.
     for commits in [true, false] {
         let mut store = Store::open(Box::new(Disk::new(&path))).unwrap();
@@ -187,6 +188,7 @@ fn what_an_earlier_writer_left_gets_them_too() {
         let seen = session(&path).unwrap();
         assert!(seen.iter().all(|(_, rights)| rights.mode == 0o600), "{seen:?}");
         assert!(!beside("-new").exists());
+        assert_eq!(held.metadata().unwrap().nlink(), 0);
     }
 }
 
