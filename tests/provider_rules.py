@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
 _BLOCKS = {
     "user": {"text", "image", "document", "tool_result", "search_result"},
@@ -115,6 +116,8 @@ def _blocks(message: dict[str, Any], at: int, is_last: bool) -> list[dict[str, A
         elif kind == "tool_use":
             _demand(isinstance(block.get("input"), dict), f"{where}.tool_use.input: Input should be a valid dictionary")
             _demand(_ID.match(str(block.get("id"))), f"{where}.tool_use.id: String should match pattern")
+            is_name = isinstance(block.get("name"), str) and _NAME.match(block["name"])
+            _demand(is_name, f"{where}.tool_use.name: String should match pattern")
         elif kind == "tool_result":
             _result(block, where)
     kinds = [block["type"] for block in content]
@@ -250,6 +253,7 @@ def _calls(calls: Any, at: int) -> list[str]:
         _demand(kind in ("function", "custom"), f"Invalid value for '{where}.type'")
         said = call.get(kind)
         _demand(isinstance(said, dict) and isinstance(said.get("name"), str), f"Missing parameter: '{where}.{kind}'")
+        _demand(_NAME.match(said["name"]), f"Invalid '{where}.{kind}.name': string does not match pattern.")
         field = "arguments" if kind == "function" else "input"
         _demand(isinstance(said.get(field), str), f"Invalid type for '{where}.{kind}.{field}': expected a string")
         _demand(call["id"] not in found, f"Duplicate value for 'tool_call_id' of '{call['id']}'")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from provider_rules import anthropic_fault, openai_fault, signed
 
 Block = dict[str, Any]
+Event = tuple[str, Any]  # the name of an event, and its data; what is no name is no line
 
 _FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
 
@@ -29,6 +31,7 @@ class Answer:
     stop: str = "end_turn"
     drop_after: int | None = None  # of a stream the events, else the bytes, after which the connection is closed
     pause: threading.Event | None = None  # waited for in the middle of the answer
+    damage: Callable[[Any], Any] | None = None  # the body, or a list of `Event`, as it is sent instead
 
 
 @dataclass
@@ -86,8 +89,7 @@ class Server:
 @contextlib.contextmanager
 def serving(*script: Answer | Failure) -> Iterator[Server]:
     """A server with this script, until the block ends."""
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    httpd.daemon_threads = True
+    httpd = _HTTPServer(("127.0.0.1", 0), _Handler)
     server = Server(f"http://127.0.0.1:{httpd.server_address[1]}")
     server.script += script
     httpd.provider = server  # type: ignore[attr-defined]
@@ -99,6 +101,14 @@ def serving(*script: Answer | Failure) -> Iterator[Server]:
         httpd.shutdown()
         httpd.server_close()
         thread.join()
+
+
+class _HTTPServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked has gone
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -122,18 +132,19 @@ class _Handler(BaseHTTPRequestHandler):
             elif body.get("stream"):
                 self._stream(answer, _anthropic_events(answer) if is_anthropic else _openai_events(answer))
             else:
-                self._whole(answer, _anthropic_body(answer) if is_anthropic else _openai_body(answer))
+                body = _anthropic_body(answer) if is_anthropic else _openai_body(answer)
+                self._whole(answer, body if answer.damage is None else answer.damage(body))
 
     def _error(self, status: int, kind: str, words: str, headers: dict[str, str]) -> None:
         self._send(status, {"type": "error", "error": {"type": kind, "message": words}}, headers)
 
-    def _whole(self, answer: Answer, body: dict[str, Any]) -> None:
+    def _whole(self, answer: Answer, body: Any) -> None:
         if answer.pause is not None:
             answer.pause.wait(30)
         self._send(200, body, {}, answer.drop_after)
 
-    def _send(self, status: int, body: dict[str, Any], headers: dict[str, str], drop_after: int | None = None) -> None:
-        data = json.dumps(body).encode()
+    def _send(self, status: int, body: Any, headers: dict[str, str], drop_after: int | None = None) -> None:
+        data = _written_out(body).encode("utf-8", "surrogatepass")
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
             self.send_header(name, value)
@@ -141,20 +152,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data[:drop_after])
         self.close_connection = drop_after is not None
 
-    def _stream(self, answer: Answer, events: list[str]) -> None:
+    def _stream(self, answer: Answer, events: list[Event]) -> None:
+        events = events if answer.damage is None else answer.damage(events)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for number, event in enumerate(events):
+        for number, (name, data) in enumerate(events):
             if answer.pause is not None and number == len(events) // 2:
                 answer.pause.wait(30)
             if number == answer.drop_after:
                 self.close_connection = True
                 return  # without the chunk that ends the body
-            data = event.encode()
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            named = f"event: {name}\n" if name else ""
+            line = f"{named}data: {_written_out(data)}\n\n".encode("utf-8", "surrogatepass")
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
         self.wfile.write(b"0\r\n\r\n")
+
+
+def _written_out(value: Any) -> str:
+    """As JSON; a text stands for itself, whatever it is."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _pieces(said: str) -> list[str]:
@@ -185,7 +203,7 @@ def _anthropic_body(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _anthropic_events(answer: Answer) -> list[str]:
+def _anthropic_events(answer: Answer) -> list[Event]:
     start = {**_anthropic_body(answer), "content": [], "stop_reason": None}
     start["usage"] = {**start["usage"], "output_tokens": 1}
     events: list[dict[str, Any]] = [{"type": "message_start", "message": start}, {"type": "ping"}]
@@ -207,7 +225,7 @@ def _anthropic_events(answer: Answer) -> list[str]:
     delta = {"stop_reason": answer.stop, "stop_sequence": None}
     events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}})
     events.append({"type": "message_stop"})
-    return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+    return [(event["type"], event) for event in events]
 
 
 # OpenAI
@@ -241,7 +259,7 @@ def _openai_body(answer: Answer) -> dict[str, Any]:
     return {**_openai_head("chat.completion"), "choices": [choice], "usage": usage}
 
 
-def _openai_events(answer: Answer) -> list[str]:
+def _openai_events(answer: Answer) -> list[Event]:
     message = _openai_message(answer)
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "", "refusal": None}]
     deltas += [{"content": piece} for piece in _pieces(message["content"] or "")]
@@ -255,5 +273,4 @@ def _openai_events(answer: Answer) -> list[str]:
     choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": _FINISH.get(answer.stop, answer.stop)})
     head = _openai_head("chat.completion.chunk")
-    chunks = [{**head, "choices": [choice]} for choice in choices]
-    return [*(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks), "data: [DONE]\n\n"]
+    return [*(("", {**head, "choices": [choice]}) for choice in choices), ("", "[DONE]")]

@@ -7,7 +7,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from recede._policy import whole_number
-from recede._response import CUT, answer_of, changed, is_openai, plain, read, stop_reason, usable
+from recede._response import (
+    CUT,
+    answer_of,
+    blocks_of,
+    changed,
+    choice_of,
+    is_openai,
+    plain,
+    read,
+    stop_reason,
+    usable,
+)
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "auto_continue", "auto_continue_async", "usage_sum"]
 
@@ -217,7 +228,7 @@ def _message(parts: list[Any], used_up: bool) -> Any:
     """Parts of a message of Anthropic put together."""
     blocks: list[Any] = []
     for part in parts:
-        new = usable(list(read(part, "content")), stop_reason(part) in CUT)
+        new = usable(blocks_of(part), stop_reason(part) in CUT)
         thinking = [block for block in new if read(block, "type") in ("thinking", "redacted_thinking")]
         leading = thinking if new[: len(thinking)] == thinking else []
         rest = new[len(leading) :]
@@ -235,8 +246,10 @@ def _completion(parts: list[Any], used_up: bool) -> Any:
     """Parts of a chat completion put together: the first choice of each."""
     text = ""
     for part in parts:
-        text = _joined(text, read(read(read(part, "choices")[0], "message"), "content") or "")
-    choice = read(parts[-1], "choices")[0]
+        text = _joined(text, _said(read(choice_of(part), "message")))
+    choice = choice_of(parts[-1])
+    if not isinstance(plain(read(choice, "message")), dict):  # nothing that text could be put into
+        choice = {"index": 0, "message": {"role": "assistant"}, "finish_reason": stop_reason(parts[-1])}
     message = changed(read(choice, "message"), content=text or None)
     if stop_reason(parts[-1]) in CUT and read(message, "tool_calls"):
         message = changed(message, tool_calls=None)
@@ -248,31 +261,53 @@ def _is_text(block: Any) -> bool:
     return bool(read(block, "type") == "text" and not read(block, "citations"))
 
 
+def _said(message: Any) -> str:
+    content = read(message, "content")
+    if isinstance(content, (list, tuple)):
+        content = "".join(text for part in content if isinstance(text := read(part, "text"), str))
+    return content if isinstance(content, str) else ""
+
+
 def _joined(first: str, second: str) -> str:
-    """Two halves of a text; what the second says again of the end of the first stands once."""
+    """Two halves of a text; what the second says again of the end of the first stands once.
+
+    The longest such repetition counts. It takes time linear in both, as texts that repeat themselves need: the search
+    of Knuth, Morris and Pratt.
+    """
     start = second[:_LEAST_OVERLAP]
-    if len(start) == _LEAST_OVERLAP:
-        at = first.find(start, max(0, len(first) - len(second)))
-        while at >= 0:
-            if second.startswith(first[at:]):
-                return first[:at] + second
-            at = first.find(start, at + 1)
-    return first + second
+    at = first.find(start, max(0, len(first) - len(second))) if len(start) == _LEAST_OVERLAP else -1
+    if at < 0:
+        return first + second
+    end = first[at:]  # what may be said again
+    again = second[: len(end)]
+    border = [0] * len(again)  # of each beginning of `again`, its longest true end that it begins with, too
+    length = 0
+    for place in range(1, len(again)):
+        while length and again[place] != again[length]:
+            length = border[length - 1]
+        length += again[place] == again[length]
+        border[place] = length
+    length = 0
+    for char in end:
+        while length and char != again[length]:
+            length = border[length - 1]
+        length += char == again[length]
+    return first + second[length:] if length >= _LEAST_OVERLAP else first + second
 
 
 def _cut_in(part: Any) -> str:
     """In what a part was cut: its last block."""
     if is_openai(part):
-        message = read(read(part, "choices")[0], "message")
+        message = read(choice_of(part), "message")
         return "tool_use" if read(message, "tool_calls") else "text" if read(message, "content") else ""
-    blocks = read(part, "content")
+    blocks = blocks_of(part)
     return str(read(blocks[-1], "type")) if blocks else ""
 
 
 def _output_tokens(part: Any) -> int:
     usage = read(part, "usage")
-    tokens = read(usage, "output_tokens") or read(usage, "completion_tokens") or 0
-    return int(tokens)
+    tokens = read(usage, "output_tokens") or read(usage, "completion_tokens")
+    return tokens if isinstance(tokens, int) else 0
 
 
 def _usage(parts: list[Any]) -> Any:
@@ -288,7 +323,7 @@ def usage_sum(first: Any, second: Any) -> Any:
         return first if second is None else second
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):
         return first if isinstance(first, bool) else first + second
-    if isinstance(first, str) or isinstance(second, str):
+    before, after = plain(first), plain(second)
+    if not (isinstance(before, dict) and isinstance(after, dict)):
         return second
-    names = {**plain(first), **plain(second)}
-    return changed(second, **{name: usage_sum(read(first, name), read(second, name)) for name in names})
+    return changed(second, **{name: usage_sum(read(first, name), read(second, name)) for name in {**before, **after}})

@@ -13,7 +13,7 @@ from recede._auto_continue import CONTINUE, Answers, usage_sum
 from recede._budget import Budget
 from recede._history import History
 from recede._policy import whole_number
-from recede._response import answer_of, messages_of, read, stop_reason
+from recede._response import answer_of, encodable, read, stop_reason, text_of
 from recede._stream import Streamed
 from recede._tool_calls import (
     Round,
@@ -148,6 +148,7 @@ class Conversation:
         self._max_tool_rounds = max_tool_rounds
         self._attempts = (max_attempts, max_total_output_tokens)
         self._request = {**request, "tools": list(tools)} if tools else request
+        self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()
 
     # What a caller does
@@ -160,6 +161,8 @@ class Conversation:
 
         Raises:
             Exception: what the client raised. What was said stays in the history: `resume` asks again.
+            ConnectionError: the answer of a stream ended before it was whole; what had come of it is in the history.
+            TypeError: `create` gave something that is no response.
             ValueError: the text is blank, which no provider takes.
             RuntimeError: a turn is under way.
         """
@@ -218,14 +221,16 @@ class Conversation:
         usage: Any = None
         requests = tool_calls = 0
         for rounds in itertools.count():
-            answers = Answers(self.view(), self._arguments(), *self._attempts)
-            response = yield from self._answered(answers)
-            message, reason = answer_of(response), stop_reason(response)
+            sent = self.view()
+            answers = Answers(sent, self._arguments(), *self._attempts)
+            response = yield from self._answered(answers, sent)
+            # All that can be wrong with an answer is known before any of it is in the history.
+            message, reason = answer_of(response, sent, self._names), stop_reason(response)
+            calls = calls_of(message) if message is not None else []
+            usage = usage_sum(usage, read(response, "usage"))
             if message is not None:
                 self.history.append(message)
-            usage = usage_sum(usage, read(response, "usage"))
             requests += response.continuation.requests
-            calls = calls_of(message) if message is not None else []
             tool_calls += len(calls)
             is_paused = reason == "pause_turn" and message is not None
             if calls:
@@ -238,11 +243,10 @@ class Conversation:
                 reason = "max_tool_rounds"
             elif calls or is_paused:
                 continue
-            said = _text_of(messages_of(response)[0])
-            return Answer(said, reason, requests, tool_calls, usage, response.continuation.error)
+            return Answer(text_of(message), reason, requests, tool_calls, usage, response.continuation.error)
         raise AssertionError  # the count never ends
 
-    def _answered(self, answers: Answers) -> Generator[_Ask, Any, Any]:
+    def _answered(self, answers: Answers, sent: list[Any]) -> Generator[_Ask, Any, Any]:
         """An answer, over several requests where it is cut; what came of one that fails is stored."""
         while (request := answers.next_request()) is not None:
             ask = _Ask(request)
@@ -254,7 +258,7 @@ class Conversation:
                 if partial is not None:
                     answers.add(partial)
                 if is_first or not isinstance(error, Exception):
-                    said = answer_of(answers.response()) if answers.parts else None
+                    said = answer_of(answers.response(), sent, self._names) if answers.parts else None
                     if said is not None:
                         self.history.append(said)
                     raise
@@ -369,14 +373,7 @@ def _spoken(content: Any) -> dict[str, Any]:
         raise TypeError(f"say a text or a list of content parts, not {type(content).__name__}")
     if not (content.strip() if isinstance(content, str) else content):
         raise ValueError("there is nothing in what was said, and no provider takes an empty message")
-    return {"role": "user", "content": content}
-
-
-def _text_of(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return "".join(block.get("text") or "" for block in content if block.get("type") == "text")
-    return content or message.get("refusal") or ""
+    return {"role": "user", "content": encodable(content)}
 
 
 def _shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:

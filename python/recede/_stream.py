@@ -5,36 +5,58 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recede._response import plain, read
+from recede._response import INVALID_JSON, encodable, parsed, plain, read
 
 __all__ = ["Streamed"]
+
+_WRITTEN = "partial_json"
+# Of each kind of delta: the blocks that it belongs to, and the field that it goes on with.
+_DELTAS = {
+    "text_delta": ("text", "text"),
+    "citations_delta": ("text", "citation"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("thinking", "signature"),
+    "input_json_delta": ("tool_use", _WRITTEN),
+}
+# Of each kind of call of OpenAI, the field that comes in pieces.
+_KINDS = {"function": "arguments", "custom": "input"}
 
 
 class Streamed:
     """The response that the events of a stream make, of Anthropic or of OpenAI, as a dict.
 
-    It is told by its events which of the two it is.
+    It is told by its events which of the two it is. An event that cannot be read is passed over.
     """
 
     def __init__(self) -> None:
-        self._message: dict[str, Any] = {}  # of Anthropic, or the message of OpenAI's first choice
-        self._inputs: dict[int, list[str]] = {}  # of the calls of Anthropic, as they are written
+        self._message = _Record()  # of Anthropic, or the message of OpenAI's first choice
+        self._parts: list[_Record] = []  # its content blocks, or its calls
+        self._by_index: dict[int, _Record] = {}
         self._rest: dict[str, Any] = {}  # of OpenAI, what stands beside the choices
-        self._is_openai = False
+        self._is_openai: bool | None = None
         self._reason: str | None = None
+        self._is_ended = False
+        self._half = ""  # of a character, at the end of the last text
+        self._is_damaged = False  # an event could not be read
 
     def add(self, event: Any) -> str:
         """Take an event; gives the text in it, which may be none."""
         kind = read(event, "type")
-        if isinstance(kind, str):
-            return self._add_event(kind, event)
-        self._is_openai = True
-        return self._add_chunk(plain(event))
+        if self._is_openai is None and isinstance(read(event, "choices"), list):
+            self._is_openai = True
+        if self._is_openai:
+            said = self._half + self._add_chunk(_dict(plain(event)))
+        else:
+            said = self._half + self._add_event(kind, event)
+        # The halves of a character may come one by one.
+        self._half = said[-1:] if "\ud800" <= said[-1:] <= "\udbff" else ""
+        text: str = encodable(said[: len(said) - len(self._half)])
+        return text
 
     @property
     def is_whole(self) -> bool:
         """Whether the answer has come to its end."""
-        return self._reason is not None
+        return self._is_ended or self._reason is not None
 
     def response(self) -> dict[str, Any]:
         """The whole response.
@@ -48,101 +70,217 @@ class Streamed:
 
     def partial(self) -> dict[str, Any] | None:
         """What has come, as an answer that was cut; None where nothing has."""
-        if not self._message:
+        if not self._message and not self._parts:
             return None
         return self._response(self._reason or ("length" if self._is_openai else "max_tokens"))
 
     def _response(self, reason: str | None) -> dict[str, Any]:
         if self._is_openai:
-            message = {"role": "assistant", "content": None, **self._message}
+            message = {"role": "assistant", "content": None, **self._message.whole()}
+            if self._parts:
+                message["tool_calls"] = [_call(record) for record in self._parts]
             return {**self._rest, "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
-        content = [
-            {**block, "input": _input("".join(self._inputs[index]))} if index in self._inputs else block
-            for index, block in enumerate(self._message["content"])
-        ]
-        return {**self._message, "content": content, "stop_reason": reason}
+        content = [_block(record) for record in self._parts]
+        if self._is_damaged:  # what a signature stands for may be lost, and then a provider refuses it
+            content = [block for block in content if block["type"] != "thinking"]
+        return {**self._message.whole(), "content": content, "stop_reason": reason}
 
     # Anthropic
 
-    def _add_event(self, kind: str, event: Any) -> str:
+    def _add_event(self, kind: Any, event: Any) -> str:
         if kind == "message_start":
-            self._message = plain(read(event, "message"))
+            self._start(plain(read(event, "message")))
         elif kind == "content_block_start":
-            self._message["content"].append(plain(read(event, "content_block")))
+            self._is_openai = False
+            self._add_block(read(event, "index"), plain(read(event, "content_block")))
         elif kind == "content_block_delta":
+            self._is_openai = False
             return self._add_delta(read(event, "index"), plain(read(event, "delta")))
         elif kind == "message_delta":
-            ended = plain(read(event, "delta"))
-            self._reason = ended.pop("stop_reason", None) or self._reason
-            self._message.update(ended)
+            self._is_openai = False
+            ended = _dict(plain(read(event, "delta")))
+            reason = ended.pop("stop_reason", None)
+            self._reason = reason if isinstance(reason, str) else self._reason
+            self._message.fields.update(ended)
             # These are totals, and not all of them are said again.
-            told = {name: value for name, value in plain(read(event, "usage") or {}).items() if value is not None}
-            self._message["usage"] = {**(self._message.get("usage") or {}), **told}
+            told = {name: value for name, value in _dict(plain(read(event, "usage"))).items() if value is not None}
+            self._message.fields["usage"] = {**_dict(self._message.fields.get("usage")), **told}
+        elif kind == "message_stop":
+            self._is_ended = self._is_openai is False
+        elif not isinstance(kind, str) or read(event, "delta") is not None:
+            self._damage()
         return ""
 
-    def _add_delta(self, index: int, delta: dict[str, Any]) -> str:
-        block = self._message["content"][index]
-        match delta["type"]:
-            case "text_delta":
-                block["text"] += delta["text"]
-                return str(delta["text"])
-            case "thinking_delta":
-                block["thinking"] += delta["thinking"]
-            case "signature_delta":
-                block["signature"] = delta["signature"]
-            case "citations_delta":
-                block["citations"] = [*(block.get("citations") or []), delta["citation"]]
-            case "input_json_delta":
-                self._inputs.setdefault(index, []).append(delta["partial_json"])
+    def _damage(self, part: _Record | None = None) -> None:
+        """Something that belongs to this part, or to the newest as far as one knows, could not be read."""
+        self._is_damaged = True
+        if part is None and self._parts:
+            part = self._parts[-1]
+        if part is not None:
+            part.is_damaged = True
+
+    def _start(self, message: Any) -> None:
+        self._is_openai = False
+        message = _dict(message)
+        content = message.pop("content", None)
+        message.pop("stop_reason", None)
+        self._message.fields = {**message, **self._message.fields}
+        if not self._parts:
+            for index, block in enumerate(content if isinstance(content, list) else []):
+                self._add_block(index, block)
+
+    def _add_block(self, index: Any, block: Any) -> None:
+        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+            self._is_damaged = True
+            return
+        known = self._by_index.get(index) if isinstance(index, int) else None
+        # What comes twice is one block.
+        if known is None or any(known.fields.get(name) != block.get(name) for name in ("type", "id")):
+            self._open(index, block)
+        else:
+            self._is_damaged = True
+
+    def _open(self, index: Any, fields: dict[str, Any]) -> _Record:
+        record = _Record(fields)
+        self._parts.append(record)
+        self._by_index[index if isinstance(index, int) else len(self._parts) - 1] = record
+        return record
+
+    def _add_delta(self, index: Any, delta: Any) -> str:
+        delta = _dict(delta)
+        kind = delta.get("type")
+        block = self._by_index.get(index) if isinstance(index, int) else None
+        if not isinstance(kind, str) or kind not in _DELTAS:
+            # There may be kinds tomorrow that say nothing of these.
+            if not isinstance(kind, str) or (block is not None and not _fits(block, "text")):
+                self._damage(block)
+            return ""
+        of, field = _DELTAS[kind]
+        piece = delta.get(field)
+        if block is None:
+            self._damage()
+            block = self._parts[-1] if self._parts else None
+            # Of a block whose beginning was lost. Two calls are never made one.
+            if block is None or not _fits(block, of) or (of == "tool_use" and isinstance(index, int)):
+                block = self._open(index, {"type": of})
+        if not _fits(block, of) or not isinstance(piece, dict if kind == "citations_delta" else str):
+            self._damage()
+            self._damage(block)
+        elif kind == "citations_delta":
+            block.fields["citations"] = [*(block.fields.get("citations") or []), piece]
+        elif kind == "signature_delta":
+            block.fields["signature"] = piece
+        else:
+            block.add(field, str(piece))
+            return str(piece) if of == "text" else ""
         return ""
 
     # OpenAI
 
     def _add_chunk(self, chunk: dict[str, Any]) -> str:
-        choices = chunk.pop("choices", None) or []
-        self._rest.update({name: value for name, value in chunk.items() if value is not None})
         said = ""
-        for choice in choices:
-            if choice.get("index", 0) != 0:
+        choices = chunk.pop("choices", None)
+        for choice in choices if isinstance(choices, list) else ():
+            index = read(choice, "index")
+            if not isinstance(choice, dict):
+                self._damage()
+            if not isinstance(choice, dict) or (isinstance(index, int) and index != 0):
                 continue
-            self._reason = choice.get("finish_reason") or self._reason
-            for name, value in (choice.get("delta") or {}).items():
+            reason = choice.get("finish_reason")
+            self._reason = reason if isinstance(reason, str) else self._reason
+            if not isinstance(choice.get("delta"), (dict, type(None))):
+                self._damage()
+            for name, value in _dict(choice.get("delta")).items():
                 if name == "tool_calls":
-                    self._add_calls(value or [])
+                    self._add_calls(value)
                 elif isinstance(value, str) and name != "role":
-                    self._message[name] = self._message.get(name, "") + value
+                    self._message.add(name, value)
                     said += value if name == "content" else ""
-                elif value is not None:
-                    self._message[name] = value
+                elif value is not None and name not in ("content", "refusal"):
+                    self._message.fields[name] = value
+        self._rest.update({name: value for name, value in chunk.items() if value is not None})
         return said
 
-    def _add_calls(self, deltas: list[dict[str, Any]]) -> None:
-        calls = self._message.setdefault("tool_calls", [])
-        for delta in deltas:
+    def _add_calls(self, deltas: Any) -> None:
+        for delta in deltas if isinstance(deltas, list) else [] if deltas is None else [deltas]:
+            if not isinstance(delta, dict):
+                self._damage()
+                continue
             index = delta.pop("index", None)
-            if index is None or index >= len(calls):
-                calls.append({})
-                index = len(calls) - 1
-            _merge(calls[index], delta)
+            call = self._by_index.get(index) if isinstance(index, int) else None
+            begins = delta.get("id") or any(_dict(delta.get(kind)).get("name") for kind in _KINDS)
+            if call is None and self._parts and not begins:
+                call = self._parts[-1]
+            if call is None:
+                call = self._open(index, {})
+            call.merge(delta)
 
 
-def _merge(call: dict[str, Any], delta: dict[str, Any]) -> None:
-    """What is written in pieces is put together; ids, types and names come whole."""
-    for name, value in delta.items():
-        if isinstance(value, dict):
-            _merge(call.setdefault(name, {}), value)
-        elif name in ("arguments", "input") and value is not None:
-            call[name] = call.get(name, "") + value
-        elif value is not None:
-            call[name] = value
+class _Record:
+    """An object whose long texts come in pieces; they are joined once, when it is asked for."""
+
+    def __init__(self, fields: dict[str, Any] | None = None) -> None:
+        self.fields = {} if fields is None else fields
+        self._pieces: dict[str, list[str]] = {}
+        self._inner: dict[str, _Record] = {}
+        self.is_damaged = False  # a piece of it could not be read
+
+    def __bool__(self) -> bool:
+        return bool(self.fields or self._pieces or self._inner)
+
+    def add(self, name: str, piece: str) -> None:
+        """Go on with a text."""
+        self._pieces.setdefault(name, []).append(piece)
+
+    def merge(self, delta: dict[str, Any]) -> None:
+        """Take what a call of OpenAI goes on with: its arguments come in pieces; ids, types and names whole."""
+        for name, value in delta.items():
+            if name in _KINDS:
+                inner = self._inner.setdefault(name, _Record())
+                inner.merge(_dict(value))
+                self.is_damaged = self.is_damaged or inner.is_damaged or not isinstance(value, (dict, type(None)))
+            elif name in _KINDS.values() and isinstance(value, str):
+                self.add(name, value)
+            elif name in self._pieces:
+                self.is_damaged = self.is_damaged or value is not None
+            elif value is not None and value != "":  # some gateways say ids and names again, and empty
+                self.fields[name] = value
+
+    def whole(self) -> dict[str, Any]:
+        """What has come of it."""
+        found = dict(self.fields)
+        for name, pieces in self._pieces.items():
+            begun = found.get(name)
+            found[name] = "".join([begun, *pieces] if isinstance(begun, str) else pieces)
+        return {**found, **{name: record.whole() for name, record in self._inner.items()}}
 
 
-def _input(written: str) -> Any:
-    """The input of a call. What is no JSON is handed on under a name that says so, as Anthropic advises."""
-    if not written.strip():
-        return {}
-    try:
-        value = json.loads(written)
-    except ValueError:
-        return {"INVALID_JSON": written}
-    return value
+def _fits(block: _Record, of: str) -> bool:
+    kind = block.fields["type"]
+    return bool(kind == of or (of == "tool_use" and kind.endswith("_tool_use")))
+
+
+def _block(record: _Record) -> dict[str, Any]:
+    """A content block; the input of a call is what was written of it."""
+    block = record.whole()
+    written = block.pop(_WRITTEN, "" if record.is_damaged else None)
+    if written is not None and _fits(record, "tool_use"):
+        try:
+            block["input"] = {INVALID_JSON: written} if record.is_damaged else parsed(written)
+        except ValueError:
+            block["input"] = {INVALID_JSON: written}
+    return block
+
+
+def _call(record: _Record) -> dict[str, Any]:
+    """A call of OpenAI; where some of its arguments was lost, they are not taken for what the rest says."""
+    call = record.whole()
+    if record.is_damaged:
+        for kind, field in _KINDS.items():
+            if kind in call:
+                call[kind][field] = json.dumps({INVALID_JSON: call[kind].get(field)})
+    return call
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from recede._response import INVALID_JSON, NO_NAME, encodable, parsed
+
 __all__ = [
     "Round",
     "Shape",
@@ -25,6 +27,8 @@ __all__ = [
 ]
 
 Shape = Literal["anthropic", "openai"]
+# What results may consist of, for one provider or another.
+_PARTS = frozenset({"text", "image", "image_url", "document", "search_result", "tool_reference", "input_audio"})
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,18 @@ class ToolResult:
 
     @classmethod
     def of(cls, value: Any) -> ToolResult:
-        """The result that a function of the caller returned."""
-        if value is None:
-            return cls("")
-        if isinstance(value, (str, list)):
-            return cls(value)
-        return cls(json.dumps(value, ensure_ascii=False, default=str))
+        """The result that a function of the caller returned; an error where nothing of it can be sent."""
+        try:
+            if value is None:
+                return cls("")
+            if isinstance(value, str):
+                return cls(encodable(value))
+            if isinstance(value, list) and value and all(map(_is_part, value)):
+                parts = [part for part in map(encodable, value) if part["type"] != "text" or part["text"].strip()]
+                return cls(parts or "")
+            return cls(encodable(json.dumps(value, ensure_ascii=False, default=str)))
+        except Exception as error:
+            return cls(f"the result cannot be sent: {_words(error)}", is_error=True)
 
 
 class Round:
@@ -140,29 +150,61 @@ class Tools:
             return _failure(error)
 
 
+def _is_part(value: Any) -> bool:
+    """Whether a provider takes it as a part of a result. A list of anything else is data."""
+    if hasattr(value, "model_dump"):
+        return True
+    kind = value.get("type") if isinstance(value, dict) else None
+    return isinstance(value.get("text"), str) if kind == "text" else isinstance(kind, str) and kind in _PARTS
+
+
 def _failure(error: Exception) -> ToolResult:
-    said = str(error)
-    return ToolResult(f"{type(error).__name__}: {said}" if said else type(error).__name__, is_error=True)
+    return ToolResult(_words(error), is_error=True)
+
+
+def _words(error: Exception) -> str:
+    name = type(error).__name__
+    try:
+        said = encodable(str(error))
+    except Exception:  # its own words fail
+        said = ""
+    return f"{name}: {said}" if said else name
 
 
 def calls_of(message: dict[str, Any]) -> list[ToolCall]:
-    """The calls of an assistant's message, in their order."""
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    calls = [ToolCall(b["id"], b["name"], b["input"]) for b in blocks if b.get("type") == "tool_use"]
-    for call in message.get("tool_calls") or ():
-        calls.append(_openai_call(call))
-    return calls
+    """The calls of an assistant's message, in their order; those without an id cannot be answered, and are left out."""
+    calls = [_anthropic_call(block) for block in _dicts(message.get("content")) if block.get("type") == "tool_use"]
+    calls += map(_openai_call, _dicts(message.get("tool_calls")))
+    return [call for call in calls if isinstance(call.id, str)]
+
+
+def _dicts(values: Any) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+
+
+def _anthropic_call(block: dict[str, Any]) -> ToolCall:
+    value = block.get("input")
+    is_read = isinstance(value, dict) and list(value) != [INVALID_JSON]
+    return _call(block.get("id"), block.get("name"), value, None if is_read else "the input is no JSON object")
 
 
 def _openai_call(call: dict[str, Any]) -> ToolCall:
-    if "custom" in call:
-        return ToolCall(call["id"], call["custom"]["name"], call["custom"]["input"])
-    name, arguments = call["function"]["name"], call["function"].get("arguments")
+    custom, function = call.get("custom"), call.get("function")
+    if isinstance(custom, dict):
+        return _call(call.get("id"), custom.get("name"), custom.get("input"), None)
+    function = function if isinstance(function, dict) else {}
+    fault = None
     try:
-        return ToolCall(call["id"], name, json.loads(arguments or "{}"))
-    except ValueError as error:
-        return ToolCall(call["id"], name, None, fault=f"the arguments are no JSON: {error}")
+        value = parsed(function.get("arguments") or "")
+        if list(value) == [INVALID_JSON]:
+            raise ValueError("some of it was lost")
+    except (TypeError, ValueError) as error:
+        value, fault = {}, f"the arguments are no JSON object: {error}"
+    return _call(call.get("id"), function.get("name"), value, fault)
+
+
+def _call(call_id: Any, name: Any, value: Any, fault: str | None) -> ToolCall:
+    return ToolCall(call_id, str(name), value, "the call names no tool" if name in (None, NO_NAME) else fault)
 
 
 def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:

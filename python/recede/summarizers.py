@@ -11,6 +11,7 @@ from typing import Any, Union
 
 from recede import _engine
 from recede._policy import compiled
+from recede._response import answer_of, encodable, text_of
 from recede._turn_log import Turn
 
 __all__ = ["PROMPT", "anthropic", "builtin", "openai"]
@@ -60,10 +61,7 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
         return {**options, "messages": [{"role": "user", "content": _told(items, previous)}]}
 
-    def text_of(answer: Any) -> str:
-        return "".join(block.text for block in answer.content if block.type == "text")
-
-    return _summarizer(client, client.messages.create, asked, text_of)
+    return _summarizer(client, client.messages.create, asked)
 
 
 def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **request: Any) -> Asks:
@@ -89,10 +87,7 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
         told = [{"role": "system", "content": prompt}, {"role": "user", "content": _told(items, previous)}]
         return {**options, "messages": told}
 
-    def text_of(answer: Any) -> str:
-        return answer.choices[0].message.content or "" if answer.choices else ""
-
-    return _summarizer(client, client.chat.completions.create, asked, text_of)
+    return _summarizer(client, client.chat.completions.create, asked)
 
 
 def builtin() -> Summarize:
@@ -130,23 +125,29 @@ def _headed(summary: str) -> str:
     return summary if summary.startswith(first_line) else f"{first_line}\n{summary}"
 
 
-def _summarizer(client: Any, create: Any, asked: Any, text_of: Any) -> Asks:
+def _summarizer(client: Any, create: Any, asked: Any) -> Asks:
     # Both clients name their asynchronous form so, and their methods are wrapped beyond recognition.
     if not type(client).__name__.startswith("Async"):
-        return lambda items, previous: text_of(create(**asked(items, previous)))
+        return lambda items, previous: _summary(create(**asked(items, previous)))
 
     async def summarize(items: Sequence[Any], previous: str | None) -> str:
-        text: str = text_of(await create(**asked(items, previous)))
-        return text
+        return _summary(await create(**asked(items, previous)))
 
     return summarize
+
+
+def _summary(answer: Any) -> str:
+    """The text of an answer; of a refusal none."""
+    message = answer_of(answer)
+    return "" if message is None or message.get("refusal") else text_of(message)
 
 
 def _told(items: Sequence[Any], previous: str | None) -> str:
     """What is to be summarized, as a model reads it."""
     parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]
     parts += map(_item, items)
-    return "\n\n".join(parts)
+    told: str = encodable("\n\n".join(parts))  # or no client could send it
+    return told
 
 
 def _item(item: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -395,3 +396,91 @@ def test_wrong_options_and_answers_are_named() -> None:
         recede.auto_continue(lambda **request: None, messages=GO, stream=True)
     with pytest.raises(TypeError, match="gave a NoneType that is no response"):
         recede.auto_continue(lambda **request: None, messages=GO)
+
+
+# What is said again, and what cannot be read
+
+
+def test_the_longest_repetition_at_a_joint_counts() -> None:
+    def by_definition(first: str, second: str) -> str:
+        for at in range(max(0, len(first) - len(second)), len(first) - 19):
+            if second.startswith(first[at:]):
+                return first[:at] + second
+        return first + second
+
+    rng = random.Random(16)
+    joined = 0
+    for _ in range(3_000):
+        # Few letters, so that much is said again, and again within itself.
+        first = "".join(rng.choices(rng.choice(("a", "ab", "aab", "abc")), k=rng.randrange(80)))
+        tail = "".join(rng.choices("ab", k=rng.randrange(8)))
+        second = rng.choice((first[rng.randrange(len(first) + 1) :], first[-30:], "")) + tail
+        expected = by_definition(first, second)
+        assert recede._auto_continue._joined(first, second) == expected
+        joined += expected != first + second
+    assert joined > 500
+
+
+def test_joining_texts_that_repeat_themselves_takes_linear_time() -> None:
+    """A search that compares at each place would take minutes, beyond the time limit of a test."""
+    count = 2_000_000
+    texts = ["a" * count + "b", "a" * count + "c"]
+    parts = [
+        {"content": [{"type": "text", "text": said}], "stop_reason": reason}
+        for said, reason in zip(texts, ("max_tokens", "end_turn"), strict=True)
+    ]
+    response = recede.auto_continue(lambda **request: parts.pop(0), messages=GO)
+    assert response["content"][0]["text"] == "".join(texts)
+
+
+def test_a_part_with_half_a_character_is_sent_back_and_joined(ask: Asking) -> None:
+    ask.server.script = [cut("It is \ud83d"), text("\ude00.")]
+    response = ask()
+    assert response.continuation == recede.Continuation(2, ("text",), None)
+    assert "It is \ufffd" in json.dumps(ask.server.requests[1], ensure_ascii=False)
+    assert (ask.said(response) or "").encode("utf-16-le", "surrogatepass").decode("utf-16-le") == "It is 😀."
+
+
+def test_parts_that_cannot_be_read_end_it_with_what_came() -> None:
+    junk: list[Any] = [None, 5, "x", [], {}, [None], [5], [{}], [{"type": 5}], [{"type": "text", "text": 5}]]
+    usages: list[Any] = [None, 5, "x", [], {"output_tokens": "many", "value": 1}, {"output_tokens": 5}, float("nan")]
+    for odd in junk:
+        for usage in usages:
+            messages = [
+                {"content": [{"type": "text", "text": "One "}], "stop_reason": "max_tokens", "usage": usages[-2]},
+                {
+                    "content": odd if isinstance(odd, (list, str)) else [odd],
+                    "stop_reason": "max_tokens",
+                    "usage": usage,
+                },
+            ]
+            response = recede.auto_continue(lambda parts=messages, **request: parts.pop(0), messages=GO)
+            assert response["content"][0]["text"].startswith("One ")
+            completions = [
+                {"choices": [{"message": {"content": "One "}, "finish_reason": "length"}], "usage": usage},
+                {"choices": [{"message": odd, "finish_reason": "length"}], "usage": usages[-2]},
+            ]
+            response = recede.auto_continue(lambda parts=completions, **request: parts.pop(0), messages=GO)
+            assert response["choices"][0]["message"]["content"] == "One "
+            completions = [
+                {"choices": [{"message": {"content": "One "}, "finish_reason": "length"}]},
+                {"choices": [odd], "usage": usage},
+            ]
+            response = recede.auto_continue(lambda parts=completions, **request: parts.pop(0), messages=GO)
+            assert response["choices"][0]["message"]["content"] == "One "
+
+
+def test_a_call_without_an_id_is_no_part_of_what_is_sent_back() -> None:
+    unfinished = {"type": "tool_use", "name": "run", "input": {}}
+    parts = [
+        {"content": [{"type": "text", "text": "One "}, unfinished], "stop_reason": "max_tokens"},
+        {"content": [{"type": "text", "text": "two."}], "stop_reason": "end_turn"},
+    ]
+    sent = []
+
+    def create(messages: list[Any], **request: Any) -> Any:
+        sent.append(messages)
+        return parts.pop(0)
+
+    recede.auto_continue(create, messages=GO)
+    assert sent[1][1]["content"] == [{"type": "text", "text": "One "}]

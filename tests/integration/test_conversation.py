@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
+import typing
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import anthropic
 import openai
 import pytest
+from anthropic.types.beta import BetaContentBlock
 
 import recede
 from provider_server import Answer, Failure, Server, call, calls, serving, text, thought
 from recede import Budget, Conversation, History
+from recede._stream import Streamed
+from recede.cli.folder import Folder
 from support import result, tool_result, user
 
 TOOLS = {
@@ -432,6 +438,484 @@ def test_rounds_of_tools_are_capped(some_talk: Talk) -> None:
     # And it goes on.
     some_talk.server.script = [text("Done.")]
     assert some_talk.turn(conversation, "Stop it.").text == "Done."
+
+
+# What is stored can be sent
+
+LONE = "caf\udce9"  # a name of a file that is not UTF-8, as os.listdir gives it
+MENDED = "caf\ufffd"
+
+
+@pytest.fixture
+def warned(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    recede._response._tell_once.cache_clear()
+    return caplog
+
+
+def test_lone_surrogates_of_tools_are_replaced_and_told_once(talk: Talk, warned: pytest.LogCaptureFixture) -> None:
+    def run_tool(name: str, value: Any) -> Any:
+        if value["n"] == 1:
+            raise FileNotFoundError(LONE)
+        return [None, None, LONE, {LONE: LONE}, [LONE], [{"type": "text", "text": LONE}], "\ud83d\ude00"][value["n"]]
+
+    made = [call("run", {"n": n}) for n in range(1, 7)]
+    talk.server.script = [calls(*made), text("Done."), text("Well.")]
+    conversation = talk(run_tool)
+    assert talk.turn(conversation, "Go.").text == "Done."
+    assert talk.turn(conversation, LONE).text == "Well."
+    assert conversation.history[-2] == user(MENDED)
+    contents = [content for _, content, _ in Talk.results(talk, conversation)] if talk.shape == "anthropic" else []
+    contents = contents or [
+        m["content"].removeprefix("Error: ") if isinstance(m["content"], str) else m["content"]
+        for m in conversation.history
+        if m["role"] == "tool"
+    ]
+    assert contents == [
+        f"FileNotFoundError: {MENDED}",
+        MENDED,
+        json.dumps({MENDED: MENDED}, ensure_ascii=False),
+        json.dumps([MENDED], ensure_ascii=False),
+        [{"type": "text", "text": MENDED}],
+        "😀",
+    ]
+    assert [record.levelname for record in warned.records] == ["WARNING"]
+    assert "lone surrogates" in warned.text
+
+
+def test_lone_surrogates_of_answers_are_replaced(talk: Talk, warned: pytest.LogCaptureFixture) -> None:
+    talk.server.script = [calls(call("run", {"path": LONE}), say=f"I look at {LONE}."), text("Done\ud800.")]
+    conversation = talk()
+    assert talk.turn(conversation, "Go.").text == "Done\ufffd."
+    assert talk.ran == [("run", {"path": MENDED})]
+    assert f"I look at {MENDED}." in json.dumps(conversation.history[1], ensure_ascii=False)
+    assert "".join(talk.heard) == (f"I look at {MENDED}.Done\ufffd." if talk.is_streamed else "")
+    assert len(warned.records) == 1
+    talk.server.script = [text("Well.")]
+    assert talk.turn(conversation, "And?").text == "Well."
+
+
+def test_halves_of_a_character_that_come_one_by_one_are_joined(
+    server: Server, warned: pytest.LogCaptureFixture
+) -> None:
+    # Each piece of a stream has seven characters.
+    for kind in ("anthropic stream", "async openai stream"):
+        talk = Talk(kind, server)
+        server.script = [text("sixchr\ud83d\ude00 and more"), text("Well.")]
+        conversation = talk()
+        assert talk.turn(conversation, "Go.").text == "sixchr😀 and more"
+        assert talk.heard[:2] == ["sixchr", "😀 and m"]
+        assert talk.turn(conversation, "And?").text == "Well."
+    assert warned.records == []
+
+
+def test_a_result_that_cannot_be_sent_is_an_error(some_talk: Talk) -> None:
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def run_tool(name: str, value: Any) -> Any:
+        if value["n"] == 2:
+            raise MuteError
+        return [cyclic, [{"type": "text", "text": "x", "more": object()}]][value["n"]]
+
+    some_talk.server.script = [calls(*(call("run", {"n": n}) for n in range(3))), text("Done.")]
+    conversation = some_talk(run_tool)
+    assert some_talk.turn(conversation, "Go.").text == "Done."
+    results = some_talk.results(conversation)
+    assert [is_error for *_, is_error in results] == [True] * 3
+    assert ["cannot be sent" in content for _, content, _ in results] == [True, True, False]
+    assert results[2][1] == "MuteError"
+
+
+def test_a_folder_with_a_name_that_is_not_utf8_can_be_listed(some_talk: Talk, tmp_path: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")).write_text("x")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    some_talk.server.script = [calls(call("list_files")), text("Done."), text("Well.")]
+    conversation = some_talk(Folder(tmp_path).run)
+    assert some_talk.turn(conversation, "Go.").text == "Done."
+    assert some_talk.results(conversation)[0][1] == "caf\ufffd 1"
+    assert some_talk.turn(conversation, "And?").text == "Well."
+
+
+def test_a_list_that_is_no_content_is_data(some_talk: Talk) -> None:
+    given = [["a.txt"], [], [{"type": "file", "name": "a"}], [{"type": "text", "text": " "}], [{"text": "x"}]]
+    some_talk.server.script = [calls(*(call("run", {"n": n}) for n in range(5))), text("Done.")]
+    conversation = some_talk(lambda name, value: given[value["n"]])
+    assert some_talk.turn(conversation, "Go.").text == "Done."
+    contents = [content for _, content, _ in some_talk.results(conversation)]
+    assert contents == ['["a.txt"]', "[]", '[{"type": "file", "name": "a"}]', "", '[{"text": "x"}]']
+
+
+# Answers that cannot be read
+
+
+def damaged(change: Any, *blocks: Any) -> Answer:
+    """An answer with calls whose body, or whose events, are changed in place."""
+
+    def damage(sent: Any) -> Any:
+        change(sent)
+        return sent
+
+    answer = calls(*(blocks or (call("run", id="1"),)), say="I look.")
+    answer.damage = damage
+    return answer
+
+
+def of_openai(change: Any) -> Any:
+    return lambda body: change(body["choices"][0]["message"]["tool_calls"])
+
+
+def of_anthropic(change: Any) -> Any:
+    return lambda body: change(body["content"])
+
+
+# What is done to the call of an answer -> what is run, and what the model is told where nothing is.
+OPENAI_CALLS: dict[str, tuple[Any, Any]] = {
+    "arguments nested deep": (lambda made: made[0]["function"].update(arguments="[" * 120_000), "no JSON object"),
+    "arguments that are an object": (lambda made: made[0]["function"].update(arguments={"n": 1}), {"n": 1}),
+    "arguments that are a number": (lambda made: made[0]["function"].update(arguments=5), "no JSON object"),
+    "arguments that say a number": (lambda made: made[0]["function"].update(arguments="5"), "no JSON object"),
+    "arguments that say null": (lambda made: made[0]["function"].update(arguments="null"), {}),
+    "arguments with NaN": (lambda made: made[0]["function"].update(arguments='{"n": NaN}'), "no JSON object"),
+    "a number beyond all": (lambda made: made[0]["function"].update(arguments='{"n": 1e999}'), "no JSON object"),
+    "no arguments": (lambda made: made[0]["function"].pop("arguments"), {}),
+    "no id": (lambda made: made[0].pop("id"), {}),
+    "an id that is none": (lambda made: made[0].update(id=5), {}),
+    "an empty id": (lambda made: made[0].update(id=""), {}),
+    "no type": (lambda made: made[0].pop("type"), {}),
+    "no function": (lambda made: made[0].pop("function"), "names no tool"),
+    "a function that is none": (lambda made: made[0].update(function=5), "names no tool"),
+    "no name": (lambda made: made[0]["function"].pop("name"), "names no tool"),
+    "null among them": (lambda made: made.insert(0, None), {}),
+}  # fmt: skip
+ANTHROPIC_CALLS: dict[str, tuple[Any, Any]] = {
+    "no input": (lambda blocks: blocks[1].pop("input"), {}),
+    "an input that is null": (lambda blocks: blocks[1].update(input=None), {}),
+    "an input that is a number": (lambda blocks: blocks[1].update(input=5), "no JSON object"),
+    "an input that is a list": (lambda blocks: blocks[1].update(input=[1]), "no JSON object"),
+    "no id": (lambda blocks: blocks[1].pop("id"), {}),
+    "an id of other characters": (lambda blocks: blocks[1].update(id="a b"), {}),
+    "no name": (lambda blocks: blocks[1].pop("name"), "names no tool"),
+    "a name of other characters": (lambda blocks: blocks[1].update(name="multi_tool.run"), {}),
+    "null among them": (lambda blocks: blocks.insert(0, None), {}),
+    "a block of no type": (lambda blocks: blocks.append({"text": "x"}), {}),
+    "a block of a type that is none": (lambda blocks: blocks.append({"type": "x"}), {}),
+    "a text that is none": (lambda blocks: blocks.append({"type": "text", "text": 5}), {}),
+    "citations that are none": (lambda blocks: blocks[0].update(citations=5), {}),
+    "a thought without signature": (lambda blocks: blocks.insert(0, {"type": "thinking", "thinking": "hm"}), {}),
+    "a thought behind a text": (lambda blocks: blocks.append(thought("hm")), {}),
+}
+DAMAGED_CALLS = [
+    *(("openai", name, of_openai(change), outcome) for name, (change, outcome) in OPENAI_CALLS.items()),
+    *(("anthropic", name, of_anthropic(change), outcome) for name, (change, outcome) in ANTHROPIC_CALLS.items()),
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "change", "outcome"),
+    [(shape, *rest) for shape, _, *rest in DAMAGED_CALLS],
+    ids=[f"{shape}: {name}" for shape, name, *_ in DAMAGED_CALLS],
+)
+def test_a_call_that_cannot_be_read_is_mended_or_answered(
+    server: Server, shape: str, change: Any, outcome: Any
+) -> None:
+    talk = Talk(shape, server)
+    server.script = [damaged(change), text("Done.")]
+    conversation = talk()
+    assert talk.turn(conversation, "Go.").text == "Done."
+    assert "I look." in json.dumps(conversation.history[1])
+    [(_, content, is_error)] = talk.results(conversation)
+    if isinstance(outcome, str):
+        assert talk.ran == []
+        assert (outcome in content, is_error) == (True, True)
+    else:
+        assert [value for _, value in talk.ran] == [outcome]
+        assert not is_error
+    server.script = [text("Well.")]
+    assert talk.turn(conversation, "And?").text == "Well."
+    assert recede.check_pairs(conversation.history.messages).is_whole
+
+
+@pytest.mark.parametrize("levels", [150, 300, 900])
+def test_an_input_that_is_nested_deep_is_not_run_or_can_be_sent(levels: int, server: Server) -> None:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    for kind in ("anthropic", "anthropic stream", "openai", "openai stream"):
+        talk = Talk(kind, server)
+        server.script = [calls(call("run", value)), text("Done.")]
+        conversation = talk()
+        try:
+            assert talk.turn(conversation, "Go.").text == "Done."
+        except RecursionError:  # of the client, which read nothing of it
+            assert levels == 900
+            assert conversation.history.messages == [user("Go.")]
+            server.script = [text("Done.")]
+        assert len(talk.ran) == (levels < 200)
+        server.script = [text("Well.")]
+        assert talk.turn(conversation, "And?").text == "Well."
+
+
+def test_ids_that_come_again_become_others(server: Server) -> None:
+    for shape in TOOLS:
+        talk = Talk(shape, server)
+        server.script = [calls(call("run", {"n": n}, id="1"), call("run", {"n": n + 1}, id="1")) for n in (1, 3)]
+        server.script.append(text("Done."))
+        conversation = talk()
+        assert talk.turn(conversation, "Go.").text == "Done."
+        assert [value for _, value in talk.ran] == [{"n": 1}, {"n": 2}, {"n": 3}, {"n": 4}]
+        ids = [call_id for call_id, *_ in talk.results(conversation)]
+        assert len(ids) == 4
+        assert len(set(ids)) == (4 if shape == "anthropic" else 3)  # OpenAI wants this in one message only
+
+
+def test_a_tool_may_have_a_name_that_no_provider_knows(server: Server) -> None:
+    tools = [{"name": "files.run", "input_schema": {}}]
+    answers = [calls(call("files.run", id="1")), calls(call("other.run", id="2")), text("Done.")]
+    ran = []
+
+    def create(**request: Any) -> Any:
+        answer = answers.pop(0)
+        return {"role": "assistant", "content": answer.blocks, "stop_reason": answer.stop}
+
+    conversation = Conversation(create, tools=tools, run_tool=lambda name, value: ran.append(name))
+    assert conversation.turn("Go.").text == "Done."
+    assert ran == ["files.run", "other_run"]
+
+
+@pytest.mark.parametrize("written", ["5", "null", "[1]", '{"n": ', "NaN", '{"n": 1e999}', "[" * 5_000])
+def test_a_streamed_input_that_is_no_object_is_not_run(server: Server, written: str) -> None:
+    for kind in ("anthropic stream", "async anthropic stream", "openai stream"):
+        talk = Talk(kind, server)
+        server.script = [calls({**call("run"), "partial": written}), text("Done."), text("Well.")]
+        conversation = talk()
+        assert talk.turn(conversation, "Go.").text == "Done."
+        [(*_, is_error)] = talk.results(conversation)
+        assert talk.ran == ([("run", {})] if written == "null" else [])
+        assert is_error == (written != "null")
+        assert talk.turn(conversation, "And?").text == "Well."
+
+
+def test_what_is_no_response_leaves_what_was_said() -> None:
+    for response in (None, 5, "text", {}, {"content": None}, {"choices": []}, {"choices": {"0": {}}}):
+        conversation = Conversation(lambda response=response, **request: response)
+        with pytest.raises(TypeError, match="no response"):
+            conversation.turn("Go.")
+        assert conversation.history.messages == [user("Go.")]
+    for empty in ({"choices": [None]}, {"choices": [{"message": 5}]}, {"content": [None, 5]}):
+        conversation = Conversation(lambda empty=empty, **request: empty)
+        assert conversation.turn("Go.").text == ""
+        assert conversation.history.messages == [user("Go.")]
+    conversation = Conversation(lambda **request: {"content": "A mere text.", "stop_reason": "end_turn"})
+    assert conversation.turn("Go.").text == "A mere text."
+
+
+def test_a_pause_that_ends_in_white_space_is_gone_on_from(server: Server) -> None:
+    talk = Talk("anthropic", server)
+    server.script = [text("Wait, \n", stop="pause_turn"), text("done.")]
+    assert talk.turn(talk(), "Go.").text == "done."
+
+
+def test_fields_that_openai_does_not_know_are_left_out() -> None:
+    message = {"role": "robot", "content": "Done.", "refusal": 5, "audio": None, "reasoning_content": "hm", "x": 1}
+    conversation = Conversation(lambda **request: {"choices": [{"message": message}]}, shape="openai")
+    assert conversation.turn("Go.").text == "Done."
+    assert conversation.history[1] == {"role": "assistant", "content": "Done.", "reasoning_content": "hm"}
+
+
+def test_blocks_that_a_client_knows_are_kept() -> None:
+    union = typing.get_args(typing.get_args(BetaContentBlock)[0])
+    kinds = {typing.get_args(block.model_fields["type"].annotation)[0] for block in union}
+    assert len(kinds) > 10
+    for kind in kinds:
+        block = {"type": kind, "text": "x", "thinking": "x", "signature": "x", "data": "x", "id": "1", "name": "run"}
+        block |= {"input": {}, "tool_use_id": "1"}
+        content = [block, {"type": "text", "text": "y"}]
+        answer = recede._response.answer_of({"content": content, "stop_reason": "end_turn"})
+        assert answer is not None
+        assert len(answer["content"]) == 2, kind
+
+
+# Streams whose events cannot be read
+
+START = {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}}
+ENDED = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}
+
+
+def begun(index: Any, **block: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def piece(index: Any, said: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": said}}
+
+
+def written(index: Any, said: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": said}}
+
+
+SAYS = begun(0, type="text", text="")
+STREAMS: dict[str, list[Any]] = {
+    "a null block": [START, begun(0), {**SAYS, "content_block": None}, piece(0, "One "), piece(0, "two."), ENDED],
+    "a wrong index": [START, SAYS, piece(0, "One "), piece(7, "two."), ENDED],
+    "an index that is none": [START, begun("0", type="text", text=""), piece(None, "One "), piece([], "two."), ENDED],
+    "events before the start": [SAYS, piece(0, "One "), START, piece(0, "two."), ENDED],
+    "no start": [SAYS, piece(0, "One "), piece(0, "two."), ENDED],
+    "no beginning of the block": [START, piece(0, "One "), piece(0, "two."), ENDED],
+    "two beginnings": [START, SAYS, piece(0, "One "), SAYS, piece(0, "two."), ENDED],
+    "two starts": [START, SAYS, piece(0, "One "), START, piece(0, "two."), ENDED],
+    "no text": [START, begun(0, type="text", text=5), piece(0, "One "), piece(0, 5), piece(0, "two."), ENDED],
+    "no delta": [START, SAYS, piece(0, "One "), {**piece(0, ""), "delta": None}, piece(0, "two."), ENDED],
+    "events that are none": [None, 5, START, "x", SAYS, [], piece(0, "One "), {}, piece(0, "two."), {"type": 5}, ENDED],
+    "a usage that is none": [START, SAYS, piece(0, "One two."), {**ENDED, "usage": 5}],
+    "a message that is none": [{**START, "message": 5}, SAYS, piece(0, "One two."), ENDED],
+    "an end without reason": [START, SAYS, piece(0, "One two."), {"type": "message_stop"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_with_events_that_cannot_be_read_gives_what_came(name: str) -> None:
+    heard: list[str] = []
+    conversation = Conversation(lambda **request: iter(STREAMS[name]), on_text=heard.append)
+    answer = conversation.turn("Go.")
+    assert (answer.text, "".join(heard)) == ("One two.", "One two.")
+    assert answer.stop_reason == (None if name == "an end without reason" else "end_turn")
+    assert conversation.history[1] == {"role": "assistant", "content": [{"type": "text", "text": "One two."}]}
+
+
+def test_a_call_of_which_a_piece_was_lost_is_not_run() -> None:
+    """What is left of its input may be sound, and mean something else."""
+    call_1 = begun(0, type="tool_use", id="1", name="rm", input={})
+    lost = {"type": "content_block_delta", "index": 0, "delta": None}
+    ended = {**ENDED, "delta": {"stop_reason": "tool_use"}}
+    of_anthropic = [START, call_1, written(0, '{"path": "/tmp'), lost, written(0, '"}'), ended]
+    of_openai = [
+        {"choices": [{"delta": {"tool_calls": [delta]}}]}
+        for delta in (
+            {"index": 0, "id": "1", "function": {"name": "rm", "arguments": '{"path": "/tmp'}},
+            {"index": 0, "function": {"arguments": 5}},
+            {"index": 0, "function": {"arguments": '"}'}},
+        )
+    ]
+    of_openai.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    done = {
+        "anthropic": [START, SAYS, piece(0, "Done."), ENDED],
+        "openai": [{"choices": [{"delta": {"content": "Done."}, "finish_reason": "stop"}]}],
+    }
+    for shape, events in (("anthropic", of_anthropic), ("openai", of_openai)):
+        streams = [events, done[shape]]
+        ran: list[Any] = []
+        conversation = Conversation(
+            lambda streams=streams, **request: iter(streams.pop(0)),
+            on_text=lambda text: None,
+            shape=shape,  # type: ignore[arg-type]
+            tools=[{}],
+            run_tool=lambda name, value, ran=ran: ran.append(value),
+        )
+        assert conversation.turn("Go.").text == "Done."
+        assert ran == []
+        assert "no JSON object" in json.dumps(conversation.history[2])
+
+
+def test_thinking_of_a_stream_that_lost_something_is_not_sent_back() -> None:
+    """Its signature would no longer fit, and the provider refuse every later request."""
+    thinks = [
+        begun(0, type="thinking", thinking="", signature=""),
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "x"}},
+    ]
+    rest = [begun(1, type="text", text=""), piece(1, "Done."), ENDED]
+    for lost in (None, {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta"}}):
+        events = [START, *thinks, *([] if lost is None else [lost]), *rest]
+        conversation = Conversation(lambda events=events, **request: iter(events), on_text=lambda text: None)
+        assert conversation.turn("Go.").text == "Done."
+        assert [block["type"] for block in conversation.history[1]["content"]] == ["thinking", "text"][
+            lost is not None :
+        ]
+
+
+def test_calls_of_a_stream_are_told_apart_without_their_index() -> None:
+    def delta(call_id: Any, name: Any, arguments: Any, **index: Any) -> Any:
+        made = {**index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+        return {"choices": [{"delta": {"tool_calls": [made]}}]}
+
+    streams = [
+        [
+            delta("1", "run", '{"n": '),
+            delta("", "", "1}"),
+            delta("2", "run", {"n": 2}, index=None),
+            delta(None, None, None, index=9),
+            {"choices": [{"delta": None, "finish_reason": "tool_calls"}]},
+        ],
+        [{"choices": [{"delta": {"content": "Done."}, "finish_reason": "stop"}]}],
+    ]
+    ran: list[Any] = []
+    conversation = Conversation(
+        lambda **request: iter(streams.pop(0)),
+        on_text=lambda text: None,
+        tools=TOOLS["openai"],
+        run_tool=lambda name, value: ran.append(value),
+    )
+    assert conversation.turn("Go.").text == "Done."
+    assert ran == [{"n": 1}, {"n": 2}]
+
+
+def test_partial_never_raises() -> None:
+    junk: list[Any] = [
+        None,
+        True,
+        5,
+        -1,
+        0.5,
+        "",
+        "x",
+        "\ud800",
+        [],
+        [None],
+        [[]],
+        {},
+        {"type": None},
+        {"type": "text"},
+    ]
+    junk += [{"type": ["x"]}, {"function": 5}, {"index": {}}, object()]
+    models: list[Any] = [START, SAYS, begun(1, type="tool_use", id="1", name="run", input={}), piece(0, "x"), ENDED]
+    models += [written(1, "{"), {"type": "message_stop"}]
+    call_1 = {"index": 0, "id": "1", "type": "function", "function": {"name": "run", "arguments": "{"}}
+    chunk = {
+        "choices": [{"index": 0, "delta": {"content": "x", "tool_calls": [call_1]}, "finish_reason": None}],
+        "usage": {},
+    }
+
+    def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+        yield path
+        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+            yield from places(value[key], *path, key)
+
+    def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+        if not path:
+            return new
+        value = value.copy()
+        value[path[0]] = changed(value[path[0]], path[1:], new)
+        return value
+
+    count = 0
+    for sound in (models, [chunk, chunk, chunk]):
+        for at, event in enumerate(sound):
+            for path in places(event):
+                for new in junk:
+                    streamed = Streamed()
+                    for other in [*sound[:at], changed(event, path, new), *sound[at:], new, *sound]:
+                        streamed.add(other).encode()
+                        partial = streamed.partial()
+                        if partial is not None:
+                            recede._response.answer_of(partial)
+                    count += 1
+    assert count > 500
 
 
 # What goes wrong

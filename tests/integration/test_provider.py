@@ -66,6 +66,10 @@ ANTHROPIC_FAULTS: dict[str, tuple[list[Any], str]] = {
     ),
     "an id used again": ([GO, *[tool_use("1"), user([tool_result("1", "x")])] * 2], "must be unique"),
     "an id of other characters": ([GO, tool_use("a b"), user([tool_result("a b", "x")])], "should match pattern"),
+    "a name of other characters": (
+        [GO, assistant([call("a b", id="1")]), user([tool_result("1", "x")])],
+        "should match pattern",
+    ),
     "an input that is no object": ([GO, tool_use("1", value=[1]), user([tool_result("1", "x")])], "valid dictionary"),
     "a result of a wrong part": ([GO, tool_use("1"), user([tool_result("1", [{"type": "x"}])])], "does not match"),
     "a result of an empty part": ([GO, tool_use("1"), user([tool_result("1", [said("")])])], "must be non-empty"),
@@ -98,6 +102,7 @@ OPENAI_FAULTS: dict[str, tuple[list[Any], str]] = {
     "an empty list of calls": ([GO, assistant("x", tool_calls=[])], "empty array"),
     "a call without id": ([GO, openai_call(None)], "Missing required parameter"),
     "an id twice": ([GO, openai_call("1", "1"), result("1", "x")], "Duplicate value"),
+    "a name of other characters": ([GO, openai_call("1", name="a b"), result("1", "x")], "does not match pattern"),
     "arguments as an object": ([GO, openai_call("1", arguments={}), result("1", "x")], "expected a string"),
     "a call of no type": ([GO, assistant(None, tool_calls=[{"id": "1", "type": "tool"}])], "Invalid value for"),
     "a call without function": ([GO, assistant(None, tool_calls=[{"id": "1", "type": "function"}])], "Missing param"),

@@ -82,6 +82,30 @@ def test_a_model_that_fails_loses_nothing(provider: str, answer: Any, error: str
 
 
 @PROVIDERS
+def test_lone_surrogates_of_turns_and_summaries_are_replaced(provider: str) -> None:
+    with serving(text("A \udce9.")) as server, sync_summarizer(provider, server) as summarizer:
+        manager = HybridContextManager(summarizer, **SMALL)
+        for _ in range(4):
+            manager.add_turn("I must look.", "cat caf\udce9", "\ud83d")
+    assert manager.summarizer_error is None
+    assert manager.summaries == [(2, "A \ufffd.")]
+    assert "cat caf\ufffd\nObservation: \ufffd" in server.requests[0]["messages"][-1]["content"]
+
+
+@PROVIDERS
+def test_a_model_that_answers_nonsense_loses_nothing(provider: str) -> None:
+    def damage(body: dict[str, Any]) -> Any:
+        return {**body, "content": None, "choices": [None]}
+
+    script = text("lost", damage=damage), text("At last.")
+    with serving(*script) as server, sync_summarizer(provider, server) as summarizer:
+        manager = added(HybridContextManager(summarizer, **SMALL))
+        assert type(manager.summarizer_error) in (TypeError, ValueError)
+        added(manager, 1)
+    assert manager.summaries == [(2, "At last.")]
+
+
+@PROVIDERS
 def test_a_model_that_takes_too_long_loses_nothing(provider: str) -> None:
     held = threading.Event()
     with (
