@@ -10,7 +10,9 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX
 # Of `make fuzz`.
 SECONDS ?= 60
-SEED ?= 1
+# Of `make fuzz` and `make test-slow`: another one each time, so that they try what was not tried before.
+SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+SEED := $(SEED)
 
 .PHONY: help setup build demo test lint fmt test-rust test-python test-slow bench fuzz clean
 
@@ -53,13 +55,14 @@ test-rust: setup ## The tests of the core, without Python
 test-python: build ## The tests of the package, but for the slow ones
 	$(python) -m pytest -n 2 -m "not slow"
 
-test-slow: build ## The slow tests
+test-slow: build ## The slow tests, and the properties with random examples (SEED=... for those of another run)
 	$(python) -m pytest -m slow
+	HYPOTHESIS_PROFILE=random $(python) -m pytest --hypothesis-seed=$(SEED) tests/property tests/differential
 
 bench: build ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
-fuzz: build ## Scanner against a full parser, turn store against a list, core against mirror (SECONDS=60 each, SEED=1, CASES=... at most)
+fuzz: build ## Scanner against a full parser, turn store against a list, core against mirror (SECONDS=60 each, SEED=..., CASES=... at most)
 	RECEDE_FUZZ_SECONDS=$(SECONDS) RECEDE_FUZZ_SEED=$(SEED) RECEDE_FUZZ_CASES=$(CASES) \
 		cargo test --quiet --release --test core long_run -- --ignored --nocapture
 	$(python) tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))

@@ -54,7 +54,7 @@ REPEAT = """\
 - `cargo bench`: the core alone; `RECEDE_BENCH_FILE=history.json` another history. `RECEDE_SCANNER=word` (`sse2`,
   `avx2`, `avx512`, `neon`) forces an instruction set, here and in Python.
 - `pytest benches/test_reduce.py`: single comparisons. That rivals answer as recede does is among the tests.
-- `make fuzz SECONDS=600 SEED=1`: the scanner against a full parser, and the core against the mirror.
+- `make fuzz SECONDS=600`: the scanner against a full parser, and the core against the mirror.
 
 Memory is told by /proc, and instructions by valgrind's callgrind; where either is missing, its lines say so. The lines
 of the threads mean something only while nothing else needs the second core."""

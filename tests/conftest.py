@@ -18,10 +18,14 @@ from recede import _engine
 from support import SHARED, engine_module
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile("default", max_examples=60, deadline=None, suppress_health_check=_QUIET)
-settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=_QUIET)
+# `make test` tries the same examples each time; `make test-slow` tries others, with a seed that it prints.
 settings.register_profile(
-    "unshrunk", settings.get_profile("default"), max_examples=800, phases=[Phase.explicit, Phase.generate]
+    "default", max_examples=60, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None
+)
+settings.register_profile("random", settings.get_profile("default"), max_examples=200, derandomize=False)
+settings.register_profile("long", settings.get_profile("random"), max_examples=2_000)
+settings.register_profile(
+    "unshrunk", settings.get_profile("random"), max_examples=800, phases=[Phase.explicit, Phase.generate]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
