@@ -172,6 +172,9 @@ _TOOLS = frozenset({"keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk"
 _TEXT = frozenset({"max_observation_chars", "placeholder", "min_masked_chars", "image_chars"})
 _SUMMARY = frozenset({"preserve_recent_raw_turns", "image_chars", "summary_max_chars", "summary_role", "summarizer"})
 
+_FUNCTIONS = frozenset({"summarizer", "token_counter"})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
 _ALLOWED: dict[str, frozenset[str]] = {
     "reduce": frozenset(_CHECKS),
     "mask": _WINDOW | _TOOLS | _TEXT,
@@ -182,11 +185,20 @@ _ALLOWED: dict[str, frozenset[str]] = {
 
 
 def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
-    """The engine's Policy for these options; checked and made once for options that were seen before."""
-    try:
-        return _cached(engine, goal, **options)
-    except TypeError:  # an option that cannot be hashed, or one of a wrong type, found again here
-        return _policy(engine, goal, options)
+    """The engine's Policy for these options; checked and made once for plain values that were seen before.
+
+    Of a function, a Policy only knows that there is one. The cache does not hold the function, nor any other object of
+    the caller's: that would keep alive whatever it refers to.
+    """
+    plain = {}
+    for name, value in options.items():
+        if name in _FUNCTIONS and callable(value):
+            plain[name] = callable
+        elif type(value) in _PLAIN:
+            plain[name] = value
+        else:
+            return _policy(engine, goal, options)
+    return _cached(engine, goal, **plain)
 
 
 @lru_cache(maxsize=256, typed=True)  # True is no 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -256,3 +259,60 @@ def test_history_reducer_does_what_reduce_does() -> None:
     raw = b'[{"role":"user","content":"hi"}]'
     assert reducer.reduce_json(raw) == recede.reduce_json(raw, **options)
     assert repr(reducer) == "HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={'run': 3})"
+
+
+class Callback:
+    """A function that one can see being dropped."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return 1 if len(arguments) == 1 else "a summary"
+
+
+class Text(str):
+    """A str that may hold anything."""
+
+
+def reduced_with(callback: Callback) -> object:
+    return recede.reduce(turns(9), max_input_tokens=9, summarizer=callback, token_counter=callback)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        reduced_with,
+        lambda callback: recede.reduce_json(b"[]", max_input_tokens=9, summarizer=callback, token_counter=callback),
+        lambda callback: recede.summarize_history(turns(9), preserve_recent_raw_turns=1, summarizer=callback),
+        lambda callback: HistoryReducer(max_input_tokens=9, summarizer=callback).reduce(turns(9)),
+        lambda callback: recede.History(max_input_tokens=9, token_counter=callback).view(),
+        lambda callback: recede.Budget(9, token_counter=callback).view(turns(9)),
+        lambda callback: recede.mask_observation("x" * 99, placeholder=holding(callback)),
+    ],
+)
+def test_nothing_keeps_the_functions_of_a_caller(engine: str, use: Callable[[Callback], object]) -> None:
+    callback = Callback()
+    seen = weakref.ref(callback)
+    use(callback)
+    del callback
+    gc.collect()
+    assert seen() is None
+
+
+def holding(callback: Callback) -> Text:
+    text = Text("[gone]")
+    text.callback = callback  # type: ignore[attr-defined]
+    return text
+
+
+def test_options_that_were_seen_before_are_checked_by_their_types_again() -> None:
+    for option in ({"keep_errors": True}, {"cache_read": 1}, {"summarizer": len}, {"exclude_tools": ("a",)}):
+        reduce(**option)
+    reduce(cache_cold=(1,))
+    for bad in (
+        {"keep_errors": 1},
+        {"cache_read": True},
+        {"summarizer": 5},
+        {"exclude_tools": "a"},
+        {"cache_cold": (True,)},
+    ):
+        with pytest.raises(TypeError, match=next(iter(bad))):
+            reduce(**bad)
