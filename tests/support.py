@@ -7,6 +7,7 @@ import copy
 import importlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -148,12 +149,37 @@ def facts(reduction: Any) -> dict[str, Any]:
     return fields
 
 
+def assert_canonical(value: Any) -> None:
+    """Each str in a value is as Python itself makes it of the same characters: equal, with one hash, and no larger.
+
+    Two wrong ones that were made in the same way may well be equal to each other.
+    """
+    for text in _strings(value):
+        encoded = text.encode("utf-32", "surrogatepass")
+        copy = encoded.decode("utf-32", "surrogatepass")
+        assert text == copy and hash(text) == hash(copy) and len(text) == len(copy) and text in {copy}
+        # A str may hold its UTF-8 form as well.
+        utf8 = len(text.encode("utf-8", "surrogatepass")) + 1
+        assert sys.getsizeof(text) in (sys.getsizeof(copy), sys.getsizeof(copy) + utf8)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _strings(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for element in value:
+            yield from _strings(element)
+
+
 def outcome(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """The result of a call in comparable form, or its error."""
     try:
         value = function(*arguments, **options)
     except recede.TranscriptError as error:
         return ("refused", error.kind, error.offset, error.message_index, error.field, str(error))
+    assert_canonical(value)
     if isinstance(value, (recede.Reduction, recede.JsonReduction)):
         return (value[0], facts(value))
     return value
@@ -165,6 +191,7 @@ def _both(
     before = copy.deepcopy(messages)
     reduction: recede.Reduction = of_dicts(messages, **options)
     assert messages == before, "the input was changed"
+    assert_canonical(reduction)
     raw = dumps(messages)
     serialized = of_json(raw, **options)
     assert loads(serialized.json) == reduction.messages

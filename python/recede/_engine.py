@@ -25,6 +25,13 @@ def _load(name: str) -> Any:
     try:
         from recede import _core
     except ImportError as error:
+        # The first are words of the core, the others those of Python where interpreters do not share their lock.
+        if any(words in str(error) for words in ("another interpreter", "in subinterpreters")):
+            raise ImportError(
+                "recede's Rust core serves one interpreter of a process, the first that imports it, and this is "
+                "another one. Under mod_wsgi, `WSGIApplicationGroup %{GLOBAL}` runs the program in the main one. "
+                "RECEDE_ENGINE=python runs the slow plain-Python mirror, which serves any number of them."
+            ) from error
         raise ImportError(
             "recede's Rust core is not built, or was built for another Python. In a checkout, `make build` "
             "builds it (it needs a Rust toolchain); elsewhere reinstall recede. "

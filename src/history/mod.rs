@@ -256,19 +256,16 @@ impl History {
 
     /// The later stages, over the whole session.
     fn plan(&mut self, summary: &SummaryInput) -> Look {
-        self.session.data.push(b']');
-        let data = core::mem::take(&mut self.session.data);
-        let planned = plan(&self.session.outline, &Bytes(&data), &self.policy, self.session.costs.as_ref(), summary);
+        let Session { data, outline, costs, .. } = &mut self.session;
+        let data = Closed::of(data);
+        let planned = plan(outline, &Bytes(data.0), &self.policy, costs.as_ref(), summary);
         let look = match planned {
             Outcome::AskSummary { dropped, previous, built_in } => {
-                self.session.data = data;
-                self.session.data.pop();
                 return Look::AskSummary(dropped, previous, built_in);
             }
             Outcome::Plan(plan) => {
-                let view = splice(&data, &self.session.outline, &self.policy, &plan).to_vec(&data);
-                self.session.data = data;
-                self.session.data.pop();
+                let view = splice(data.0, outline, &self.policy, &plan).to_vec(data.0);
+                drop(data);
                 let look = self.summarized(&plan);
                 let kept = |message: &usize| plan.keeps(*message);
                 let messages = (0..plan.kept.as_ref().map_or(0, Vec::len)).filter(kept).count();
@@ -332,6 +329,22 @@ impl History {
             (None, Some(store)) => observation_of(&stored_message(store, message)?, place),
             (None, None) => None,
         })
+    }
+}
+
+/// The array of a session, closed while it is read; and open again afterwards, also where that panics.
+struct Closed<'a>(&'a mut Vec<u8>);
+
+impl<'a> Closed<'a> {
+    fn of(data: &'a mut Vec<u8>) -> Self {
+        data.push(b']');
+        Closed(data)
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.pop();
     }
 }
 

@@ -25,14 +25,15 @@ pub fn apply<'py>(
     ahead: Option<Ahead<'_, 'py>>,
 ) -> PyResult<Bound<'py, PyList>> {
     if !plan.changes() {
-        return Ok(dicts.list.clone());
+        return Ok(dicts.given.clone());
     }
     let py = dicts.list.py();
     let texts = Texts::of(py, policy);
     let turns = texts.placeholder.names_turn().then_some(&plan.turns);
     let mut masker = Masker { dicts, outline, plan, turns, texts };
     let (view, made) = ahead.map_or((None, vec![]), |ahead| (ahead.view, ahead.masked));
-    let view = view.unwrap_or_else(|| dicts.list.get_slice(0, dicts.list.len()));
+    // Our own list may become the view: of each message that is masked there, nothing is read afterwards.
+    let view = view.unwrap_or_else(|| dicts.list.clone());
     let mut made = made.into_iter().peekable();
     let message_of = |result: u32| outline.results[result as usize].message as usize;
     let restore = |result: u32| view.set_item(message_of(result), dicts.list.get_item(message_of(result))?);

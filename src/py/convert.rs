@@ -1,14 +1,15 @@
 //! Plain values between Python and the core.
 
+use super::guard::guarded;
 use crate::error::Error;
+use crate::outline::Outline;
 use crate::plan::{Costs, SummaryInput};
 use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, Template};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
 /// Options that were checked in Python; opaque there.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
@@ -47,38 +48,40 @@ impl PyPolicy {
         ask_summary: bool,
         summaries: Option<RawSummaries>,
     ) -> PyResult<Self> {
-        let goal = match goal {
-            "reduce" => Goal::Reduce,
-            "mask" => Goal::Mask,
-            "summarize" => Goal::Summarize,
-            "truncate" => Goal::Truncate,
-            other => return Err(PyValueError::new_err(format!("unknown goal {other:?}"))),
-        };
-        let policy = Policy {
-            goal,
-            max_cost,
-            enabled,
-            recent_messages,
-            recent_turns,
-            recent_results,
-            keep_by_tool: keep_by_tool.into_iter().map(|(tool, count)| (bytes_of(&tool), count)).collect(),
-            exclude_tools: exclude_tools.into_iter().map(|tool| bytes_of(&tool)).collect(),
-            keep_errors,
-            boundary: boundary_of(boundary)?,
-            cold_requests,
-            observation_masking,
-            max_observation_chars,
-            placeholder: placeholder.map(template_of).transpose()?,
-            lines_form,
-            min_masked_chars,
-            image_chars,
-            strict_pairs,
-            summary_max_chars,
-            summary_role,
-            ask_summary,
-            summaries: summaries.map(summaries_of).transpose()?,
-        };
-        Ok(PyPolicy { policy })
+        guarded(|| {
+            let goal = match goal {
+                "reduce" => Goal::Reduce,
+                "mask" => Goal::Mask,
+                "summarize" => Goal::Summarize,
+                "truncate" => Goal::Truncate,
+                other => return Err(PyValueError::new_err(format!("unknown goal {other:?}"))),
+            };
+            let policy = Policy {
+                goal,
+                max_cost,
+                enabled,
+                recent_messages,
+                recent_turns,
+                recent_results,
+                keep_by_tool: keep_by_tool.into_iter().map(|(tool, count)| (bytes_of(&tool), count)).collect(),
+                exclude_tools: exclude_tools.into_iter().map(|tool| bytes_of(&tool)).collect(),
+                keep_errors,
+                boundary: boundary_of(boundary)?,
+                cold_requests,
+                observation_masking,
+                max_observation_chars,
+                placeholder: placeholder.map(template_of).transpose()?,
+                lines_form,
+                min_masked_chars,
+                image_chars,
+                strict_pairs,
+                summary_max_chars,
+                summary_role,
+                ask_summary,
+                summaries: summaries.map(summaries_of).transpose()?,
+            };
+            Ok(PyPolicy { policy })
+        })
     }
 }
 
@@ -129,6 +132,18 @@ pub fn costs_of(costs: Option<super::RawCosts>) -> Option<Costs> {
     costs.map(|(messages, observations)| Costs { messages, observations })
 }
 
+/// Refuses costs that are not those of this history.
+pub fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<()> {
+    let counted = costs.map(|costs| (costs.messages.len(), costs.observations.len()));
+    if counted.is_none_or(|counted| counted == (outline.messages.len(), outline.results.len())) {
+        return Ok(());
+    }
+    Err(PyRuntimeError::new_err(
+        "the messages were changed while their tokens were counted: a token_counter and other threads must leave them as \
+         they are until the call returns",
+    ))
+}
+
 /// `None`, `False`, or the text of a summary and its cost.
 pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> {
     let Some(summary) = summary else { return Ok(SummaryInput::NotAsked) };
@@ -177,9 +192,8 @@ pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyRe
 
 /// `recede.TranscriptError`, which is defined in Python, once for both engines.
 pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let make = || {
-        let class = CLASS.import(py, "recede._errors", "TranscriptError")?;
+        let class = py.import("recede._errors")?.getattr("TranscriptError")?;
         let places = PyDict::new(py);
         places.set_item("offset", error.offset)?;
         places.set_item("message_index", error.message_index)?;

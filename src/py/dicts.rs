@@ -18,6 +18,9 @@ const LINES_AHEAD: usize = 1024;
 
 /// A history as a list of dicts.
 pub struct Dicts<'py> {
+    /// The caller's own list, which is read once: other code may change it at any time.
+    pub given: Bound<'py, PyList>,
+    /// What it held then, in a list that nobody else knows.
     pub list: Bound<'py, PyList>,
     /// The value of each observation, as the walk found it; none of those that were masked ahead.
     pub values: Vec<Option<Any<'py>>>,
@@ -26,7 +29,7 @@ impl<'py> Dicts<'py> {
     /// The history, if it is a list.
     pub fn of(messages: &Any<'py>) -> Walked<Self> {
         match messages.cast::<PyList>() {
-            Ok(list) => Ok(Dicts { list: list.clone(), values: vec![] }),
+            Ok(given) => Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![] }),
             Err(_) => Err(Error { kind: Kind::History, offset: None, message_index: None, field: None }.into()),
         }
     }

@@ -5,6 +5,7 @@ mod apply;
 mod convert;
 mod dicts;
 mod fresh;
+mod guard;
 mod history;
 mod raw;
 mod render;
@@ -25,10 +26,13 @@ use crate::report;
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
 use ahead::Ahead;
-use convert::{PyPolicy, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use convert::{PyPolicy, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
+use guard::guarded;
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
 
@@ -41,20 +45,23 @@ fn reduce<'py>(
     costs: Option<RawCosts>,
     summary: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let py = messages.py();
-    let mut dicts = Dicts::of(messages)?;
-    let costs = costs_of(costs);
-    let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
-    let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
-    match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
-        Outcome::AskSummary { dropped, previous, built_in } => {
-            (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+    guarded(|| {
+        let py = messages.py();
+        let mut dicts = Dicts::of(messages)?;
+        let costs = costs_of(costs);
+        let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
+        let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
+        check_costs(costs.as_ref(), &outline)?;
+        match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
+            Outcome::AskSummary { dropped, previous, built_in } => {
+                (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+            }
+            Outcome::Plan(plan) => {
+                let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
+                answer(py, view.into_any(), &outline, &plan, &policy.policy)
+            }
         }
-        Outcome::Plan(plan) => {
-            let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
-            answer(py, view.into_any(), &outline, &plan, &policy.policy)
-        }
-    }
+    })
 }
 
 /// Reduces serialized input; see `recede.reduce_json`.
@@ -67,28 +74,30 @@ fn reduce_json<'py>(
     costs: Option<RawCosts>,
     summary: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let py = data.py();
-    let (bytes, rules) = (data.as_bytes(), &policy.policy);
-    let (costs, summary): (Option<Costs>, _) = (costs_of(costs), summary_of(summary)?);
-    let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
-    match reduced.map_err(|error| transcript_error(py, &error))? {
-        Reduced::AskSummary(outline, dropped, previous, built_in) => {
-            let spans: Vec<(usize, usize)> = dropped
-                .into_iter()
-                .map(|message| (outline.messages[message].span.start, outline.messages[message].span.end))
-                .collect();
-            (spans, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+    guarded(|| {
+        let py = data.py();
+        let (bytes, rules) = (data.as_bytes(), &policy.policy);
+        let (costs, summary): (Option<Costs>, _) = (costs_of(costs), summary_of(summary)?);
+        let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
+        match reduced.map_err(|error| transcript_error(py, &error))? {
+            Reduced::AskSummary(outline, dropped, previous, built_in) => {
+                let spans: Vec<(usize, usize)> = dropped
+                    .into_iter()
+                    .map(|message| (outline.messages[message].span.start, outline.messages[message].span.end))
+                    .collect();
+                (spans, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+            }
+            Reduced::View(view, outline, plan) => {
+                let view = match view {
+                    None => data.clone(),
+                    Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
+                };
+                let answer = answer(py, view.into_any(), &outline, &plan, rules);
+                outline.recycle();
+                answer
+            }
         }
-        Reduced::View(view, outline, plan) => {
-            let view = match view {
-                None => data.clone(),
-                Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
-            };
-            let answer = answer(py, view.into_any(), &outline, &plan, rules);
-            outline.recycle();
-            answer
-        }
-    }
+    })
 }
 
 /// Of a request: characters, cached ones, masked observations, summarized turns, what a summary was made of and its own.
@@ -99,9 +108,11 @@ type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
-    let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
-    Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
+    guarded(|| {
+        let mut dicts = Dicts::of(messages)?;
+        let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
+        Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
+    })
 }
 
 /// The same for serialized input.
@@ -113,16 +124,18 @@ fn replay_json(
     policies: Vec<PyRef<'_, PyPolicy>>,
     image_chars: usize,
 ) -> PyResult<Replay> {
-    let (py, bytes) = (data.py(), data.as_bytes());
-    let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
-    let replayed = py.detach(|| {
-        let mut outline = scan(bytes, surrogates)?;
-        if policies.iter().any(|policy| policy.names_lines()) {
-            count_newlines(bytes, &mut outline, 0);
-        }
-        Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
-    });
-    replayed.map_err(|error| transcript_error(py, &error))
+    guarded(|| {
+        let (py, bytes) = (data.py(), data.as_bytes());
+        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+        let replayed = py.detach(|| {
+            let mut outline = scan(bytes, surrogates)?;
+            if policies.iter().any(|policy| policy.names_lines()) {
+                count_newlines(bytes, &mut outline, 0);
+            }
+            Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
+        });
+        replayed.map_err(|error| transcript_error(py, &error))
+    })
 }
 
 fn replay_outline<'a>(
@@ -205,89 +218,95 @@ fn texts<'py>(
     policy: &PyPolicy,
     numbers: Option<Vec<u32>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let py = messages.py();
-    let mut dicts = Dicts::of(messages)?;
-    let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
-    outline.numbers = numbers.unwrap_or_default();
-    let placeholder = Placeholder::of(&policy.policy);
-    // Masked texts are wanted of every observation, so that the planner may choose any boundary.
-    let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
-    let list = PyList::empty(py);
-    for message in 0..outline.messages.len() {
-        let (own_text, constant_chars) = dicts.own_text(&outline, message)?;
-        let results = outline.results_of(message);
-        let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
-        let observations = PyList::empty(py);
-        for result in results {
-            let text = dicts.observation(&outline, result);
-            let facts = plan::facts(&outline, &pairs, Some(&turns), result);
-            let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
-            let masked = placeholder.render(&form, &facts, || text.clone());
-            observations.append((
-                to_str(py, &text)?,
-                outline.results[result].images,
-                text_of(py, masked.as_deref())?,
-            ))?;
+    guarded(|| {
+        let py = messages.py();
+        let mut dicts = Dicts::of(messages)?;
+        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
+        outline.numbers = numbers.unwrap_or_default();
+        let placeholder = Placeholder::of(&policy.policy);
+        // Masked texts are wanted of every observation, so that the planner may choose any boundary.
+        let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
+        let list = PyList::empty(py);
+        for message in 0..outline.messages.len() {
+            let (own_text, constant_chars) = dicts.own_text(&outline, message)?;
+            let results = outline.results_of(message);
+            let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
+            let observations = PyList::empty(py);
+            for result in results {
+                let text = dicts.observation(&outline, result);
+                let facts = plan::facts(&outline, &pairs, Some(&turns), result);
+                let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
+                let masked = placeholder.render(&form, &facts, || text.clone());
+                observations.append((
+                    to_str(py, &text)?,
+                    outline.results[result].images,
+                    text_of(py, masked.as_deref())?,
+                ))?;
+            }
+            let own_images = outline.messages[message].images - of_results;
+            list.append((to_str(py, &own_text)?, constant_chars, own_images, observations))?;
         }
-        let own_images = outline.messages[message].images - of_results;
-        list.append((to_str(py, &own_text)?, constant_chars, own_images, observations))?;
-    }
-    Ok(list)
+        Ok(list)
+    })
 }
 
 /// Findings of the pairs: (kind, message index, id).
 #[pyfunction]
 fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let py = messages.py();
-    let (_, outline) = outline_of(messages)?;
-    let list = PyList::empty(py);
-    for (kind, message, id) in pairs::findings(&outline) {
-        list.append((kind.name(), message, text_of(py, id)?))?;
-    }
-    Ok(list)
+    guarded(|| {
+        let py = messages.py();
+        let (_, outline) = outline_of(messages)?;
+        let list = PyList::empty(py);
+        for (kind, message, id) in pairs::findings(&outline) {
+            list.append((kind.name(), message, text_of(py, id)?))?;
+        }
+        Ok(list)
+    })
 }
 
 /// Steps that mend orphans, for `recede.repair_pairs`.
 #[pyfunction]
 fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let py = messages.py();
-    let (dicts, outline) = outline_of(messages)?;
-    let list = PyList::empty(py);
-    let id = |call: usize| text_of(py, outline.calls[call].id.map(|id| outline.text(id)));
-    for repair in pairs::repairs(&outline) {
-        match repair {
-            Repair::DropMessage(message) => list.append(("drop_message", message))?,
-            Repair::DropBlock(message, block) => list.append(("drop_block", message, block))?,
-            Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, id(call)?))?,
-            Repair::AddMessage(before, calls) => {
-                let message = outline.calls[calls[0]].message as usize;
-                let (shape, result_type) = match outline.messages[message].shape {
-                    Shape::Anthropic => ("anthropic", vec![]),
-                    Shape::OpenAi => ("openai", vec![]),
-                    Shape::Responses => ("responses", [dicts.type_of(message)?, b"_output".to_vec()].concat()),
-                    Shape::ChatMessage | Shape::Plain => ("chat_message", vec![]),
-                };
-                let ids = calls.into_iter().map(id).collect::<PyResult<Vec<_>>>()?;
-                list.append(("add_message", before, shape, ids, to_str(py, &result_type)?))?;
+    guarded(|| {
+        let py = messages.py();
+        let (dicts, outline) = outline_of(messages)?;
+        let list = PyList::empty(py);
+        let id = |call: usize| text_of(py, outline.calls[call].id.map(|id| outline.text(id)));
+        for repair in pairs::repairs(&outline) {
+            match repair {
+                Repair::DropMessage(message) => list.append(("drop_message", message))?,
+                Repair::DropBlock(message, block) => list.append(("drop_block", message, block))?,
+                Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, id(call)?))?,
+                Repair::AddMessage(before, calls) => {
+                    let message = outline.calls[calls[0]].message as usize;
+                    let (shape, result_type) = match outline.messages[message].shape {
+                        Shape::Anthropic => ("anthropic", vec![]),
+                        Shape::OpenAi => ("openai", vec![]),
+                        Shape::Responses => ("responses", [dicts.type_of(message)?, b"_output".to_vec()].concat()),
+                        Shape::ChatMessage | Shape::Plain => ("chat_message", vec![]),
+                    };
+                    let ids = calls.into_iter().map(id).collect::<PyResult<Vec<_>>>()?;
+                    list.append(("add_message", before, shape, ids, to_str(py, &result_type)?))?;
+                }
             }
         }
-    }
-    Ok(list)
+        Ok(list)
+    })
 }
 
 /// Characters of a history.
 #[pyfunction]
 fn count_chars(messages: &Bound<'_, PyAny>, image_chars: usize) -> PyResult<usize> {
-    Ok(outline_of(messages)?.1.total_chars(image_chars))
+    guarded(|| Ok(outline_of(messages)?.1.total_chars(image_chars)))
 }
 
 /// Masks one text.
 #[pyfunction]
 fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyResult<Bound<'py, PyString>> {
-    match OneText(convert::bytes_of(text)).mask(&policy.policy) {
+    guarded(|| match OneText(convert::bytes_of(text)).mask(&policy.policy) {
         Some(masked) => to_str(text.py(), &masked),
         None => Ok(text.clone()),
-    }
+    })
 }
 
 impl From<walk::Stopped> for PyErr {
@@ -311,21 +330,41 @@ fn scanners() -> Vec<&'static str> {
     Scanner::available().into_iter().map(|(name, _)| name).collect()
 }
 
+/// Whether the extension belongs to this interpreter: the first that imports it. Its static objects, such as interned
+/// names and the classes of errors, are those of one interpreter, and are gone with that.
+fn is_its_own(py: Python<'_>) -> PyResult<bool> {
+    const NAME: &str = "recede._core";
+    static HAS_INTERPRETER: AtomicBool = AtomicBool::new(false);
+    // Numbers of interpreters begin again after Py_Finalize, so a mark within the interpreter is asked for.
+    let Some(interpreter) = raw::interpreter_dict(py) else { return Ok(false) };
+    if HAS_INTERPRETER.swap(true, Ordering::SeqCst) {
+        return interpreter.contains(NAME);
+    }
+    guard::note_panics();
+    interpreter.set_item(NAME, true)?;
+    Ok(true)
+}
+
 /// The core of recede.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyPolicy>()?;
-    module.add_class::<history::PyHistory>()?;
-    module.add_class::<render::PyTurnLog>()?;
-    module.add_class::<store::PyStore>()?;
-    module.add_function(wrap_pyfunction!(reduce, module)?)?;
-    module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
-    module.add_function(wrap_pyfunction!(replay, module)?)?;
-    module.add_function(wrap_pyfunction!(replay_json, module)?)?;
-    module.add_function(wrap_pyfunction!(texts, module)?)?;
-    module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
-    module.add_function(wrap_pyfunction!(repairs, module)?)?;
-    module.add_function(wrap_pyfunction!(count_chars, module)?)?;
-    module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
-    module.add_function(wrap_pyfunction!(scanners, module)?)
+    guarded(|| {
+        if !is_its_own(module.py())? {
+            return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
+        }
+        module.add_class::<PyPolicy>()?;
+        module.add_class::<history::PyHistory>()?;
+        module.add_class::<render::PyTurnLog>()?;
+        module.add_class::<store::PyStore>()?;
+        module.add_function(wrap_pyfunction!(reduce, module)?)?;
+        module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
+        module.add_function(wrap_pyfunction!(replay, module)?)?;
+        module.add_function(wrap_pyfunction!(replay_json, module)?)?;
+        module.add_function(wrap_pyfunction!(texts, module)?)?;
+        module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
+        module.add_function(wrap_pyfunction!(repairs, module)?)?;
+        module.add_function(wrap_pyfunction!(count_chars, module)?)?;
+        module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
+        module.add_function(wrap_pyfunction!(scanners, module)?)
+    })
 }

@@ -4,8 +4,8 @@
 use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
-use std::sync::OnceLock;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString};
 
 /// The first character of a str; None if it is empty.
 pub fn first_char(text: &Bound<PyString>) -> Option<u32> {
@@ -15,9 +15,9 @@ pub fn first_char(text: &Bound<PyString>) -> Option<u32> {
 
 /// What `str.isascii` says: the function behind the method is asked for once, and then called itself.
 pub fn is_ascii(text: &Bound<PyString>) -> bool {
-    static FUNCTION: OnceLock<Option<ffi::PyCFunction>> = OnceLock::new();
+    static FUNCTION: PyOnceLock<Option<ffi::PyCFunction>> = PyOnceLock::new();
     let py = text.py();
-    let function = FUNCTION.get_or_init(|| {
+    let function = FUNCTION.get_or_init(py, || {
         let method = PyString::new(py, "").getattr("isascii").ok()?;
         // SAFETY: the last two calls are made only if the first finds what they take, a built-in function.
         unsafe {
@@ -58,30 +58,12 @@ pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: us
     Ok(text)
 }
 
-/// The first characters of a str, and other strs behind them. Where nobody else has it, Python writes over it in place;
-/// else over a copy.
-pub fn rewritten<'py>(
-    text: Bound<'py, PyString>,
-    chars: usize,
-    behind: &[Bound<'py, PyString>],
-) -> PyResult<Bound<'py, PyString>> {
-    let py = text.py();
-    if chars > text.len()? {
-        return Err(PyIndexError::new_err("the str is shorter than that"));
-    }
-    let mut text = text.into_ptr();
-    // SAFETY: `text` is our own reference to a str throughout. A resize that fails leaves it as it is, and the guard
-    // gives it back; an append that fails has given it back, and left null, on which the others do nothing. Python
-    // itself sees whether others have the str, or its hash, and then makes a new one.
+/// The dict that an interpreter has for extensions.
+pub fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
+    // SAFETY: this thread is attached, so it has an interpreter; the dict is borrowed from that, or null.
     unsafe {
-        if ffi::PyUnicode_Resize(&raw mut text, chars.cast_signed()) != 0 {
-            drop(Bound::from_owned_ptr(py, text));
-            return Err(PyErr::fetch(py));
-        }
-        for piece in behind {
-            ffi::PyUnicode_Append(&raw mut text, piece.as_ptr());
-        }
-        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked::<PyString>())
+        let dict = ffi::PyInterpreterState_GetDict(ffi::PyInterpreterState_Get());
+        Some(Bound::from_borrowed_ptr_or_opt(py, dict)?.cast_into_unchecked())
     }
 }
 

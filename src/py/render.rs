@@ -1,18 +1,12 @@
 //! The log of turns as Python holds it.
 
 use super::convert::{PyPolicy, bytes_of, text_of, to_str};
+use super::guard::guarded;
 use super::store::PyStore;
-use super::{raw, stored};
+use super::stored;
 use crate::render::{Checkpoint, Request, Row, TurnLog, TurnTokens};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString};
-use std::collections::VecDeque;
-
-/// Contexts that are larger are not kept to be written over.
-const MOST_CHARS_KEPT: usize = 16 << 20;
-
-/// The same where turns are let go, so that memory is bounded.
-const MOST_CHARS_KEPT_BESIDE_A_STORE: usize = 2 << 20;
 
 type Masked<'py> = (usize, Bound<'py, PyString>);
 type Turn<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
@@ -23,33 +17,21 @@ pub struct PyTurnLog {
     log: TurnLog,
     /// The chunks of the context that are done.
     chunks: Vec<Py<PyString>>,
-    /// The last two contexts: the caller has let go of the older one, mostly, so the next is written over it, and what
-    /// both begin with is not copied again. docs/decisions/0013-a-context-is-written-over-an-old-one.md has what it gains.
-    given: VecDeque<Given>,
-}
-
-/// A context that was handed out.
-struct Given {
-    text: Py<PyString>,
-    /// What stands before the turns, and how many characters that and the first chunks have.
-    before: Py<PyString>,
-    chars: usize,
-    chunks: usize,
 }
 
 #[pymethods]
 impl PyTurnLog {
     #[new]
-    fn new(policy: &PyPolicy) -> Self {
-        PyTurnLog { log: TurnLog::new(policy.policy.clone()), chunks: vec![], given: VecDeque::new() }
+    fn new(policy: &PyPolicy) -> PyResult<Self> {
+        guarded(|| Ok(PyTurnLog { log: TurnLog::new(policy.policy.clone()), chunks: vec![] }))
     }
 
-    fn __len__(&self) -> usize {
-        self.log.len()
+    fn __len__(&self) -> PyResult<usize> {
+        guarded(|| Ok(self.log.len()))
     }
 
     fn masked_text<'py>(&self, observation: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyString>>> {
-        text_of(observation.py(), self.log.masked_text(&bytes_of(observation)).as_deref())
+        guarded(|| text_of(observation.py(), self.log.masked_text(&bytes_of(observation)).as_deref()))
     }
 
     /// Tokens are those of the turn without its observation, of that, and of what masking puts in its place.
@@ -60,18 +42,24 @@ impl PyTurnLog {
         action: &Bound<'_, PyString>,
         observation: &Bound<'_, PyString>,
         tokens: Option<(usize, usize, usize)>,
-    ) {
-        let tokens = tokens.map(|(own, observation, masked)| TurnTokens { own, observation, masked });
-        let [reasoning, action, observation] = [reasoning, action, observation].map(bytes_of);
-        self.log.add((&reasoning, &action, &observation), tokens);
+    ) -> PyResult<()> {
+        guarded(|| {
+            let tokens = tokens.map(|(own, observation, masked)| TurnTokens { own, observation, masked });
+            let [reasoning, action, observation] = [reasoning, action, observation].map(bytes_of);
+            self.log.add((&reasoning, &action, &observation), tokens);
+            Ok(())
+        })
     }
 
-    fn summary_due(&mut self) -> Option<usize> {
-        self.log.summary_due()
+    fn summary_due(&mut self) -> PyResult<Option<usize>> {
+        guarded(|| Ok(self.log.summary_due()))
     }
 
-    fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) {
-        self.log.summarize_through(turn, chars, tokens);
+    fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) -> PyResult<()> {
+        guarded(|| {
+            self.log.summarize_through(turn, chars, tokens);
+            Ok(())
+        })
     }
 
     /// The context of the next request, behind what stands before its turns, and the text of those that were let go.
@@ -82,98 +70,91 @@ impl PyTurnLog {
         before: Bound<'py, PyString>,
         settled: Vec<Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyString>> {
-        let (stand, done, open) = self.log.chunks();
-        if stand < self.chunks.len() {
+        guarded(|| {
+            let (stand, done, open) = self.log.chunks();
             self.chunks.truncate(stand);
-            self.given.clear();
-        }
-        for chunk in done {
-            self.chunks.push(to_str(py, &chunk)?.unbind());
-        }
-        let open = to_str(py, &open)?;
-        let old = if self.given.len() < 2 { None } else { self.given.pop_front() };
-        let old = old.filter(|old| old.before.bind(py).as_any().eq(&before).unwrap_or(false));
-        let stands = settled.iter().try_fold(before.len()?, |chars, text| Ok::<_, PyErr>(chars + text.len()?))?;
-        let (mut chars, chunks) = old.as_ref().map_or((stands, 0), |old| (old.chars, old.chunks));
-        let stable = chars;
-        let mut behind: Vec<Bound<'py, PyString>> = vec![];
-        for chunk in &self.chunks[chunks..] {
-            chars += chunk.bind(py).len()?;
-            behind.push(chunk.bind(py).clone());
-        }
-        behind.push(open);
-        let text = if let Some(Given { text, .. }) = old {
-            raw::rewritten(text.into_bound(py), stable, &behind)?
-        } else {
-            let parts: Vec<_> = [before.clone()].into_iter().chain(settled).chain(behind).collect();
-            PyString::new(py, "").call_method1("join", (parts,))?.cast_into()?
-        };
-        let most_chars = if self.log.ends().1 > 0 { MOST_CHARS_KEPT_BESIDE_A_STORE } else { MOST_CHARS_KEPT };
-        if text.len()? <= most_chars {
-            let text = text.clone().unbind();
-            self.given.push_back(Given { text, before: before.unbind(), chars, chunks: self.chunks.len() });
-        }
-        Ok(text)
+            for chunk in done {
+                self.chunks.push(to_str(py, &chunk)?.unbind());
+            }
+            let chunks = self.chunks.iter().map(|chunk| chunk.bind(py).clone());
+            let parts: Vec<_> = [before].into_iter().chain(settled).chain(chunks).chain([to_str(py, &open)?]).collect();
+            Ok(PyString::new(py, "").call_method1("join", (parts,))?.cast_into()?)
+        })
     }
 
     fn masked<'py>(&mut self, py: Python<'py>, start: usize) -> PyResult<Vec<Masked<'py>>> {
-        let masked = self.log.masked(start);
-        masked.into_iter().map(|(turn, text)| Ok((turn, to_str(py, &text)?))).collect()
+        guarded(|| {
+            let masked = self.log.masked(start);
+            masked.into_iter().map(|(turn, text)| Ok((turn, to_str(py, &text)?))).collect()
+        })
     }
 
     fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<Turn<'py>>> {
-        let Some((reasoning, action, observation)) = self.log.turn(turn) else { return Ok(None) };
-        Ok(Some((to_str(py, reasoning)?, to_str(py, action)?, to_str(py, observation)?)))
+        guarded(|| {
+            let Some((reasoning, action, observation)) = self.log.turn(turn) else { return Ok(None) };
+            Ok(Some((to_str(py, reasoning)?, to_str(py, action)?, to_str(py, observation)?)))
+        })
     }
 
-    fn figures(&mut self) -> (usize, usize, usize, usize) {
-        let figures = self.log.figures();
-        (figures.masked_turns, figures.observation_tokens, figures.masked_tokens, figures.placeholder_tokens)
+    fn figures(&mut self) -> PyResult<(usize, usize, usize, usize)> {
+        guarded(|| {
+            let figures = self.log.figures();
+            Ok((figures.masked_turns, figures.observation_tokens, figures.masked_tokens, figures.placeholder_tokens))
+        })
     }
 
-    fn requests(&mut self) -> Vec<(usize, usize)> {
-        self.log.requests().iter().map(|request| (request.raw_tokens, request.sent_tokens)).collect()
+    fn requests(&mut self) -> PyResult<Vec<(usize, usize)>> {
+        guarded(|| Ok(self.log.requests().iter().map(|request| (request.raw_tokens, request.sent_tokens)).collect()))
     }
 
     // Where turns are stored elsewhere too
 
     /// How many turns a summary stands for, and how many were let go.
-    fn ends(&self) -> (usize, usize) {
-        self.log.ends()
+    fn ends(&self) -> PyResult<(usize, usize)> {
+        guarded(|| Ok(self.log.ends()))
     }
 
     /// The sums of `requests`, but for the next one.
-    fn sums(&self) -> (usize, usize) {
-        let Request { raw_tokens, sent_tokens } = self.log.sums();
-        (raw_tokens, sent_tokens)
+    fn sums(&self) -> PyResult<(usize, usize)> {
+        guarded(|| {
+            let Request { raw_tokens, sent_tokens } = self.log.sums();
+            Ok((raw_tokens, sent_tokens))
+        })
     }
 
     /// The log at the next request, by name, and what is known of the turns since the last time that turns were let go.
     fn checkpoint<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyBytes>)> {
-        let numbers = Checkpoint::NAMES.into_iter().zip(self.log.checkpoint().numbers()).into_py_dict(py)?;
-        let rows: Vec<u8> = self.log.rows().flat_map(|row| row.bytes()).collect();
-        Ok((numbers, PyBytes::new(py, &rows)))
+        guarded(|| {
+            let numbers = Checkpoint::NAMES.into_iter().zip(self.log.checkpoint().numbers()).into_py_dict(py)?;
+            let rows: Vec<u8> = self.log.rows().flat_map(|row| row.bytes()).collect();
+            Ok((numbers, PyBytes::new(py, &rows)))
+        })
     }
 
     /// Lets go of the turns that no later request shows otherwise.
-    fn forget(&mut self) {
-        self.log.forget();
-        self.chunks.clear();
-        self.given.clear();
+    fn forget(&mut self) -> PyResult<()> {
+        guarded(|| {
+            self.log.forget();
+            self.chunks.clear();
+            Ok(())
+        })
     }
 
     /// A log that goes on from a checkpoint: see `TurnLog::resumed` of the core for the turns, and the rows of these.
     #[staticmethod]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn resumed(policy: &PyPolicy, checkpoint: &Bound<'_, PyDict>, rows: &[u8], turns: Vec<Turn>) -> PyResult<Self> {
-        let mut numbers = [0; Checkpoint::NAMES.len()];
-        for (number, name) in numbers.iter_mut().zip(Checkpoint::NAMES) {
-            *number = checkpoint.as_any().get_item(name)?.extract()?;
-        }
-        let turns: Vec<[Vec<u8>; 3]> = turns.iter().map(|(one, two, three)| [one, two, three].map(bytes_of)).collect();
-        let texts = turns.iter().map(|[reasoning, action, observation]| (&**reasoning, &**action, &**observation));
-        let log = TurnLog::resumed(policy.policy.clone(), &Checkpoint::of(numbers), Row::all(rows), texts);
-        Ok(PyTurnLog { log, chunks: vec![], given: VecDeque::new() })
+        guarded(|| {
+            let mut numbers = [0; Checkpoint::NAMES.len()];
+            for (number, name) in numbers.iter_mut().zip(Checkpoint::NAMES) {
+                *number = checkpoint.as_any().get_item(name)?.extract()?;
+            }
+            let turns: Vec<[Vec<u8>; 3]> =
+                turns.iter().map(|(one, two, three)| [one, two, three].map(bytes_of)).collect();
+            let texts = turns.iter().map(|[reasoning, action, observation]| (&**reasoning, &**action, &**observation));
+            let log = TurnLog::resumed(policy.policy.clone(), &Checkpoint::of(numbers), Row::all(rows), texts);
+            Ok(PyTurnLog { log, chunks: vec![] })
+        })
     }
 
     /// Turns that were let go, as a context shows them: from the one on that is the first of `rows`.
@@ -183,22 +164,26 @@ impl PyTurnLog {
         first: usize,
         rows: &[u8],
     ) -> PyResult<Bound<'py, PyString>> {
-        let mut text = vec![];
-        for turn in stored::turns(store, first, rows)? {
-            self.log.write_settled(turn.number, &turn.row, turn.texts(), &mut text);
-        }
-        to_str(store.py(), &text)
+        guarded(|| {
+            let mut text = vec![];
+            for turn in stored::turns(store, first, rows)? {
+                self.log.write_settled(turn.number, &turn.row, turn.texts(), &mut text);
+            }
+            to_str(store.py(), &text)
+        })
     }
 
     /// The same turns, each as reasoning, action, and what is shown as the observation.
     fn settled<'py>(&self, store: &Bound<'py, PyStore>, first: usize, rows: &[u8]) -> PyResult<Vec<Turn<'py>>> {
-        let py = store.py();
-        let shown = |turn: &stored::StoredTurn| {
-            let (reasoning, action, observation) = turn.texts();
-            let mut shown = vec![];
-            self.log.write_shown(turn.number, &turn.row, observation, &mut shown);
-            Ok((to_str(py, reasoning)?, to_str(py, action)?, to_str(py, &shown)?))
-        };
-        stored::turns(store, first, rows)?.iter().map(shown).collect()
+        guarded(|| {
+            let py = store.py();
+            let shown = |turn: &stored::StoredTurn| {
+                let (reasoning, action, observation) = turn.texts();
+                let mut shown = vec![];
+                self.log.write_shown(turn.number, &turn.row, observation, &mut shown);
+                Ok((to_str(py, reasoning)?, to_str(py, action)?, to_str(py, &shown)?))
+            };
+            stored::turns(store, first, rows)?.iter().map(shown).collect()
+        })
     }
 }

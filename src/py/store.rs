@@ -1,14 +1,14 @@
 //! The turn store as Python holds it. The GIL is let go while files are read and written.
 
 use super::convert::{bytes_of, to_str};
+use super::guard::guarded;
 use crate::store::error::StoreError;
 use crate::store::file::{Disk, Name};
 use crate::store::{Record, RecordKind, Result, Store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Mutex, PoisonError};
@@ -28,48 +28,59 @@ type Faults = Vec<(Option<u32>, &'static str)>;
 impl PyStore {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, read_only: bool) -> PyResult<Self> {
-        let opened = py.detach(|| {
-            let disk = Box::new(Disk::new(&path));
-            if read_only { Store::open_read_only(disk) } else { Store::open(disk) }
-        });
-        match opened {
-            Ok(store) => Ok(PyStore { store: Mutex::new(Some(store)), path, process: process::id() }),
-            Err(error) => Err(store_error(py, &path, &error)),
-        }
+        guarded(|| {
+            let opened = py.detach(|| {
+                let disk = Box::new(Disk::new(&path));
+                if read_only { Store::open_read_only(disk) } else { Store::open(disk) }
+            });
+            match opened {
+                Ok(store) => Ok(PyStore { store: Mutex::new(Some(store)), path, process: process::id() }),
+                Err(error) => Err(store_error(py, &path, &error)),
+            }
+        })
     }
 
     /// Adds a record of this kind; the last of its fields is the one that may lie aside.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn append(&self, py: Python<'_>, kind: u8, fields: Vec<PyBackedBytes>, sync: bool) -> PyResult<u64> {
-        let kind = kind_of(kind)?;
-        let (last, rest) =
-            fields.split_last().ok_or_else(|| PyValueError::new_err("a record has at least one field"))?;
-        let rest: Vec<&[u8]> = rest.iter().map(|field| &**field).collect();
-        self.with(py, |store| store.append(kind, &rest, last, sync))
+        guarded(|| {
+            let kind = kind_of(kind)?;
+            let (last, rest) =
+                fields.split_last().ok_or_else(|| PyValueError::new_err("a record has at least one field"))?;
+            let rest: Vec<&[u8]> = rest.iter().map(|field| &**field).collect();
+            self.with(py, |store| store.append(kind, &rest, last, sync))
+        })
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn replace(&self, py: Python<'_>, kind: u8, id: u64, fields: Vec<PyBackedBytes>) -> PyResult<bool> {
-        let kind = kind_of(kind)?;
-        let (last, rest) =
-            fields.split_last().ok_or_else(|| PyValueError::new_err("a record has at least one field"))?;
-        let rest: Vec<&[u8]> = rest.iter().map(|field| &**field).collect();
-        self.with(py, |store| store.replace(kind, id, &rest, last))
+        guarded(|| {
+            let kind = kind_of(kind)?;
+            let (last, rest) =
+                fields.split_last().ok_or_else(|| PyValueError::new_err("a record has at least one field"))?;
+            let rest: Vec<&[u8]> = rest.iter().map(|field| &**field).collect();
+            self.with(py, |store| store.replace(kind, id, &rest, last))
+        })
     }
 
     /// The fields of some records that follow each other, as far as there are any.
     fn records<'py>(&self, py: Python<'py>, kind: u8, first: u64, count: u64) -> PyResult<Bound<'py, PyList>> {
-        let kind = kind_of(kind)?;
-        let records = self.with(py, |store| {
-            let end = first.saturating_add(count).min(store.last(kind) + 1);
-            (first..end).map(|id| store.get(kind, id, true)).filter_map(Result::transpose).collect::<Result<Vec<_>>>()
-        })?;
-        let list = PyList::empty(py);
-        for Record { mut fields, last } in records {
-            fields.extend(last);
-            list.append(PyTuple::new(py, fields.iter().map(|field| PyBytes::new(py, field)))?)?;
-        }
-        Ok(list)
+        guarded(|| {
+            let kind = kind_of(kind)?;
+            let records = self.with(py, |store| {
+                let end = first.saturating_add(count).min(store.last(kind) + 1);
+                (first..end)
+                    .map(|id| store.get(kind, id, true))
+                    .filter_map(Result::transpose)
+                    .collect::<Result<Vec<_>>>()
+            })?;
+            let list = PyList::empty(py);
+            for Record { mut fields, last } in records {
+                fields.extend(last);
+                list.append(PyTuple::new(py, fields.iter().map(|field| PyBytes::new(py, field)))?)?;
+            }
+            Ok(list)
+        })
     }
 
     fn append_turn(
@@ -80,113 +91,132 @@ impl PyStore {
         timestamp: f64,
         sync: bool,
     ) -> PyResult<u64> {
-        let (reasoning_bytes, action_bytes, last) = (bytes_of(reasoning), bytes_of(action), bytes_of(observation));
-        let fields: [&[u8]; 3] = [&reasoning_bytes, &action_bytes, &timestamp.to_le_bytes()];
-        self.with(reasoning.py(), |store| store.append(RecordKind::Turn, &fields, &last, sync))
+        guarded(|| {
+            let (reasoning_bytes, action_bytes, last) = (bytes_of(reasoning), bytes_of(action), bytes_of(observation));
+            let fields: [&[u8]; 3] = [&reasoning_bytes, &action_bytes, &timestamp.to_le_bytes()];
+            self.with(reasoning.py(), |store| store.append(RecordKind::Turn, &fields, &last, sync))
+        })
     }
 
     /// Some turns that follow each other, each as (number, reasoning, action, observation, timestamp). The observation
     /// of a masked turn is None, and is not read.
     fn turns<'py>(&self, py: Python<'py>, first: u64, count: u64) -> PyResult<Bound<'py, PyList>> {
-        let turns = self.with(py, |store| {
-            let end = first.saturating_add(count).min(store.last(RecordKind::Turn) + 1);
-            let visible = store.masked_before();
-            let turn = |id| Ok((id, store.get(RecordKind::Turn, id, id >= visible)?));
-            (first..end).map(turn).collect::<Result<Vec<_>>>()
-        })?;
-        let list = PyList::empty(py);
-        for (id, record) in turns {
-            let Some(Record { fields, last }) = record else { continue };
-            let text = |index: usize| to_str(py, fields.get(index).map_or(b"", Vec::as_slice));
-            let timestamp = fields.get(2).and_then(|field| field.as_slice().try_into().ok()).map(f64::from_le_bytes);
-            let observation = last.map(|last| to_str(py, &last)).transpose()?;
-            list.append((id, text(0)?, text(1)?, observation, timestamp))?;
-        }
-        Ok(list)
+        guarded(|| {
+            let turns = self.with(py, |store| {
+                let end = first.saturating_add(count).min(store.last(RecordKind::Turn) + 1);
+                let visible = store.masked_before();
+                let turn = |id| Ok((id, store.get(RecordKind::Turn, id, id >= visible)?));
+                (first..end).map(turn).collect::<Result<Vec<_>>>()
+            })?;
+            let list = PyList::empty(py);
+            for (id, record) in turns {
+                let Some(Record { fields, last }) = record else { continue };
+                let text = |index: usize| to_str(py, fields.get(index).map_or(b"", Vec::as_slice));
+                let timestamp =
+                    fields.get(2).and_then(|field| field.as_slice().try_into().ok()).map(f64::from_le_bytes);
+                let observation = last.map(|last| to_str(py, &last)).transpose()?;
+                list.append((id, text(0)?, text(1)?, observation, timestamp))?;
+            }
+            Ok(list)
+        })
     }
 
     /// The observation of a turn, masked or not.
     fn recall<'py>(&self, py: Python<'py>, turn: u64) -> PyResult<Option<Bound<'py, PyString>>> {
-        let record = self.with(py, |store| store.get(RecordKind::Turn, turn, true))?;
-        record.and_then(|record| record.last).map(|last| to_str(py, &last)).transpose()
+        guarded(|| {
+            let record = self.with(py, |store| store.get(RecordKind::Turn, turn, true))?;
+            record.and_then(|record| record.last).map(|last| to_str(py, &last)).transpose()
+        })
     }
 
     fn mask_before(&self, py: Python<'_>, turn: u64) -> PyResult<u64> {
-        self.with(py, |store| store.mask_before(turn))
+        guarded(|| self.with(py, |store| store.mask_before(turn)))
     }
 
     fn masked_before(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |store| Ok(store.masked_before()))
+        guarded(|| self.with(py, |store| Ok(store.masked_before())))
     }
 
     /// How many records of a kind there are.
     fn count(&self, py: Python<'_>, kind: u8) -> PyResult<u64> {
-        let kind = kind_of(kind)?;
-        self.with(py, |store| Ok(store.last(kind)))
+        guarded(|| {
+            let kind = kind_of(kind)?;
+            self.with(py, |store| Ok(store.last(kind)))
+        })
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Store::sync)
+        guarded(|| self.with(py, Store::sync))
     }
 
     fn checkpoint(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, Store::checkpoint)
+        guarded(|| self.with(py, Store::checkpoint))
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Store::compact)
+        guarded(|| self.with(py, Store::compact))
     }
 
     /// The fields of `recede.StoreStats`, in their order.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let stats = self.with(py, |store| store.stats())?;
-        let [turns, messages, summaries, sessions] = stats.records;
-        let counts = [turns, messages, summaries, sessions, stats.masked_before - 1];
-        let table = (stats.buckets, stats.overflow_pages, stats.load, stats.splits);
-        let size = (stats.pages, stats.free_pages, stats.text_pages, stats.commits, stats.file_bytes, stats.log_bytes);
-        (counts, table, size).into_pyobject(py)
+        guarded(|| {
+            let stats = self.with(py, |store| store.stats())?;
+            let [turns, messages, summaries, sessions] = stats.records;
+            let counts = [turns, messages, summaries, sessions, stats.masked_before - 1];
+            let table = (stats.buckets, stats.overflow_pages, stats.load, stats.splits);
+            let size =
+                (stats.pages, stats.free_pages, stats.text_pages, stats.commits, stats.file_bytes, stats.log_bytes);
+            (counts, table, size).into_pyobject(py)
+        })
     }
 
     /// Whole records of each kind, pages of the longest chain, and faults as (page, what).
     fn verify(&self, py: Python<'_>) -> PyResult<([u64; 4], usize, Faults)> {
-        let report = self.with(py, Store::verify)?;
-        let faults = report.faults.into_iter().map(|fault| (fault.page, fault.what)).collect();
-        Ok((report.records, report.longest_chain, faults))
+        guarded(|| {
+            let report = self.with(py, Store::verify)?;
+            let faults = report.faults.into_iter().map(|fault| (fault.page, fault.what)).collect();
+            Ok((report.records, report.longest_chain, faults))
+        })
     }
 
     /// Whether it can go on after what has failed so far.
-    fn can_go_on(&self, py: Python<'_>) -> bool {
-        self.with(py, |store| Ok(store.can_go_on())).unwrap_or(false)
+    fn can_go_on(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.with(py, |store| Ok(store.can_go_on())).unwrap_or(false)))
     }
 
-    fn is_open(&self, py: Python<'_>) -> bool {
-        self.process == process::id() && py.detach(|| self.held().is_some())
+    fn is_open(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.process == process::id() && py.detach(|| self.held().is_some())))
     }
 
     /// Commits and lets the files go. Where that fails it stays open, unless it could not go on.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if self.process != process::id() {
-            return Ok(()); // it is the other process's to close
-        }
-        let closed = py.detach(|| {
-            let mut held = self.held();
-            let Some(store) = held.as_mut() else { return Ok(()) };
-            let closed = store.close();
-            if (store.is_closed() || !store.can_go_on())
-                && let Some(store) = held.take()
-            {
-                store.abandon();
+        guarded(|| {
+            if self.process != process::id() {
+                return Ok(()); // it is the other process's to close
             }
-            closed
-        });
-        closed.map_err(|error| store_error(py, &self.path, &error))
+            let closed = py.detach(|| {
+                let mut held = self.held();
+                let Some(store) = held.as_mut() else { return Ok(()) };
+                let closed = store.close();
+                if (store.is_closed() || !store.can_go_on())
+                    && let Some(store) = held.take()
+                {
+                    store.abandon();
+                }
+                closed
+            });
+            closed.map_err(|error| store_error(py, &self.path, &error))
+        })
     }
 
     /// Lets the files go, and what was not committed too.
-    fn abandon(&self, py: Python<'_>) {
-        if self.process == process::id() {
-            py.detach(|| self.held().take().map(Store::abandon));
-        }
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            if self.process == process::id() {
+                py.detach(|| self.held().take().map(Store::abandon));
+            }
+            Ok(())
+        })
     }
 }
 
@@ -228,9 +258,8 @@ fn store_error(py: Python<'_>, path: &std::path::Path, error: &StoreError) -> Py
 
 /// `recede.StoreError`, which is defined in Python.
 fn made_error(py: Python<'_>, kind: &str, path: &std::path::Path, error: Option<&StoreError>) -> PyErr {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let make = || {
-        let class = CLASS.import(py, "recede._errors", "StoreError")?;
+        let class = py.import("recede._errors")?.getattr("StoreError")?;
         let places = PyDict::new(py);
         places.set_item("path", path)?;
         if let Some(error) = error {

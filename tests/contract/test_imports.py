@@ -233,6 +233,7 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "py/dicts.rs",
         "py/raw.rs",
         "py/fresh.rs",
+        "py/guard.rs",
         "py/store.rs",
         "py/stored.rs",
         "py/values.rs",

@@ -16,7 +16,7 @@ import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager, Turn
 from recede import _hybrid as hybrid
 from recede import _stored_turns as stored_turns
-from support import engine_module
+from support import assert_canonical, engine_module
 
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), min_size=1, max_size=30)
 STEPS = st.lists(
@@ -145,7 +145,9 @@ def test_it_is_as_without_a_store(
                     for run in (plain, stored):
                         run.add(turns[(len(run.manager)) % len(turns)]) if step == "add" else run.summarize()
             elif step == "look":
-                assert stored.seen() == plain.seen()
+                seen = stored.seen()
+                assert seen == plain.seen()
+                assert_canonical(seen)
             elif step == "sync":
                 store.sync()
             elif step == "mask":

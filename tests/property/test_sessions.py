@@ -20,7 +20,7 @@ from strategies import block_options, reduce_options, words
 import recede
 from recede import History
 from recede.testing import histories
-from support import built_engines, using
+from support import assert_canonical, built_engines, using
 
 Messages = list[dict[str, Any]]
 FUNCTIONS = ("summarizer", "token_counter")
@@ -131,6 +131,7 @@ class Sessions(RuleBasedStateMachine):
         assert len(set(views.values())) == 1
         for name, session in self.sessions.items():
             assert session.view() == loads(views[name])
+            assert_canonical(session.view())
             again = session.view_chunks()
             assert b"".join(again) == views[name]
             assert all(one is other for one, other in zip(session.view_chunks(), again, strict=True))

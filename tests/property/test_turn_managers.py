@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, Turn
-from support import built_engines, using
+from support import assert_canonical, built_engines, using
 
 ENGINES = pytest.mark.parametrize("engine_name", built_engines())
 # Text that could be taken for the frame of a turn, for a placeholder or a template, and what UTF-8 has no form for.
@@ -78,9 +78,11 @@ def test_exactly_the_last_turns_show_their_observation(
         prompts = data.draw(st.sampled_from([["S", "U"]] * 3 + [["é", "\ud83d"]]), label="prompts")
         contexts.append((manager.get_masked_context(*prompts), joined(prompts, expected)))
         assert contexts[-1][0] == contexts[-1][1]
+        assert_canonical(contexts[-1])
         if data.draw(st.booleans(), label="let go"):
             contexts.clear()
         messages = manager.get_masked_messages("S", "U")
+        assert_canonical(messages)
         assert [message["content"] for message in messages[:2]] == ["S", "U"]
         assert [message["content"] for message in messages[3::2]] == [observation for *_, observation in expected]
         assert [message["content"] for message in messages[2::2]] == [
@@ -91,6 +93,7 @@ def test_exactly_the_last_turns_show_their_observation(
                 assert recede.apply_observation_masking(turns[:number], number + 1, window, placeholder) == expected
     # What was given before is what it was.
     assert all(context == copy for context, copy in contexts)
+    assert_canonical(contexts)
     assert [turn[1:4] for turn in manager.trajectory] == turns
     assert [manager.recall(number) for number in range(1, len(turns) + 1)] == [turn[2] for turn in turns]
 
@@ -142,6 +145,7 @@ def test_both_engines_give_the_same_contexts(turns: list[Texts], window: int, da
         mirror.add_turn(*turn)
         if data.draw(st.booleans(), label="look"):
             assert core.get_context("S", "U") == mirror.get_context("S", "U")
+            assert_canonical([core.get_context("S", "U"), core.get_messages("S", "U")])
             assert core.get_messages("S", "U") == mirror.get_messages("S", "U")
     assert core.report() == mirror.report()
     assert [call[:2] for call in of_core.calls] == [call[:2] for call in of_mirror.calls]
@@ -190,6 +194,7 @@ def test_every_turn_is_in_the_context_exactly_once(
         block = [f"\n[Summary through turn {end}:\n{content}\n]"] if end else []
         expected = shown(turns[:number], number - window + 1, "[Observation omitted]")
         assert manager.get_context("S", "U") == joined(["S", "U", *block], expected, end)
+        assert_canonical(manager.get_context("S", "U"))
         assert manager.phase == ("summarizing" if end else "masking")
         assert end <= max(0, number - tail)
     # What was summarized was told once, in order, unmasked.

@@ -11,6 +11,7 @@ import pytest
 
 import recede
 from recede import ObservationMaskingContextManager
+from support import assert_canonical
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
 
@@ -125,6 +126,16 @@ def test_a_context_that_somebody_has_never_changes(engine: str) -> None:
     assert all(context == copy for context, copy in held)
     assert all(by_context[context] == number for context, number in list(by_context.items()))
     assert len(by_context) == 60
+
+
+def test_a_wide_character_widens_no_context_but_its_own(engine: str) -> None:
+    """Contexts are new strs of their characters, also where an earlier one had wider characters."""
+    manager = ObservationMaskingContextManager(window_size_m=3)
+    for number in range(60):
+        manager.add_turn("Look.", "ls", "a line of the log\n" * 9 + ("\N{GRINNING FACE}é" if number == 20 else ""))
+        context = manager.get_masked_context("S", "U")
+        assert context.isascii() == ("\N{GRINNING FACE}" not in context)
+        assert_canonical(context)
 
 
 def test_several_threads_do_not_corrupt_it(engine: str) -> None:

@@ -1,0 +1,39 @@
+//! The entrances: a panic is a fault of ours, and never crosses into Python, where `except Exception` would not catch it.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+
+thread_local! {
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs the body of an entrance; a panic becomes a `RuntimeError`. Every function that Python can call begins with it
+/// (`tests/contract/test_entrances.py`).
+pub fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    // What the body changes is an object of Python: it can be used afterwards, as after any other exception.
+    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(fault(&*panic)))
+}
+
+fn fault(panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
+    let place = PLACE.take().unwrap_or_else(|| "an unknown place".to_owned());
+    PyRuntimeError::new_err(format!(
+        "recede has a bug: {} ({place}); please report it with this message. What was passed in is unchanged",
+        text.unwrap_or("a panic without words")
+    ))
+}
+
+/// Notes where a panic is, for `guarded` to name. It is printed only where a backtrace is asked for: a library does not
+/// write to the terminal of a program.
+pub fn note_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info: &PanicHookInfo| {
+        PLACE.set(info.location().map(ToString::to_string));
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            print(info);
+        }
+    }));
+}
