@@ -420,7 +420,9 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
         >>> recede.repair_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
         []
     """
-    return apply_repairs(messages, _engine.engine.repairs(messages))
+    copied = _copied(messages)
+    operations = _engine.engine.repairs(copied)
+    return apply_repairs(copied, operations) if operations else messages
 
 
 def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
@@ -480,7 +482,9 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
-    costs = None
+    costs, given = None, messages
+    if summarizer is not None or counter is not None:
+        messages = _copied(messages)
     if counter is not None:
         costs = costs_of(engine.texts(messages, policy), counter, image_chars_of(options))
     answer, error = engine.reduce(messages, policy, costs), None
@@ -488,7 +492,14 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
         dropped, previous, builtin = answer
         summary, error = asked_summary([messages[index] for index in dropped], previous, builtin, summarizer, counter)
         answer = engine.reduce(messages, policy, costs, summary)
+    if answer[0] is messages and given == messages:
+        answer = (given, *answer[1:])
     return Reduction._make(_report(answer, error))
+
+
+def _copied(messages: list[Any]) -> list[Any]:
+    """What the caller's list holds now: a callback, or another thread, may change the list before it is read again."""
+    return list.copy(messages) if isinstance(messages, list) else messages
 
 
 def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:

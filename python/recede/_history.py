@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -113,7 +113,8 @@ class History:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the store is a manager's.
         StoreError: what the store holds cannot be read.
 
-    It may be used from several threads: each call is done whole before the next.
+    It may be used from several threads: each call is done whole before the next. Its functions may read its messages
+    while they are called, but neither append to it nor ask for a view.
 
     Example:
         >>> import recede
@@ -168,6 +169,7 @@ class History:
         self._image_chars = image_chars_of(options)
         self._session = self._engine.History(self._policy, 4 * min(threshold_tokens, 1 << 40))
         self._lock = threading.RLock()
+        self._is_in_callback = False
         self._messages: list[Any] = []  # those that were appended, None where nobody asked for the object yet
         self._objects: list[Any] = []  # the same of the session
         self._first = self._first_object = 0  # of those before them, no object is kept
@@ -193,12 +195,18 @@ class History:
 
         Raises:
             TranscriptError: it is no message; the history is as before.
-            TypeError, ValueError: it holds something that JSON has no form for.
+            TypeError, ValueError: it holds something that JSON has no form for, or is an object of another kind.
             StoreError: the history has it, but its store does not yet; the next message is stored together with it.
                 Only where the store was closed, a history that has let go of messages is as before.
         """
         if hasattr(message, "model_dump"):
-            self.extend(messages_of(message))
+            made = messages_of(message)
+            if not all(isinstance(one, dict) and ("role" in one or "type" in one) for one in made):
+                raise TypeError(
+                    f"a history takes messages, not a {type(message).__name__}: what its model_dump gives has neither "
+                    "a role nor a type"
+                )
+            self.extend(made)
             return
         objects: list[Any] = []
 
@@ -227,6 +235,7 @@ class History:
 
     def _append(self, data: bytes, surrogates: bool, message: dict[str, Any] | None) -> None:
         with self._lock:
+            self._refuse_callbacks()
             self._begin_anew()
             if self._store is not None:
                 self._check(self._store)
@@ -244,8 +253,24 @@ class History:
         masked = self._session.masked_texts(data, surrogates)  # only after it has accepted them, json may read them
         ((*own, results),) = self._engine.texts([_loads(data)], self._policy)
         results = [(text, images, shown) for (text, images, _), shown in zip(results, masked, strict=True)]
-        (cost,), observations = costs_of([(*own, results)], self._counter, self._image_chars)
+        (cost,), observations = self._called(costs_of, [(*own, results)], self._counter, self._image_chars)
         return cost, observations
+
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What this gives, which calls the token counter or the summarizer."""
+        self._is_in_callback = True
+        try:
+            return function(*arguments)
+        finally:
+            self._is_in_callback = False
+
+    def _refuse_callbacks(self) -> None:
+        """The lock lets the thread in that has it, so its own callbacks as well."""
+        if self._is_in_callback:
+            raise RuntimeError(
+                "the token_counter or the summarizer of this history has called it: it may read messages, but neither "
+                "append any nor ask for a view or its figures"
+            )
 
     @classmethod
     def from_messages(cls, messages: Iterable[Any], **options: Any) -> History:
@@ -337,12 +362,14 @@ class History:
 
     def _look(self) -> None:
         """Make the view that of the history, with a summary where one is wanted."""
+        self._refuse_callbacks()
         answer = self._session.look()
         if answer is not None and answer[0] == "ask":
             _, dropped, previous, text = answer
             has_function = self._summarizer is not None
             messages = [_loads(self._session.session_message(index)) for index in dropped if has_function]
-            summary, error = asked_summary(messages, previous, text, self._summarizer, self._counter)
+            arguments = messages, previous, text, self._summarizer, self._counter
+            summary, error = self._called(asked_summary, *arguments)
             self._summarizer_error = error
             answer = self._session.look(summary)
         self._pending = answer
@@ -372,7 +399,7 @@ class History:
         costs = None
         if self._counter is not None:
             texts = self._engine.texts(list(map(_loads, messages)), self._policy, numbers)
-            costs = costs_of(texts, self._counter, self._image_chars)
+            costs = self._called(costs_of, texts, self._counter, self._image_chars)
         self._session.begin_anew(costs)
         return numbers
 
@@ -384,7 +411,8 @@ class History:
     # What was stored
 
     def __len__(self) -> int:
-        return len(self._session)
+        with self._lock:  # as everything that asks the session: it is being changed while a store is written
+            return len(self._session)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -491,7 +519,8 @@ class History:
             return moves
 
     def __repr__(self) -> str:
-        return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"
+        with self._lock:
+            return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"
 
     # Stores
 
@@ -580,8 +609,8 @@ class History:
             messages = [self._session.message(index) for index in range(len(self))]
             session = [self._session.session_message(index) for index in range(self._anew)]
             options = as_json(self._options)
-        head = json.dumps({"recede_history": _FORMAT, "options": options, "numbers": self._numbers})
-        parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
+            head = json.dumps({"recede_history": _FORMAT, "options": options, "numbers": self._numbers})
+            parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
         body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
         write_whole(path, [head[:-1].encode(), body, b"}\n"])
 

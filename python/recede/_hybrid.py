@@ -215,6 +215,7 @@ class HybridContextManager(TurnManager):
     def _begin(self) -> _Task | None:
         """What is to be summarized, if a summary is due and nobody makes one."""
         with self._lock:
+            self._refuse_callbacks()
             end_turn = self._kept.summary_due()
             if self._is_summarizing or end_turn is None:
                 return None

@@ -12,9 +12,7 @@ NO_RESULT = "[no result recorded]"
 
 
 def apply_repairs(messages: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
-    """The history with the operations carried out; the input list itself where there are none."""
-    if not operations:
-        return messages
+    """The history with the operations carried out."""
     dropped: set[int] = set()
     blocks: dict[int, list[tuple[Any, ...]]] = {}
     new: dict[int, list[Any]] = {}

@@ -71,6 +71,7 @@ class TurnManager:
         policy = turn_policy(engine, window_name, window, placeholder, options, summaries)
         self._counter = token_counter
         self._lock = threading.RLock()
+        self._is_counting = False
         self._kept: TurnsInMemory | TurnsInStore
         if store is None:
             self._kept = TurnsInMemory(engine.TurnLog(policy))
@@ -82,17 +83,19 @@ class TurnManager:
         stored.go_on(self._tokens)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        with self._lock:
+            return len(self._kept)
 
     def __repr__(self) -> str:
         with self._lock:
             masked = self._kept.figures()[0]
-        return f"<{type(self).__name__}: {len(self):,} turns, {masked:,} masked>"
+            return f"<{type(self).__name__}: {len(self):,} turns, {masked:,} masked>"
 
     @property
     def trajectory(self) -> list[Turn]:
         """The turns so far, unmasked: a new list."""
-        return self._turns(0, len(self))
+        with self._lock:
+            return self._turns(0, len(self))
 
     def _turns(self, start: int, end: int) -> list[Turn]:
         with self._lock:
@@ -101,6 +104,7 @@ class TurnManager:
     def _add(self, reasoning: str, action: str, observation: str) -> int:
         _check(reasoning, action, observation)
         with self._lock:
+            self._refuse_callbacks()
             return self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
 
     def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
@@ -109,11 +113,24 @@ class TurnManager:
             return None
         frame = f"\n\nTurn {len(self) + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: \n"
         masked = self._kept.masked_text(observation) or ""
-        own, seen, shown = (count_tokens(self._counter, text) for text in (frame, observation, masked))
-        return own, seen, shown
+        return self._count(frame), self._count(observation), self._count(masked)
 
     def _count(self, text: str) -> int:
-        return len(text.split()) if self._counter is None else count_tokens(self._counter, text)
+        if self._counter is None:
+            return len(text.split())
+        self._is_counting = True
+        try:
+            return count_tokens(self._counter, text)
+        finally:
+            self._is_counting = False
+
+    def _refuse_callbacks(self) -> None:
+        """The lock lets the thread in that has it, so its own counter as well."""
+        if self._is_counting:
+            raise RuntimeError(
+                "the token_counter of this manager has called it: it may read turns and contexts, but neither add "
+                "turns nor make a summary"
+            )
 
     def recall(self, turn: int) -> str:
         """The full observation of a turn, masked or not.

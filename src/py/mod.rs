@@ -326,8 +326,8 @@ impl From<Error> for walk::Stopped {
 
 /// The names that `RECEDE_SCANNER` can have on this CPU.
 #[pyfunction]
-fn scanners() -> Vec<&'static str> {
-    Scanner::available().into_iter().map(|(name, _)| name).collect()
+fn scanners() -> PyResult<Vec<&'static str>> {
+    guarded(|| Ok(Scanner::available().into_iter().map(|(name, _)| name).collect()))
 }
 
 /// Whether the extension belongs to this interpreter: the first that imports it. Its static objects, such as interned

@@ -491,3 +491,49 @@ def test_json_of_a_message_is_that_of_its_dict() -> None:
         by_bytes.append_json(dumps(message))
     assert by_dict.view() == by_bytes.view()
     assert json.loads(by_dict.view_json()) == json.loads(by_bytes.view_json())
+
+
+class Dumped:
+    """An object such as pydantic makes."""
+
+    def __init__(self, fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self, **options: Any) -> Any:
+        return self.fields
+
+
+class Step(Dumped):
+    pass
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"thought": "Look.", "action": "ls"},
+        {"content": "a text of nobody"},
+        {"role": None, "content": "x"},
+        {"object": "response", "output": [{"role": "user"}, {"text": "x"}]},
+        {"choices": [{"message": {"content": "x"}}]},
+        ["role"],
+        "role",
+        5,
+        None,
+    ],
+    ids=str,
+)
+def test_an_object_that_is_no_message_is_named(fields: Any) -> None:
+    history = grown(SESSION[:4])
+    with pytest.raises(TypeError, match="a history takes messages, not a Step: what its model_dump gives has neither"):
+        history.append(Step(fields))
+    assert history.messages == SESSION[:4]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"role": "user", "content": "x"}, {"type": "function_call_output", "call_id": "1", "output": "x"}]
+)
+def test_an_object_with_a_role_or_a_type_is_a_message(fields: dict[str, Any]) -> None:
+    history = History()
+    history.append(Step(fields))
+    assert history.messages == [fields]

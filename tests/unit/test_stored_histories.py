@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -424,3 +426,38 @@ def test_a_disk_without_room_loses_nothing(path: Path) -> None:
     assert not child.stderr, child.stderr
     failed, gone = map(int, child.stdout.split())
     assert failed > 10 and gone > 3_000
+
+
+def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path) -> None:
+    messages = [user("Go."), *turns(150, chars=200)]
+    errors: list[Exception] = []
+    with recede.TurnStore(path) as store:
+        history = History(keep=3, store=store)
+        for message in messages[:100]:
+            history.append(message)
+        assert let_go(history) > 0
+
+        def work() -> None:
+            try:
+                for message in messages[100:]:
+                    history.append(message)
+                    history.view_json()
+            except Exception as error:
+                errors.append(error)
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        rounds = 0
+        while worker.is_alive() or rounds < 100:
+            length = len(history)
+            assert bool(history) and repr(history).startswith("<History: ")
+            assert next(iter(history)) == messages[0]
+            assert list(itertools.islice(history, 3)) == messages[:3]
+            assert history[length - 1] == messages[length - 1]
+            assert history.recall(1) == "x" * 200
+            assert len(history.stats().boundary_moves) >= 0
+            assert len(store) == 0 and repr(store).startswith("<TurnStore: ") and store.stats().messages >= length
+            rounds += 1
+        worker.join()
+        assert errors == []
+        assert list(history) == messages

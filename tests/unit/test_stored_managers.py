@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -365,3 +366,32 @@ def test_what_was_handed_out_stays_as_it_was(path: Path) -> None:
         for _ in range(40):
             given.append((fill(stored, 1).get_masked_context("S", "U"), fill(plain, 1).get_masked_context("S", "U")))
         assert all(ours == theirs for ours, theirs in given)
+
+
+def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path, small_blocks: None) -> None:
+    errors: list[Exception] = []
+    with TurnStore(path) as store:
+        manager = fill(HybridContextManager(count_turns, 2, 30, 5, store=store), 60)
+
+        def work() -> None:
+            try:
+                fill(manager, 60)
+            except Exception as error:
+                errors.append(error)
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        rounds = 0
+        while worker.is_alive() or rounds < 30:
+            length = len(manager)
+            assert bool(manager) and repr(manager).startswith("<HybridContextManager: ")
+            assert len(manager.trajectory) >= length
+            assert manager.recall(1) == f"1: {TEXT}"
+            assert "\nTurn " in manager.get_context("S", "U")
+            assert len(manager.report().turns) >= length
+            assert manager.summaries[0].end_turn == 25
+            assert len(store) >= length and repr(store).startswith("<TurnStore: ")
+            rounds += 1
+        worker.join()
+        assert errors == []
+        assert len(manager) == len(store) == 120

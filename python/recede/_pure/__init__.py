@@ -44,7 +44,13 @@ __all__ = [
 
 def reduce(messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None) -> tuple[Any, ...]:
     """The fields of a Reduction; or of a request for a summary: dropped messages, previous summary, built-in one."""
-    facts = Facts(walk(messages), policy, costs)
+    outline = walk(messages)
+    if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
+        raise RuntimeError(
+            "the messages were changed while their tokens were counted: a token_counter and other threads must leave "
+            "them as they are until the call returns"
+        )
+    facts = Facts(outline, policy, costs)
     plan = make_plan(facts, summary)
     if isinstance(plan, Request):
         return plan.dropped, plan.previous, plan.built_in
