@@ -78,8 +78,6 @@ pub struct Message {
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// A reasoning item.
-    pub is_reasoning: bool,
     /// An item that only `OpenAI`'s Responses know.
     pub is_responses_item: bool,
 }

@@ -23,8 +23,8 @@ impl Planner<'_> {
         kept
     }
 
-    /// Every system message, every message of the window, every message that holds the other half of a pair of a
-    /// kept one, again and again, and the reasoning of every run that is kept in part. Never one of `left_out`.
+    /// Every system message, every message of the window, and what belongs to a kept one, again and again: the whole of
+    /// its run, and every message that holds the other half of one of its pairs. Never one of `left_out`.
     pub(super) fn keep_set(&self, left_out: &[usize]) -> Vec<bool> {
         let outline = self.outline;
         let mut keep = Keep { kept: vec![false; self.end], to_visit: vec![], left_out };
@@ -48,19 +48,20 @@ impl Planner<'_> {
                 && let run = self.turns.at(message) - 1
                 && !core::mem::replace(&mut is_seen[run], true)
             {
-                let run = self.turns.starts[run] as usize..self.turns.ends[run] as usize;
-                for reasoning in run.filter(|message| outline.messages[*message].is_reasoning) {
-                    keep.add(reasoning);
+                // Providers refuse a part of one answer: reasoning without its message, or one of two parallel calls.
+                for message in self.turns.starts[run]..self.turns.ends[run] {
+                    keep.add(message as usize);
                 }
             }
         }
         keep.kept
     }
 
-    /// The task: the first user message that is neither result nor one of the earlier summaries.
+    /// The task: the first user message that is neither result, part of a run, nor one of the earlier summaries.
     pub(super) fn first_user_message(&self, summaries: &[usize]) -> Option<usize> {
         (0..self.end).find(|message| {
             self.outline.messages[*message].role == Role::User
+                && !self.outline.messages[*message].is_agent_made
                 && self.outline.calls_of(*message).is_empty()
                 && !self.outline.holds_results(*message)
                 && summaries.binary_search(message).is_err()

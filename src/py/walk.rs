@@ -126,7 +126,6 @@ impl<'py> Walk<'_, 'py> {
             role,
             shape: row.shape(),
             is_agent_made: role == Role::Assistant || matches!(item, Type::Call | Type::Reasoning),
-            is_reasoning: item == Type::Reasoning,
             is_responses_item: item != Type::Other,
             ..Message::default()
         });

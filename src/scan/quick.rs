@@ -151,7 +151,6 @@ impl Scan<'_> {
             role,
             shape,
             is_agent_made: role == Role::Assistant,
-            is_reasoning: false,
             is_responses_item: false,
         });
         self.cursor.at = end;

@@ -41,7 +41,6 @@ impl Scan<'_> {
             role,
             shape: row.shape(),
             is_agent_made: role == Role::Assistant || matches!(draft.kind, Type::Call | Type::Reasoning),
-            is_reasoning: draft.kind == Type::Reasoning,
             is_responses_item: draft.kind != Type::Other,
         });
         let mut writer = Writer { data, outline, message: index, chars: 0, images: 0, may_hold_dispatch: false };

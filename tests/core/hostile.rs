@@ -211,7 +211,6 @@ fn a_run_without_end() {
         let mut outline = Outline::default();
         for index in 0..MANY as u32 {
             let mut message = message(&outline, role, Shape::Responses);
-            message.is_reasoning = index % 2 == 0;
             message.is_agent_made |= role == Role::Other && index % 4 == 0;
             outline.messages.push(message);
             let id = outline.keep_text(|out| out.extend_from_slice(&index.to_le_bytes()));

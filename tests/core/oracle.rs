@@ -391,7 +391,7 @@ pub fn keep_set(outline: &Outline, policy: &Policy, left_out: &[usize]) -> Vec<b
         }
         for (message, is_kept) in next.iter_mut().enumerate() {
             let (start, end) = run_of(outline, message);
-            *is_kept |= outline.messages[message].is_reasoning && kept[start..end].contains(&true);
+            *is_kept |= outline.messages[message].is_agent_made && kept[start..end].contains(&true);
         }
         for message in left_out {
             next[*message] = false;
@@ -408,6 +408,7 @@ pub fn first_user_message(sketch: &Sketch) -> Option<usize> {
     let summaries = earlier_summaries(sketch);
     (0..outline.messages.len()).find(|message| {
         outline.messages[*message].role == Role::User
+            && !outline.messages[*message].is_agent_made
             && outline.calls_of(*message).is_empty()
             && outline.results_of(*message).is_empty()
             && !summaries.contains(message)

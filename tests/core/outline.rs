@@ -36,8 +36,8 @@ struct Facts {
     shape: Shape,
     chars: usize,
     images: u32,
-    /// Made by the agent, reasoning, an item of Responses.
-    flags: (bool, bool, bool),
+    /// Made by the agent, an item of Responses.
+    flags: (bool, bool),
     /// Id, name, block.
     calls: Vec<(Option<String>, Option<String>, u32)>,
     results: Vec<ResultFacts>,
@@ -65,7 +65,7 @@ impl Default for Facts {
             shape,
             chars: 0,
             images: 0,
-            flags: (false, false, false),
+            flags: (false, false),
             calls: vec![],
             results: vec![],
             pieces: vec![],
@@ -86,7 +86,7 @@ fn facts(data: &str, outline: &Outline, index: usize) -> Facts {
         shape: message.shape,
         chars: message.chars,
         images: message.images,
-        flags: (message.is_agent_made, message.is_reasoning, message.is_responses_item),
+        flags: (message.is_agent_made, message.is_responses_item),
         calls: calls
             .map(|call| {
                 assert_eq!(call.message as usize, index);
@@ -154,7 +154,7 @@ fn chat_messages() {
             role: Role::Assistant,
             shape: Shape::ChatMessage,
             chars: 24,
-            flags: (true, false, false),
+            flags: (true, false),
             calls: vec![(some("é1"), None, 0)],
             pieces: texts(&["call"]),
             ..Facts::default()
@@ -202,7 +202,7 @@ fn openai_chat() {
             role: Role::Assistant,
             shape: Shape::OpenAi,
             chars: (4 + 8 + 20) + (4 + 1 + 20) + (2 + 3 + 1 + 2 + 4 + 1 + 4 + 20),
-            flags: (true, false, false),
+            flags: (true, false),
             calls: vec![(some("a"), some("bash"), 0), (None, some("edit"), 2), (None, None, 3)],
             ..Facts::default()
         },
@@ -239,7 +239,7 @@ fn anthropic_messages() {
             shape: Shape::Anthropic,
             chars: 2 + 4 + 20 + (2 + 5 + 1 + 4),
             images: 1,
-            flags: (true, false, false),
+            flags: (true, false),
             calls: vec![(some("t1"), some("bash"), 2)],
             pieces: texts(&["so"]),
             ..Facts::default()
@@ -313,7 +313,7 @@ fn openai_responses() {
             &Facts {
                 shape: Shape::Responses,
                 chars: 2 + chars + 20,
-                flags: (true, false, true),
+                flags: (true, true),
                 calls: vec![(some("c1"), some("sh"), 0)],
                 ..Facts::default()
             },
@@ -325,13 +325,13 @@ fn openai_responses() {
         &Facts {
             shape: Shape::Responses,
             chars: 22,
-            flags: (true, false, true),
+            flags: (true, true),
             calls: vec![(None, None, 0)],
             ..Facts::default()
         },
     );
     // No call id: no call, but still made by the agent.
-    let plain = Facts { flags: (true, false, true), ..Facts::default() };
+    let plain = Facts { flags: (true, true), ..Facts::default() };
     check(&[("type", "\"web_search_call\""), ("call_id", "null"), ("action", "{}")], &plain);
     let answer = ResultFacts {
         id: some("c1"),
@@ -341,7 +341,7 @@ fn openai_responses() {
         pieces: texts(&[r"a\u000ab"]),
         ..ResultFacts::default()
     };
-    let facts = Facts { shape: Shape::Responses, flags: (false, false, true), ..Facts::default() };
+    let facts = Facts { shape: Shape::Responses, flags: (false, true), ..Facts::default() };
     check(
         &[
             ("type", "\"x_call_output\""),
@@ -354,7 +354,7 @@ fn openai_responses() {
     // An output that is an object is left alone.
     let answer = ResultFacts { value: r#"{"a":"b"}"#.to_owned(), ..ResultFacts::default() };
     check(&[("type", "\"x_call_output\""), ("output", r#"{"a":"b"}"#)], &Facts { results: vec![answer], ..facts });
-    let reasoning = Facts { flags: (true, true, true), ..Facts::default() };
+    let reasoning = Facts { flags: (true, true), ..Facts::default() };
     check(&[("type", "\"reasoning\""), ("summary", "[]"), ("encrypted_content", "\"x\"")], &reasoning);
 }
 

@@ -46,7 +46,6 @@ impl Sketch {
             role,
             shape,
             is_agent_made: role == Role::Assistant || is_reasoning,
-            is_reasoning,
             is_responses_item: is_reasoning || shape == Shape::Responses,
             ..Message::default()
         };

@@ -9,6 +9,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from answers import numbered, torn
 from shared_data import CORPUS, corpus_files, need
 
 import recede
@@ -74,6 +75,19 @@ def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_prop
                 for session in sessions:
                     assert refused(fault, session.view()) is None, count
         record_property(f"read: {path.parent.name} as {form}", 1)
+
+
+@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+def test_views_of_recorded_sessions_hold_an_answer_whole_or_not_at_all(path: Path, record_property: Any) -> None:
+    need(CORPUS)
+    for transcript in transcripts.read_all(path):
+        history = numbered(transcript.messages)
+        chars = recede.count_chars(history)
+        for share in (2, 8, 40):
+            for options in BUDGETS:
+                reduction = recede.reduce(history, max_input_chars=chars // share, **options)
+                assert torn(history, reduction.messages) == [], (share, options)
+                record_property(f"read: whole answers by {reduction.reduction_stage}", 1)
 
 
 def test_some_of_them_over_the_wire(record_property: Any) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from answers import answers, numbered, torn
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import block_options, mask_options, reduce_options, spelled, stage_options
@@ -175,6 +176,45 @@ def test_stages_alone(engine_name: str, history: History, options: dict[str, Any
             check_view(history, before, reduction)
             assert not violations(reduction.messages) - violations(history)
             assert reduction.masked_count == 0 and reduction.within_budget
+
+
+@ENGINES
+@given(history=histories(), options=reduce_options(), stage=stage_options())
+def test_an_answer_of_the_model_is_kept_or_dropped_whole(
+    engine_name: str, history: History, options: dict[str, Any], stage: dict[str, Any]
+) -> None:
+    history = numbered(history)
+    with using(engine_name):
+        for view in (
+            recede.reduce(history, **options).messages,
+            recede.truncate_history(history, **stage).messages,
+            recede.summarize_history(history, **stage).messages,
+        ):
+            assert torn(history, view) == []
+        # What a reduction leaves is a history like any other.
+        again = numbered(recede.summarize_history(history, **stage).messages)
+        assert torn(again, recede.truncate_history(again, **stage).messages) == []
+
+
+@ENGINES
+@given(
+    history=histories(whole=True, max_turns=8),
+    chars=st.integers(0, 3_000),
+    window=st.integers(1, 5),
+    slides=st.booleans(),
+)
+def test_no_view_of_a_session_splits_an_answer(
+    engine_name: str, history: History, chars: int, window: int, slides: bool
+) -> None:
+    history = numbered(history)
+    requests = {min(answer) for answer in answers(history)}
+    boundary = "sliding" if slides else "break_even"
+    with using(engine_name):
+        session = recede.History(max_input_chars=chars, preserve_recent_raw_turns=window, boundary=boundary)
+        for count, message in enumerate(history):
+            if count in requests:
+                assert torn(history[:count], session.view()) == []
+            session.append(message)
 
 
 @ENGINES

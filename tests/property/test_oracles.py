@@ -82,6 +82,9 @@ def test_truncation_by_repeated_passes(engine_name: str, history: History, last:
                 if any(call["id"] == message["tool_call_id"] and isinstance(call["id"], str) for call in calls):
                     pairs.append((earlier, index))
                     break
+    # Two neighbors that the assistant made are of one run.
+    made = [message["role"] == "assistant" for message in history]
+    pairs += [(index - 1, index) for index in range(1, len(history)) if made[index - 1] and made[index]]
     grew = True
     while grew:
         grew = False

@@ -63,7 +63,7 @@ def test_first_changed_is_the_first_message_that_differs() -> None:
 
 
 def test_first_changed_where_messages_are_dropped() -> None:
-    history = [system("s"), user("task"), assistant("a"), assistant("b"), user("last")]
+    history = [system("s"), user("task"), assistant("a"), user("b"), user("last")]
     assert recede.truncate_history(history, preserve_recent_raw_turns=1).first_changed == 2
     assert recede.truncate_history(history, preserve_recent_raw_turns=2).first_changed == 2
     assert recede.truncate_history(history, preserve_recent_raw_turns=3).first_changed is None

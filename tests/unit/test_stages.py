@@ -223,7 +223,7 @@ def test_a_message_with_results_of_two_turns_ties_them_together() -> None:
     assert dropped_by_truncation(history, preserve_recent_raw_turns=1) == [1, 3, 5]
 
 
-def test_reasoning_is_kept_or_dropped_with_its_run() -> None:
+def test_a_run_is_kept_or_dropped_whole_with_all_its_results() -> None:
     reasoning = {"type": "reasoning", "summary": []}
     history: list[Message] = [
         user("task"),
@@ -236,8 +236,19 @@ def test_reasoning_is_kept_or_dropped_with_its_run() -> None:
         dict(reasoning),
         function_call_output("2", ""),
     ]
-    assert dropped_by_truncation(history, preserve_recent_raw_turns=1) == [1, 2, 3, 6]
+    assert dropped_by_truncation(history, preserve_recent_raw_turns=1) == [1, 2, 3]
     assert dropped_by_truncation(history, preserve_recent_raw_turns=0) == list(range(1, 9))
+
+
+def test_parallel_calls_stay_together() -> None:
+    for run, results in (
+        ([function_call("1"), function_call("2")], [function_call_output("1", ""), function_call_output("2", "")]),
+        ([chat_call("1"), chat_call("2")], [chat_result("1", ""), chat_result("2", "")]),
+        ([tool_use("1"), assistant("and"), tool_use("2")], [user([tool_result(id, "")]) for id in ("1", "2")]),
+        ([call("1"), call("2")], [result("1", ""), result("2", "")]),
+    ):
+        history: list[Message] = [user("task"), assistant("old"), user("between"), *run, *results]
+        assert dropped_by_truncation(history, preserve_recent_raw_turns=1) == [1, 2]
 
 
 def test_the_first_user_message_is_one_of_role_user_that_says_something_of_its_own() -> None:
@@ -249,7 +260,9 @@ def test_the_first_user_message_is_one_of_role_user_that_says_something_of_its_o
         assistant("x"),
     ]
     assert dropped_by_truncation(history, preserve_recent_raw_turns=0) == [0, 1, 3, 4]
-    assert dropped_by_truncation([assistant("a"), assistant("b")], preserve_recent_raw_turns=1) == [0]
+    assert dropped_by_truncation([assistant("a"), result("nobody", "")], preserve_recent_raw_turns=1) == [0]
+    odd = {"role": "user", "type": "reasoning"}
+    assert dropped_by_truncation([odd, assistant("a"), user("b")], preserve_recent_raw_turns=1) == [0, 1]
 
 
 def test_all_shapes_are_kept_in_pairs() -> None:

@@ -35,7 +35,8 @@ def summarize(history: list[Message], **options: Any) -> recede.Reduction:
 
 def summary_of(history: list[Message], **options: Any) -> list[str]:
     """The lines of the built-in summary of everything but an added last message."""
-    filler = [assistant("filler " * 400), assistant("last")]
+    # The last one is neither a task nor part of a run.
+    filler = [assistant("filler " * 400), {"role": "critic", "content": "last"}]
     reduction = summarize([*history, *filler], **options)
     assert reduction.reduction_stage == "summarization"
     (summary,) = [message for message in reduction.messages if str(message["content"]).startswith(HEAD)]
@@ -143,7 +144,7 @@ def test_doubles_do_not_count_for_the_newest() -> None:
 
 
 def test_outcomes_come_from_the_observations_not_from_their_placeholders() -> None:
-    history = [user("task " * 40), call("1"), result("1", "FAILED " * 100), assistant("x" * 500), assistant("end")]
+    history = [user("task " * 40), call("1"), result("1", "FAILED " * 100), assistant("x" * 500), user("end")]
     reduction = reduce(history, max_input_chars=450, preserve_recent_raw_turns=1)
     assert reduction.reduction_stage == "summarization"
     summary = reduction.messages[0]["content"]
@@ -200,7 +201,7 @@ def test_it_stands_right_after_the_leading_system_messages() -> None:
 
 
 def test_role_is_system_or_user_where_the_provider_wants_it() -> None:
-    end = assistant("end")
+    end = user("end")
     for extra, role in (
         ([], "system"),
         (turns(1), "system"),

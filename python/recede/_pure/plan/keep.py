@@ -11,7 +11,7 @@ from recede._pure.plan.facts import Facts
 def keep_set(facts: Facts, without: Iterable[int] = ()) -> set[int]:
     """System messages, the window, and what belongs to them, again and again; but none of `without`.
 
-    To a message belong the other halves of its pairs, and the reasoning of its run.
+    To a message belong its whole run, and the other halves of its pairs: providers refuse a part of one answer.
     """
     messages, run_of = facts.outline.messages, facts.runs.begun
     mates = defaultdict(list)
@@ -19,10 +19,10 @@ def keep_set(facts: Facts, without: Iterable[int] = ()) -> set[int]:
         if call is not None:
             mates[result.message].append(call.message)
             mates[call.message].append(result.message)
-    reasoning = defaultdict(list)
+    runs = defaultdict(list)
     for message in messages:
-        if message.is_reasoning:
-            reasoning[run_of[message.index]].append(message.index)
+        if message.is_agent_made:
+            runs[run_of[message.index]].append(message.index)
 
     refused = set(without)
     kept: set[int] = set()
@@ -34,5 +34,5 @@ def keep_set(facts: Facts, without: Iterable[int] = ()) -> set[int]:
         kept.add(index)
         waiting += mates.pop(index, ())
         if messages[index].is_agent_made:
-            waiting += reasoning.pop(run_of[index], ())
+            waiting += runs.pop(run_of[index], ())
     return kept
