@@ -333,62 +333,56 @@ impl Source for OneText {
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
     Byte(u8),
-    /// One digit or more.
+    Digit,
+    /// Further digits, or none.
     Digits,
     /// Any text.
     Any,
 }
 
-/// Whether the whole text matches a template with its fields as wildcards. The set of places in the template that
-/// the text so far can have led to, moved on byte by byte: no backtracking.
+/// Whether the whole text matches a template with its fields as wildcards. The places in the template that the text so
+/// far can have led to, ascending, moved on byte by byte: no backtracking.
 fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
     let mut wanted = vec![];
     for (literal, field) in template {
         wanted.extend(literal.iter().copied().map(Wanted::Byte));
-        wanted.extend(
-            field.map(|field| if matches!(field, Field::Tool | Field::Id) { Wanted::Any } else { Wanted::Digits }),
-        );
+        match field {
+            Some(Field::Tool | Field::Id) => wanted.push(Wanted::Any),
+            Some(_) => wanted.extend([Wanted::Digit, Wanted::Digits]),
+            None => {}
+        }
     }
-    let end = wanted.len();
-    // Digits that have begun may also go on, so each place has two states.
-    let (mut before, mut within) = (vec![false; end + 1], vec![false; end + 1]);
-    before[0] = true;
-    let pass_any = |before: &mut [bool]| {
-        for place in 0..end {
-            if before[place] && wanted[place] == Wanted::Any {
-                before[place + 1] = true;
+    // Before which byte each place was reached last.
+    let mut reached = vec![usize::MAX; wanted.len() + 1];
+    let mut reach = |mut place: usize, at: usize, places: &mut Vec<usize>| {
+        while core::mem::replace(&mut reached[place], at) != at {
+            places.push(place);
+            if matches!(wanted.get(place), Some(Wanted::Digits | Wanted::Any)) {
+                place += 1;
             }
         }
     };
-    pass_any(&mut before);
-    let (mut next_before, mut next_within) = (before.clone(), within.clone());
-    for &byte in text {
-        next_before.fill(false);
-        next_within.fill(false);
-        let mut is_alive = false;
-        for place in 0..end {
-            if !before[place] && !within[place] {
-                continue;
+    let (mut now, mut next) = (vec![], vec![]);
+    reach(0, 0, &mut now);
+    for (at, byte) in text.iter().enumerate() {
+        // Where any text may stand, all that an earlier place may lead to is possible as well.
+        let first = now.iter().rposition(|place| wanted.get(*place) == Some(&Wanted::Any));
+        for &place in &now[first.unwrap_or(0)..] {
+            match wanted.get(place) {
+                Some(Wanted::Byte(other)) if other == byte => reach(place + 1, at + 1, &mut next),
+                Some(Wanted::Digit) if byte.is_ascii_digit() => reach(place + 1, at + 1, &mut next),
+                Some(Wanted::Digits) if byte.is_ascii_digit() => reach(place, at + 1, &mut next),
+                Some(Wanted::Any) => reach(place, at + 1, &mut next),
+                _ => {}
             }
-            match wanted[place] {
-                Wanted::Byte(other) if before[place] && other == byte => next_before[place + 1] = true,
-                Wanted::Digits if byte.is_ascii_digit() => {
-                    next_within[place] = true;
-                    next_before[place + 1] = true;
-                }
-                Wanted::Any => next_before[place] = true,
-                _ => continue,
-            }
-            is_alive = true;
         }
-        if !is_alive {
+        if next.is_empty() {
             return false;
         }
-        pass_any(&mut next_before);
-        core::mem::swap(&mut before, &mut next_before);
-        core::mem::swap(&mut within, &mut next_within);
+        core::mem::swap(&mut now, &mut next);
+        next.clear();
     }
-    before[end]
+    now.last() == Some(&wanted.len())
 }
 
 /// The dispatch blocks of a text, delimiters included: from each `BEGIN…` to the next `END…`.

@@ -1,5 +1,7 @@
 //! Policy: plain parameters. They are checked where people give them, in Python; a Policy is what is left.
 
+use std::collections::HashMap;
+
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
@@ -116,6 +118,54 @@ pub struct Model {
 /// A template: decoded literal text, and the field behind it.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
+/// What is set for single tools, by their names or by patterns. The very name goes before a pattern, and an earlier
+/// pattern before a later one.
+#[derive(Debug, Clone)]
+pub struct ByTool<T> {
+    rules: Vec<(Vec<u8>, T)>,
+    /// Rules by what they say, also those that are patterns: a tool may have such a name. Each name is looked up once,
+    /// however many there are.
+    names: HashMap<Vec<u8>, usize>,
+    /// Rules that are patterns. They are tried one by one, and so their number has a limit where people give them.
+    patterns: Vec<usize>,
+}
+
+impl<T> ByTool<T> {
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What is set, in order.
+    #[must_use]
+    pub fn rules(&self) -> &[(Vec<u8>, T)] {
+        &self.rules
+    }
+
+    /// What is set for a tool.
+    #[must_use]
+    pub fn get(&self, name: &[u8]) -> Option<&T> {
+        let by_pattern = || self.patterns.iter().find(|rule| matches(&self.rules[**rule].0, name));
+        self.names.get(name).or_else(by_pattern).map(|rule| &self.rules[*rule].1)
+    }
+}
+
+impl<T> Default for ByTool<T> {
+    fn default() -> Self {
+        Self::from_iter([])
+    }
+}
+
+impl<T> FromIterator<(Vec<u8>, T)> for ByTool<T> {
+    fn from_iter<I: IntoIterator<Item = (Vec<u8>, T)>>(rules: I) -> Self {
+        let rules: Vec<(Vec<u8>, T)> = rules.into_iter().collect();
+        let names = rules.iter().enumerate().map(|(rule, (tool, _))| (tool.clone(), rule)).collect();
+        let patterns = (0..rules.len()).filter(|rule| is_pattern(&rules[*rule].0)).collect();
+        ByTool { rules, names, patterns }
+    }
+}
+
 /// The parameters of a plan. Budgets and costs are in characters, or quarter tokens.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -133,9 +183,9 @@ pub struct Policy {
     /// Window: the newest N results.
     pub recent_results: Option<usize>,
     /// Windows of single tools, instead: name or pattern, and N (None: all).
-    pub keep_by_tool: Vec<(Vec<u8>, Option<usize>)>,
+    pub keep_by_tool: ByTool<Option<usize>>,
     /// Never masked: results of these tools, names or patterns.
-    pub exclude_tools: Vec<Vec<u8>>,
+    pub exclude_tools: ByTool<()>,
     /// Never masked: results flagged as errors.
     pub keep_errors: bool,
     /// When the boundary moves.
@@ -175,8 +225,8 @@ impl Default for Policy {
             recent_messages: Some(4),
             recent_turns: None,
             recent_results: None,
-            keep_by_tool: vec![],
-            exclude_tools: vec![],
+            keep_by_tool: ByTool::default(),
+            exclude_tools: ByTool::default(),
             keep_errors: false,
             boundary: Boundary::Sliding,
             cold_requests: vec![],
@@ -215,9 +265,7 @@ impl Policy {
     }
 }
 
-/// Whether a name of a tool is a pattern.
-#[must_use]
-pub fn is_pattern(tool: &[u8]) -> bool {
+fn is_pattern(tool: &[u8]) -> bool {
     tool.iter().any(|byte| matches!(byte, b'*' | b'?'))
 }
 

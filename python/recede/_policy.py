@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 
 TYPE_CHECKING = False
@@ -27,6 +27,10 @@ _CEILING = 1 << 60
 # Among the requests that found nothing in the cache: the one that is being made.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
+
+# A text is compared with a template, and a name with each pattern, place by place: what is larger would take too long.
+_MOST_FIELDS, _MOST_TEMPLATE_CHARS = 64, 1_000
+_MOST_PATTERNS, _MOST_PATTERN_CHARS = 256, 1_000
 
 _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
 _TURN_FIELDS = ("turn", "chars", "lines")
@@ -94,6 +98,7 @@ def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...
     for tool in value:
         if not isinstance(tool, str):
             raise TypeError(f"{name} must have tool names as its keys, not {type(tool).__name__}")
+    _check_patterns(name, value)
     return tuple((tool, count(f"{name}[{tool!r}]", newest)) for tool, newest in value.items())
 
 
@@ -103,7 +108,20 @@ def _tools(name: str, value: Any) -> tuple[str, ...]:
     for tool in value:
         if not isinstance(tool, str):
             raise TypeError(f"{name} must hold tool names, not {type(tool).__name__}")
+    _check_patterns(name, value)
     return tuple(value)
+
+
+def _check_patterns(name: str, tools: Collection[str]) -> None:
+    patterns = [tool for tool in tools if "*" in tool or "?" in tool]
+    if len(patterns) > _MOST_PATTERNS:
+        raise ValueError(
+            f"{name} has {len(patterns):,} patterns with * or ?, and may have {_MOST_PATTERNS}: "
+            "give the names themselves, of which there may be any number"
+        )
+    longest = max(map(len, patterns), default=0)
+    if longest > _MOST_PATTERN_CHARS:
+        raise ValueError(f"{name} has a pattern of {longest:,} characters, and may have {_MOST_PATTERN_CHARS:,} in one")
 
 
 def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
@@ -120,6 +138,12 @@ def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
         raise ValueError(
             f"{name} is no template ({error}); its fields are {fields}, and a brace is written twice"
         ) from None
+    fields_used = sum(field is not None for _, field, _, _ in parts)
+    if fields_used > _MOST_FIELDS or len(value) > _MOST_TEMPLATE_CHARS:
+        raise ValueError(
+            f"{name} has {fields_used:,} fields and {len(value):,} characters, and may have {_MOST_FIELDS} fields and "
+            f"{_MOST_TEMPLATE_CHARS:,} characters"
+        )
     template = []
     for literal, field, spec, conversion in parts:
         if field is not None and (field not in _TEMPLATE_FIELDS or spec or conversion):

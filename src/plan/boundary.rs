@@ -6,7 +6,7 @@
 //! would have bought them: each request that sends what could have been masked adds to the waste, and when the waste,
 //! read from the cache, has cost what it costs to write again what stands behind the change, the boundary moves.
 
-use super::mask::{Masker, Masking};
+use super::mask::{Excluded, Masker, Masking};
 use super::window::Aging;
 use super::{Costs, Ground, Masked};
 use crate::outline::Outline;
@@ -101,6 +101,7 @@ pub struct Fold {
     masked_let_go: usize,
     chars_let_go: usize,
     aging: Aging,
+    excluded: Excluded,
     summary: Standing,
     /// All of the view will be written again at the next request, whether the boundary moves or not.
     is_rewritten: bool,
@@ -274,7 +275,8 @@ impl Fold {
                     .fold(costs.messages[message], usize::saturating_add),
             });
         }
-        let masker = Masker::of(ground);
+        self.excluded.grow(policy, outline);
+        let masker = Masker::of(ground, &self.excluded);
         let waiting = &mut self.waiting;
         let (gain, new_gain, first, before) = (&mut self.gain, &mut self.new_gain, &mut self.first, self.before);
         let summary = &self.summary;

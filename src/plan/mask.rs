@@ -3,7 +3,7 @@
 use super::{Ground, Masked, Move, Planner, facts};
 use crate::outline::Outline;
 use crate::placeholder::{Form, Placeholder};
-use crate::policy::{Policy, matches};
+use crate::policy::Policy;
 use crate::turns::Turns;
 
 /// Observations that are masked up to a boundary.
@@ -32,7 +32,9 @@ impl Masking {
 impl Planner<'_> {
     /// All that can be masked: older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
-        let masker = Masker::of(self.ground());
+        let mut excluded = Excluded::default();
+        excluded.grow(self.policy, self.outline);
+        let masker = Masker::of(self.ground(), &excluded);
         let older = (0..self.window.older_end)
             .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
         let mut all = Vec::with_capacity(self.window.older_end);
@@ -48,14 +50,14 @@ pub(super) struct Masker<'a> {
     placeholder: Placeholder<'a>,
     /// Where the placeholder names the turn.
     turns: Option<&'a Turns>,
-    is_excluded: Vec<bool>,
+    excluded: &'a Excluded,
 }
 
 impl<'a> Masker<'a> {
-    pub fn of(ground: Ground<'a>) -> Self {
+    pub fn of(ground: Ground<'a>, excluded: &'a Excluded) -> Self {
         let placeholder = Placeholder::of(ground.policy);
         let turns = placeholder.names_turn().then_some(ground.turns);
-        Masker { ground, placeholder, turns, is_excluded: excluded_names(ground.policy, ground.outline) }
+        Masker { ground, placeholder, turns, excluded }
     }
 
     /// None where the observation is exempt, or would not get shorter.
@@ -63,7 +65,7 @@ impl<'a> Masker<'a> {
         let Ground { outline, policy, pairs, source, .. } = self.ground;
         let name = pairs.name_of(outline, result);
         if (policy.keep_errors && outline.results[result].is_error)
-            || name.is_some_and(|name| self.is_excluded.get(name as usize) == Some(&true))
+            || name.is_some_and(|name| self.excluded.0.get(name as usize) == Some(&true))
         {
             return None;
         }
@@ -73,10 +75,16 @@ impl<'a> Masker<'a> {
     }
 }
 
-fn excluded_names(policy: &Policy, outline: &Outline) -> Vec<bool> {
-    if policy.exclude_tools.is_empty() {
-        return vec![];
+/// Of each tool, whether its results are never masked.
+#[derive(Debug, Default)]
+pub(super) struct Excluded(Vec<bool>);
+
+impl Excluded {
+    /// More tools may have come; each is looked up once.
+    pub fn grow(&mut self, policy: &Policy, outline: &Outline) {
+        if !policy.exclude_tools.is_empty() {
+            let new = self.0.len()..outline.name_count();
+            self.0.extend(new.map(|name| policy.exclude_tools.get(outline.name(name as u32)).is_some()));
+        }
     }
-    let is_excluded = |name| policy.exclude_tools.iter().any(|pattern| matches(pattern, outline.name(name)));
-    (0..outline.name_count() as u32).map(is_excluded).collect()
 }

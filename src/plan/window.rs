@@ -3,7 +3,7 @@
 use super::Ground;
 use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
-use crate::policy::{Policy, is_pattern, matches};
+use crate::policy::Policy;
 use crate::turns::Turns;
 use std::collections::VecDeque;
 
@@ -91,12 +91,9 @@ fn counts_by_tool(outline: &Outline, policy: &Policy) -> Vec<Option<usize>> {
     (0..outline.name_count() as u32).map(|name| own_count(policy, outline.name(name))).collect()
 }
 
-/// How many of a tool's newest results stay, where it has a window of its own: by its very name, or the first pattern.
+/// How many of a tool's newest results stay, where it has a window of its own.
 fn own_count(policy: &Policy, name: &[u8]) -> Option<usize> {
-    let rules = || policy.keep_by_tool.iter();
-    let exact = rules().rev().find(|(tool, _)| tool == name);
-    let rule = exact.or_else(|| rules().find(|(tool, _)| is_pattern(tool) && matches(tool, name)));
-    rule.map(|(_, count)| count.unwrap_or(usize::MAX))
+    policy.keep_by_tool.get(name).map(|count| count.unwrap_or(usize::MAX))
 }
 
 /// The same window as a history grows: which observations it leaves behind. Each is looked at once.

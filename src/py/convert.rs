@@ -64,7 +64,7 @@ impl PyPolicy {
                 recent_turns,
                 recent_results,
                 keep_by_tool: keep_by_tool.into_iter().map(|(tool, count)| (bytes_of(&tool), count)).collect(),
-                exclude_tools: exclude_tools.into_iter().map(|tool| bytes_of(&tool)).collect(),
+                exclude_tools: exclude_tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect(),
                 keep_errors,
                 boundary: boundary_of(boundary)?,
                 cold_requests,

@@ -22,8 +22,8 @@ fn everything(outline: &Outline) {
     let by_all = Policy {
         recent_turns: Some(2),
         recent_results: Some(3),
-        keep_by_tool: vec![(b"b*h".to_vec(), Some(2)), (b"t*5".to_vec(), None)],
-        exclude_tools: vec![b"tool ?????? 5*".to_vec()],
+        keep_by_tool: [(b"b*h".to_vec(), Some(2)), (b"t*5".to_vec(), None)].into_iter().collect(),
+        exclude_tools: [(b"tool ?????? 5*".to_vec(), ())].into_iter().collect(),
         ..narrow.clone()
     };
     for policy in [narrow, by_all] {

@@ -300,8 +300,8 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
         Some(String::from_utf8(outline.name(name).to_vec()).unwrap())
     };
     let rule = |name: &str| {
-        let exact = policy.keep_by_tool.iter().find(|(pattern, _)| pattern == name.as_bytes());
-        exact.or_else(|| policy.keep_by_tool.iter().find(|(pattern, _)| tool_matches(pattern, name)))
+        let exact = policy.keep_by_tool.rules().iter().find(|(pattern, _)| pattern == name.as_bytes());
+        exact.or_else(|| policy.keep_by_tool.rules().iter().find(|(pattern, _)| tool_matches(pattern, name)))
     };
     let (_, bound) = window(outline, policy);
     let is_older = |result: usize| {
@@ -322,7 +322,9 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
     };
     let is_exempt = |result: usize| {
         (policy.keep_errors && outline.results[result].is_error)
-            || tool(result).is_some_and(|name| policy.exclude_tools.iter().any(|pattern| tool_matches(pattern, &name)))
+            || tool(result).is_some_and(|name| {
+                policy.exclude_tools.rules().iter().any(|(pattern, ())| tool_matches(pattern, &name))
+            })
     };
     let mut found = vec![];
     for result in (0..boundary).filter(|result| is_older(*result) && !is_exempt(*result)) {

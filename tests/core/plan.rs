@@ -7,7 +7,7 @@ use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
-use recede::policy::{Boundary, Field, Goal, Policy};
+use recede::policy::{Boundary, ByTool, Field, Goal, Policy};
 use recede::report;
 
 const LONG: &str = "a long observation that is well worth masking, since it goes on";
@@ -77,6 +77,10 @@ fn masking_up_to_the_window() {
     assert_eq!((counts[0].1.observations, counts[0].1.masked, counts[0].1.removed_chars), (6, 4, 4 * 32));
 }
 
+fn by_tool<T, const N: usize>(rules: [(&str, T); N]) -> ByTool<T> {
+    rules.into_iter().map(|(tool, rule)| (tool.as_bytes().to_vec(), rule)).collect()
+}
+
 #[test]
 fn each_measure_of_the_window() {
     let sketch = session(6);
@@ -97,11 +101,11 @@ fn each_measure_of_the_window() {
     assert_eq!(mask(|policy| (policy.recent_results, policy.boundary) = (Some(1), Boundary::Stepped(7))), 0);
     assert_eq!(mask(|policy| (policy.recent_results, policy.min_masked_chars) = (Some(1), 5 * 32)), 5);
     assert_eq!(mask(|policy| (policy.recent_results, policy.min_masked_chars) = (Some(1), 5 * 32 + 1)), 0);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.exclude_tools) = (Some(1), vec![b"b*".to_vec()])), 0);
-    assert_eq!(mask(|policy| policy.keep_by_tool = vec![(b"bash".to_vec(), Some(1))]), 5);
-    assert_eq!(mask(|policy| policy.keep_by_tool = vec![(b"*".to_vec(), None)]), 0);
+    assert_eq!(mask(|policy| (policy.recent_results, policy.exclude_tools) = (Some(1), by_tool([("b*", ())]))), 0);
+    assert_eq!(mask(|policy| policy.keep_by_tool = by_tool([("bash", Some(1))])), 5);
+    assert_eq!(mask(|policy| policy.keep_by_tool = by_tool([("*", None)])), 0);
     assert_eq!(
-        mask(|policy| policy.keep_by_tool = vec![(b"*".to_vec(), None), (b"bash".to_vec(), Some(2))]),
+        mask(|policy| policy.keep_by_tool = by_tool([("*", None), ("bash", Some(2))])),
         4,
         "an exact name wins over a pattern before it"
     );
@@ -322,8 +326,8 @@ fn random_policy(random: &mut Random) -> Policy {
         recent_messages: few(random, 8),
         recent_turns: few(random, 4),
         recent_results: few(random, 5),
-        keep_by_tool,
-        exclude_tools: (0..random.below(4) / 2).map(|_| random.pick(&patterns[..4]).to_vec()).collect(),
+        keep_by_tool: keep_by_tool.into_iter().collect(),
+        exclude_tools: (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
         keep_errors: random.once_in(3),
         cold_requests: vec![],
         boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },

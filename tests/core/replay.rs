@@ -90,13 +90,21 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
             Policy {
                 recent_messages: Some(count),
                 boundary: Boundary::BreakEven { read: 1.0, write: 1.25 },
-                keep_by_tool: vec![(b"read".to_vec(), Some(1))],
+                keep_by_tool: [(b"read".to_vec(), Some(1))].into_iter().collect(),
                 cold_requests: vec![random.below(9), 12],
                 ..none.clone()
             },
             Policy { recent_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },
-            Policy { recent_messages: Some(count), exclude_tools: vec![b"re*".to_vec()], ..none.clone() },
-            Policy { recent_results: Some(1), keep_by_tool: vec![(b"read".to_vec(), Some(count))], ..none.clone() },
+            Policy {
+                recent_messages: Some(count),
+                exclude_tools: [(b"re*".to_vec(), ())].into_iter().collect(),
+                ..none.clone()
+            },
+            Policy {
+                recent_results: Some(1),
+                keep_by_tool: [(b"read".to_vec(), Some(count))].into_iter().collect(),
+                ..none.clone()
+            },
             Policy { goal: Goal::Truncate, recent_messages: Some(count), ..none.clone() },
         ];
         for policy in policies {

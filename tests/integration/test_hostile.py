@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -222,6 +223,61 @@ def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -
         reduction = recede.mask_observations(history, keep_results=size, keep_by_tool=windows)
         assert reduction.masked_count == -(-size // 2)
         assert len(reduction.tools) == size
+
+
+@ENGINES
+@pytest.mark.parametrize("option", ["keep_by_tool", "exclude_tools"])
+def test_a_tool_is_looked_up_once_among_any_number_of_names(engine_name: str, option: str) -> None:
+    """If each of the tools were compared with each of the names, this would take many minutes."""
+    size, rules = {"rust": (50_000, 1_000_000), "python": (2_000, 200_000)}[engine_name]
+    names = dict.fromkeys((f"tool {number}" for number in range(size // 2, size // 2 + rules)), 0)
+    history = [message for number in range(size) for message in tool_turn(number)]
+    options: dict[str, Any] = {option: names if option == "keep_by_tool" else [*names]}
+    with using(engine_name):
+        masked = recede.mask_observations(history, keep_results=size if option == "keep_by_tool" else 0, **options)
+        assert masked.masked_count == size // 2
+
+
+@ENGINES
+def test_a_tool_is_looked_up_once_and_not_at_each_request(engine_name: str) -> None:
+    """As many tools as requests: if all were looked up at each, this would take many minutes."""
+    size = {"rust": 60_000, "python": 500}[engine_name]
+    history = [message for number in range(size) for message in tool_turn(number)]
+    options: dict[str, Any] = {"exclude_tools": [f"other {number}*" for number in range(20)]}
+    with using(engine_name):
+        view = recede.mask_old_observations(history, keep=3, boundary="break_even", **options)
+        assert sum("masked" in str(message["content"]) for message in view) > size // 2
+        if engine_name == "rust":  # the mirror plans a session anew for each view
+            session = recede.History(keep=3, **options)
+            for message in history:
+                session.append(message)
+            assert session.view() == view
+
+
+def tool_turn(number: int) -> tuple[Any, Any]:
+    return call(str(number), name=f"tool {number}"), result(str(number), "x" * 200)
+
+
+def test_the_mirror_holds_no_list_of_newer_results_for_each_result() -> None:
+    def peak(size: int) -> int:
+        history = [message for number in range(size) for message in (call(str(number)), result(str(number), "x" * 40))]
+        tracemalloc.start()
+        recede.mask_observations(history, keep_results=1, keep_by_tool={"run": 1})
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    with using("python"):
+        assert peak(4_000) < 2.7 * peak(2_000)
+
+
+@ENGINES
+def test_digits_beside_the_numbers_of_a_template(engine_name: str) -> None:
+    """Each split of the digits is possible, and there are more of them than can be tried."""
+    template = "<" + "{chars}1" * 12 + "x"
+    with using(engine_name):
+        assert recede.mask_observation("<" + "1" * 5_000 + "x", placeholder=template) == "<" + "1" * 5_000 + "x"
+        assert recede.mask_observation("<" + "1" * 5_000 + "y", placeholder=template) != "<" + "1" * 5_000 + "y"
 
 
 @SIZE

@@ -95,6 +95,31 @@ def test_exclude_tools() -> None:
             reduce(exclude_tools=bad)
 
 
+@pytest.mark.parametrize("option", ["keep_by_tool", "exclude_tools"])
+def test_patterns_have_a_limit_and_names_have_none(option: str) -> None:
+    def given(*tools: str) -> None:
+        reduce(**{option: dict.fromkeys(tools, 1) if option == "keep_by_tool" else tools})
+
+    names = [f"tool {number}" for number in range(1_000)]
+    given(*names, *(f"{number}*" for number in range(255)), "?" * 1_000)
+    with pytest.raises(ValueError, match=rf"{option} has 257 patterns with \* or \?, and may have 256: give the names"):
+        given(*(f"{number}?" for number in range(257)))
+    with pytest.raises(ValueError, match=rf"{option} has a pattern of 1,001 characters, and may have 1,000 in one"):
+        given("*" * 1_001)
+    given("x" * 100_000)
+
+
+def test_a_template_has_a_limit() -> None:
+    for template in ("-" + "{id}" * 64, "-" * 1_000, "{turn}" * 64 + "x" * 616):
+        reduce(placeholder=template)
+    for template, has in (
+        ("-" + "{id}" * 65, "65 fields and 261 characters"),
+        ("-" * 1_001, "0 fields and 1,001 characters"),
+    ):
+        with pytest.raises(ValueError, match=f"placeholder has {has}, and may have 64 fields and 1,000 characters"):
+            reduce(placeholder=template)
+
+
 @pytest.mark.parametrize("template", ["x", "{chars} gone", "a{chars}{lines}{images}{turn}{tool}{id}", "{{}} x", "é\n"])
 def test_placeholders_that_are_templates(template: str) -> None:
     reduce(placeholder=template)

@@ -29,10 +29,7 @@ _BEGIN_BLOCK, _END_BLOCK = "BEGIN_DISPATCH_RESULT", "END_DISPATCH_RESULT"
 
 _WORD_FIELDS = ("tool", "id")
 
-# In a template that became a pattern; its literals are escaped, so they are never taken for a number.
-_NUMBERS = re.compile(r"(?:\[0-9\]\+)+")
-_LEADING_NUMBERS = re.compile(r"\A(\[0-9\]\{[0-9]+),\}")
-_TRAILING_NUMBERS = re.compile(r"(\[0-9\]\{[0-9]+),\}\Z")
+_DIGITS = "0123456789"
 
 
 class Observation(NamedTuple):
@@ -143,40 +140,47 @@ def _is_dispatch_form(text: str) -> bool:
 
 
 def _fits(text: str, template: Template) -> bool:
-    """Whether the text is the template with anything in its fields, in time linear in the text."""
-    first, *others = _segments(template)
-    if not others:
-        return first.fullmatch(text) is not None
-    match = first.match(text)
-    for segment in others:
-        if match is None:
+    """Whether the text is the template with anything in its fields.
+
+    The places in the template that the text so far can have led to, a bit each, moved on character by character. A
+    regular expression would try every split of digits between a number and the digits beside it.
+    """
+    if not text.startswith(template[0][0]):
+        return False
+    accepting, loops, anything, end = _automaton(template)
+    places = _passed(1, loops)
+    for char in text:
+        places &= accepting.get(char, anything)
+        if not places:
             return False
-        match = segment.search(text, match.end())
-    return match is not None
+        places = _passed((places & loops) | (places & ~loops) << 1, loops)
+    return bool(places >> end & 1)
+
+
+def _passed(places: int, loops: int) -> int:
+    """These places, and those that follow without a character: what may come any number of times may be missing."""
+    while (more := places | (places & loops) << 1) != places:
+        places = more
+    return places
 
 
 @lru_cache(maxsize=64)
-def _segments(template: Template) -> tuple[re.Pattern[str], ...]:
-    """What stands between the fields that may hold anything; the last one ends the text.
-
-    A number beside such a field is as short as can be here: the field may hold the other digits.
-    """
-    segments = [""]
+def _automaton(template: Template) -> tuple[dict[str, int], int, int, int]:
+    """By character the places that accept it; those that stay where they are; those that accept any; the end."""
+    accepting: dict[str, int] = dict.fromkeys(_DIGITS, 0)
+    loops = anything = 0
+    place = 1
     for literal, field in template:
-        segments[-1] += re.escape(literal)
+        for char in literal:
+            accepting[char] = accepting.get(char, 0) | place
+            place <<= 1
         if field in _WORD_FIELDS:
-            segments.append("")
-        elif field:
-            segments[-1] += "[0-9]+"
-    last = len(segments) - 1
-    for place, segment in enumerate(segments):
-        # Numbers side by side are so many digits or more: as they stand, matching could try every split.
-        segment = _NUMBERS.sub(lambda numbers: f"[0-9]{{{len(numbers[0]) // len('[0-9]+')},}}", segment)
-        if place > 0:
-            segment = _LEADING_NUMBERS.sub(r"\1}", segment)
-        if place < last:
-            segment = _TRAILING_NUMBERS.sub(r"\1}", segment)
-        segments[place] = segment
-    if last > 0:
-        segments[last] += r"\Z"
-    return tuple(map(re.compile, segments))
+            loops |= place
+            anything |= place
+            place <<= 1
+        elif field:  # a digit, then any number of digits
+            for digit in _DIGITS:
+                accepting[digit] |= place | place << 1
+            loops |= place << 1
+            place <<= 2
+    return {char: places | anything for char, places in accepting.items()}, loops, anything, place.bit_length() - 1

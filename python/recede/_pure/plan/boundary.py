@@ -153,28 +153,26 @@ def ages_of(facts: Facts) -> list[float]:
     for result in outline.results:
         place, message = result.index, result.message
         if place in windows:
-            window, newer = windows[place]
-            ages.append(math.inf if window is None else _after(newer, window, message))
+            window, own, newer = windows[place]
+            ages.append(math.inf if window is None else _after(own, newer, window, message))
             continue
         age: float = message + 1
         if policy.recent_messages is not None:
-            age = max(age, _after(_behind(spoken, message), policy.recent_messages, message))
+            age = max(age, _after(spoken, bisect_left(spoken, message + 1), policy.recent_messages, message))
         if policy.recent_turns:
             # The last N turns of no more than N are all there is.
-            of_all = _after(starts, policy.recent_turns + 1, message)
-            age = max(age, of_all, _after(_behind(starts, message), policy.recent_turns, message))
+            of_all = _after(starts, 0, policy.recent_turns + 1, message)
+            newer = bisect_left(starts, message + 1)
+            age = max(age, of_all, _after(starts, newer, policy.recent_turns, message))
         if policy.recent_results is not None:
-            age = max(age, _after(holders[place + 1 :], policy.recent_results, message))
+            age = max(age, _after(holders, place + 1, policy.recent_results, message))
         ages.append(age)
     return ages
 
 
-def _behind(places: Sequence[int], message: int) -> Sequence[int]:
-    return places[bisect_left(places, message + 1) :]
-
-
-def _after(places: Sequence[int], count: int, message: int) -> float:
-    """How many messages there are when so many of these have come."""
+def _after(places: Sequence[int], first: int, count: int, message: int) -> float:
+    """How many messages there are when so many of these, from the first one on, have come."""
     if count == 0:
         return message + 1
-    return places[count - 1] + 1 if count <= len(places) else math.inf
+    last = first + count - 1
+    return places[last] + 1 if last < len(places) else math.inf

@@ -37,25 +37,28 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
 def _older(facts: Facts) -> list[bool]:
     """For each observation, whether no measure keeps it."""
     older = [place < facts.observation_bound for place in range(len(facts.tools))]
-    for place, (window, newer) in own_windows(facts).items():
-        older[place] = window is not None and len(newer) >= window
+    for place, (window, own, newer) in own_windows(facts).items():
+        older[place] = window is not None and len(own) - newer >= window
     return older
 
 
-def own_windows(facts: Facts) -> dict[int, tuple[int | None, Sequence[int]]]:
-    """For each observation whose tool has a window of its own: that window, and the messages of the newer ones."""
+def own_windows(facts: Facts) -> dict[int, tuple[int | None, Sequence[int], int]]:
+    """For each observation whose tool has a window of its own: that window, and where its results are.
+
+    Those are the messages of all results of the tool, and the place among them from which on they are newer.
+    """
     windows = dict(facts.policy.keep_by_tool)
     pattern_of = _matches(facts.tools, tuple(windows))
     messages: dict[str | None, list[int]] = {tool: [] for tool in pattern_of}
     for result in facts.outline.results:
         if facts.tools[result.index] in pattern_of:
             messages[facts.tools[result.index]].append(result.message)
-    found: dict[int, tuple[int | None, Sequence[int]]] = {}
+    found: dict[int, tuple[int | None, Sequence[int], int]] = {}
     seen: Counter[str | None] = Counter()
     for place, tool in enumerate(facts.tools):
         if tool in pattern_of:
             seen[tool] += 1
-            found[place] = windows[pattern_of[tool]], messages[tool][seen[tool] :]
+            found[place] = windows[pattern_of[tool]], messages[tool], seen[tool]
     return found
 
 
