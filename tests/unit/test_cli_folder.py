@@ -65,6 +65,29 @@ def test_lines_are_searched(root: Path) -> None:
         folder.search_files("(")
 
 
+@pytest.mark.timeout(60)
+def test_a_search_that_takes_too_long_is_ended_and_what_it_found_is_shown(root: Path) -> None:
+    (root / "a.txt").write_text("aaaa\n")
+    (root / "b.txt").write_text("a" * 60 + "b\n")
+    (root / "c.txt").write_text("aaaa\n")
+    folder = Folder(root, search_seconds=4)
+    assert folder.search_files("^(a+)+$") == (
+        "a.txt:1: aaaa\n… stopped after 4 seconds: a simpler pattern, or a smaller folder, may take less"
+    )
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{99999999999}", "(" * 5_000 + ")" * 5_000, "\ud800["])
+def test_a_pattern_that_is_none_is_named(root: Path, pattern: str) -> None:
+    with pytest.raises(ValueError, match="the pattern is no regular expression: "):
+        Folder(root).search_files(pattern)
+
+
+def test_a_search_runs_no_code_of_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "json.py").write_text("raise SystemExit('taken for a module')\n")
+    monkeypatch.chdir(root)
+    assert Folder(root).search_files("taken") == "json.py:1: raise SystemExit('taken for a module')"
+
+
 OUTSIDE = [
     "..",
     "../secret.txt",
@@ -125,6 +148,7 @@ def test_links_that_stay_inside_are_followed(root: Path) -> None:
         ("read_file", {"path": "notes.txt", "first_line": 0}, ValueError, "first_line must be"),
         ("list_files", {"path": "notes.txt"}, NotADirectoryError, "notes.txt"),
         ("search_files", {"path": "."}, TypeError, "pattern"),
+        ("search_files", {"pattern": 5}, TypeError, "pattern must be a string"),
     ],
 )
 def test_wrong_arguments_are_named(root: Path, name: str, arguments: Any, error: type[Exception], words: str) -> None:

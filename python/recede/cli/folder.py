@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ _MOST_MATCHES = 100
 _MOST_LINE_CHARS = 300
 # What is larger is hardly text that someone wrote.
 _MOST_BYTES = 5_000_000
+_SEARCH_SECONDS = 10.0
 
 _PATH = {"type": "string", "description": "Relative to the folder; '.' is the folder itself."}
 _TOOLS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
@@ -27,7 +31,8 @@ _TOOLS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         ["path"],
     ),
     "search_files": (
-        f"Search the text files under a folder for a regular expression; {_MOST_MATCHES} lines at most. "
+        f"Search the text files under a folder for a regular expression; {_MOST_MATCHES} lines and "
+        f"{_SEARCH_SECONDS:.0f} seconds at most. "
         "Names that begin with a dot are passed over.",
         {"pattern": {"type": "string", "description": "A regular expression of Python."}, "path": _PATH},
         ["pattern"],
@@ -38,9 +43,10 @@ _TOOLS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 class Folder:
     """A folder and the tools for it. A path that leads out of it, also by a symbolic link, is refused."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Take the folder, or the one that a link leads to."""
+    def __init__(self, path: str | os.PathLike[str], *, search_seconds: float = _SEARCH_SECONDS) -> None:
+        """Take the folder, or the one that a link leads to, and how long a search may take."""
         self._root = Path(path).resolve(strict=True)
+        self._search_seconds = search_seconds
         if not self._root.is_dir():
             raise NotADirectoryError(f"{path} is no folder")
 
@@ -98,12 +104,45 @@ class Folder:
         return shown if last >= len(lines) else f"{shown}… {len(lines) - last} lines more, from line {last + 1}"
 
     def search_files(self, pattern: str, path: str = ".") -> str:
-        """The lines that match, each with its file and number."""
+        """The lines that match, each with its file and number; those found in time, where the search takes long.
+
+        A regular expression can take hours for one line, and nothing in a thread can stop it. So another process
+        searches, which can be killed.
+        """
+        if not isinstance(pattern, str):
+            raise TypeError("pattern must be a string")
+        self._inside(path)
+        search = json.dumps({"root": str(self._root), "pattern": pattern, "path": path})
+        # On its own (-I), so that no module of the folder is taken for one of Python's.
+        command = [sys.executable, "-I", __file__]
+        notes = []
         try:
-            wanted = re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"the pattern is no regular expression: {error}") from None
-        found = []
+            done = subprocess.run(
+                command,
+                input=search.encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=self._search_seconds,
+            )
+        except subprocess.TimeoutExpired as late:
+            said = late.stdout or b""
+            seconds = f"{self._search_seconds:g} seconds"
+            notes = [f"… stopped after {seconds}: a simpler pattern, or a smaller folder, may take less"]
+        else:
+            said = done.stdout
+            if done.returncode:
+                raise OSError(f"the search failed, with exit code {done.returncode}")
+        # The line that was written when the time was over may be cut.
+        lines = [json.loads(line) for line in said.splitlines(keepends=True) if line.endswith(b"\n")]
+        for line in lines:
+            if isinstance(line, dict):
+                raise ValueError(line["error"])
+        return "\n".join([*lines, *notes]) or "(no line matches)"
+
+    def matches(self, pattern: str, path: str) -> Iterator[str]:
+        """The lines that match, however long it takes."""
+        wanted = re.compile(pattern)
+        count = 0
         for file in self._files(self._inside(path)):
             try:
                 text = self._text(file)
@@ -111,10 +150,11 @@ class Folder:
                 continue
             for number, line in enumerate(text.splitlines(), 1):
                 if wanted.search(line):
-                    found.append(f"{file.relative_to(self._root)}:{number}: {line[:_MOST_LINE_CHARS]}")
-                    if len(found) == _MOST_MATCHES:
-                        return "\n".join([*found, f"… stopped after {_MOST_MATCHES} lines"])
-        return "\n".join(found) or "(no line matches)"
+                    yield f"{file.relative_to(self._root)}:{number}: {line[:_MOST_LINE_CHARS]}"
+                    count += 1
+                    if count == _MOST_MATCHES:
+                        yield f"… stopped after {_MOST_MATCHES} lines"
+                        return
 
     def _inside(self, path: str) -> Path:
         if not isinstance(path, str):
@@ -147,3 +187,16 @@ class Folder:
                 file = Path(folder, name)
                 if not name.startswith(".") and self._root in Path(os.path.realpath(file)).parents:
                     yield file
+
+
+def _search(root: str, pattern: str, path: str) -> None:
+    """What the process of `search_files` does: a line of JSON for each that matches, at once."""
+    try:
+        for line in Folder(root).matches(pattern, path):
+            print(json.dumps(line), flush=True)
+    except (re.error, OverflowError, RecursionError) as error:
+        print(json.dumps({"error": f"the pattern is no regular expression: {error}"}), flush=True)
+
+
+if __name__ == "__main__":
+    _search(**json.load(sys.stdin))
