@@ -21,7 +21,7 @@ import rivals
 import stores
 from contenders import Case, make_case
 from histories import Shape, Style
-from recede import _engine, _pure
+from recede import _pure
 from recede._policy import block_policy
 
 NO_BUDGET = 1 << 60
@@ -380,13 +380,10 @@ def contexts(turns: int, marks: list[int], around: int) -> dict[str, float]:
     makers: dict[str, Callable[[], Any]] = {
         "core": recede.ObservationMaskingContextManager,
         "naive": lambda: rivals.NaiveContexts(10),
-        "mirror": recede.ObservationMaskingContextManager,
     }
     spent: dict[str, float] = {}
     seen: dict[str, list[int]] = {}
-    core = _engine.engine
     for name, make in makers.items():
-        _engine.engine = _pure if name == "mirror" else core
         # Each context is let go when the next is there, as in the loop of an agent; whether all agree is asked later.
         manager, times = make(), []
         for turn in texts:
@@ -408,7 +405,6 @@ def contexts(turns: int, marks: list[int], around: int) -> dict[str, float]:
         for mark in marks if name == "core" else ():
             last = slice(max(0, mark - around), mark)
             spent[f"turn {mark}"], spent[f"copy {mark}"] = map(statistics.median, (times[last], copies[last]))
-    _engine.engine = core
     return spent
 
 

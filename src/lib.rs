@@ -10,7 +10,6 @@
 //! [`source::Source`] behind the Outline. Nothing here knows Python but the module `py`, which only converts.
 
 pub mod error;
-pub mod history;
 pub mod json;
 pub mod outline;
 pub mod pairs;
@@ -18,9 +17,9 @@ pub mod placeholder;
 pub mod plan;
 pub mod policy;
 pub mod reduce;
-pub mod render;
 pub mod report;
 pub mod scan;
+pub mod session;
 pub mod shape;
 pub mod source;
 pub mod splice;

@@ -139,7 +139,10 @@ impl GrowingPairs {
         self.unanswered_calls += calls.len();
         for result in results {
             match self.call_of_last(outline, result) {
-                Some(call) => self.unanswered_calls -= usize::from(self.pairs.join(result as u32, call)),
+                Some(call) => {
+                    let is_first = self.pairs.join(result as u32, call);
+                    self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
+                }
                 None => self.results_without_call += 1,
             }
         }
@@ -167,7 +170,8 @@ impl GrowingPairs {
     pub fn join_late(&mut self, result: usize, tool: Name, is_first: bool) {
         self.pairs.late.push((result as u32, tool));
         self.results_without_call -= 1;
-        self.unanswered_calls -= usize::from(is_first);
+        // Of what was evicted, a store says how much there is.
+        self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
     }
 
     /// Calls without result, open ones too, and results without call.
@@ -187,7 +191,7 @@ impl GrowingPairs {
         let open_from = open_from(outline, |message| outline.holds_results(message));
         let open = outline.messages.get(open_from).map_or(outline.calls.len(), |message| message.first_call as usize);
         let open = (open..outline.calls.len()).filter(|call| !self.pairs.is_answered(*call)).count();
-        self.unanswered_calls - open + self.results_without_call
+        self.unanswered_calls.saturating_sub(open) + self.results_without_call
     }
 }
 

@@ -24,9 +24,9 @@ impl Turns {
         turns
     }
 
-    /// None yet, behind so many that were let go.
+    /// None yet, after so many that were evicted.
     #[must_use]
-    pub fn behind(let_go: usize) -> Self {
+    pub fn after(let_go: usize) -> Self {
         Turns { let_go, ..Turns::default() }
     }
 

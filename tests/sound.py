@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -79,6 +80,7 @@ def turns_of(messages: list[Message]) -> Iterator[Turn]:
         calls, results = [], []
         for old_id, name, value in (made for one in run for made in one.calls):
             new_id = f"call_{next(numbers)}"
+            name = re.sub(r"[^a-zA-Z0-9_-]", "e", name or "run")  # what both providers take
             calls.append((new_id, name, value if isinstance(value, dict) else {"arguments": value}))
             results.append((new_id, given.get(old_id, "[no result recorded]")))
         return Turn(

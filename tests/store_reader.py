@@ -44,7 +44,15 @@ class Reader:
             bucket = group % 2**self.level
         return next(record for record in self.bucket(bucket) if record[:2] == (kind, number))
 
+    def raw(self, kind: int, number: int) -> bytes:
+        """A record as it lies in its bucket."""
+        buckets = range(2**self.level + self.split)
+        return next(raw for bucket in buckets for raw in self.raws(bucket) if self.record(raw)[:2] == (kind, number))
+
     def bucket(self, bucket: int) -> Iterator[Record]:
+        return map(self.record, self.raws(bucket))
+
+    def raws(self, bucket: int) -> Iterator[bytes]:
         number = self.bucket_page(bucket)
         while number:
             page = self.page(number, 3, 4)
@@ -52,7 +60,7 @@ class Reader:
             at = 16
             for _ in range(count):
                 (length,) = struct.unpack_from("<H", page, at)
-                yield self.record(page[at : at + length])
+                yield page[at : at + length]
                 at += length
 
     def record(self, record: bytes) -> Record:
@@ -83,3 +91,26 @@ class Reader:
             offset = 0
         assert zlib.crc32(text) == checksum
         return text
+
+
+def snapshot(data: bytes) -> dict[int, bytes]:
+    """The fields of a snapshot, by their tags."""
+    assert data[:8] == b"recede s" and struct.unpack_from("<H", data, 8) == (1,)
+    fields, at = {}, 10
+    while at < len(data):
+        tag, _, length = struct.unpack_from("<HHQ", data, at)
+        fields[tag] = data[at + 12 : at + 12 + length]
+        at += 12 + length
+    assert at == len(data)
+    return fields
+
+
+def snapshot_of(fields: dict[int, bytes]) -> bytes:
+    """A snapshot of these fields, each of them vital."""
+    parts = (struct.pack("<HHQ", tag, 1, len(field)) + field for tag, field in fields.items())
+    return b"recede s" + struct.pack("<H", 1) + b"".join(parts)
+
+
+def numbers(field: bytes) -> tuple[int, ...]:
+    """The numbers of a field."""
+    return struct.unpack(f"<{len(field) // 8}Q", field)

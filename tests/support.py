@@ -31,9 +31,12 @@ MALFORMED = frozenset({"eof", "syntax", "control", "escape", "utf8", "depth", "n
 
 
 def engine_module(name: str) -> Any:
-    """The engine of that name. A core that is not built is a skip, but in CI a failure."""
+    """The engine of that name: the core, or the mirror with the definitions of sessions and replays.
+
+    A core that is not built is a skip, but in CI a failure.
+    """
     if name == "python":
-        return importlib.import_module("recede._pure")
+        return importlib.import_module("definitions")
     try:
         return importlib.import_module("recede._core")
     except ImportError:
@@ -164,7 +167,7 @@ def assert_canonical(value: Any) -> None:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
+    if type(value) is str:  # one of a class of the caller's is larger
         yield value
     elif isinstance(value, dict):
         yield from _strings(list(value.values()))

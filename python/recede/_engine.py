@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # to type checkers that of typing, whose import would tak
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ENGINE", "engine"]
+__all__ = ["ENGINE", "core", "engine"]
 
 
 def _load(name: str) -> Any:
@@ -50,3 +50,10 @@ ENGINE: str = os.environ.get("RECEDE_ENGINE") or "rust"
 """The engine in use: ``"rust"``, or ``"python"`` where ``RECEDE_ENGINE=python`` was set at import."""
 
 engine: Any = _load(ENGINE)
+
+
+def core(name: str) -> Any:
+    """The engine, for what the mirror does not have."""
+    if not hasattr(engine, "Session"):
+        raise ImportError(f"{name} needs recede's Rust core: the plain-Python mirror has the reducer alone")
+    return engine

@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # to type checkers that of typing, whose import would tak
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["StoreError", "TranscriptError"]
+__all__ = ["StoreError", "TranscriptError", "no_such"]
 
 # kind -> (what is wrong, what to do)
 _WORDS = {
@@ -31,6 +31,7 @@ _WORDS = {
     "message": ("a message is no object", "each message must be a JSON object (a dict)"),
     "content": ("a content of the wrong type", "it must be a string, a list of parts, or null"),
     "part": ("a part is no object", "each part of a content must be a JSON object (a dict)"),
+    "session": ("this is no session of a History", "give what `save` wrote, whole and as it was"),
     "empty": ("the file is empty", "an empty history is written []"),
     "size": ("the text is longer than max_bytes", "give a larger max_bytes, on the command line --max-bytes"),
     "gzip": ("the gzip data is cut or damaged", "give the whole of it"),
@@ -44,8 +45,8 @@ class TranscriptError(ValueError):
     Attributes:
         kind: what is wrong, as one word: ``eof``, ``syntax``, ``control``, ``escape``, ``utf8``,
             ``depth``, ``number``, ``trailing`` (malformed JSON); ``duplicate_key``, ``history``,
-            ``message``, ``content``, ``part`` (JSON of a wrong shape); ``empty``, ``size``, ``gzip``,
-            ``format`` (a file that `recede.transcripts` cannot read).
+            ``message``, ``content``, ``part`` (JSON of a wrong shape); ``session`` (a file that `History.load`
+            cannot take); ``empty``, ``size``, ``gzip``, ``format`` (a file that `recede.transcripts` cannot read).
         offset: the first offending byte of the UTF-8 form, of the line where one is named; None where the
             input was Python objects.
         message_index: the message it lies in, counted from 0; None outside of messages.
@@ -187,3 +188,9 @@ class StoreError(Exception):
 
 def _rebuild_store(kind: str, places: dict[str, Any]) -> StoreError:
     return StoreError(kind, **places)
+
+
+def no_such(what: str, key: object) -> LookupError:
+    """The error of a number or an id that nothing has. A number may have more digits than Python would write."""
+    is_long = isinstance(key, int) and key.bit_length() > 512
+    return LookupError(f"there is no {what} {f'{key:#x}'[:20] + '…' if is_long else repr(key)}")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from recede import _engine
 from recede._api import as_bytes, asked_summary, costs_of
-from recede._errors import TranscriptError
+from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
-from recede._history_file import as_json, elements, members
+from recede._history_file import as_json, elements
 from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede._report import BoundaryMove
 from recede._response import messages_of, plain
 from recede._stored_moves import StoredMoves
+from recede._strict import unique
 
 if TYPE_CHECKING:
     from recede._api import Json
@@ -35,8 +35,12 @@ _HANDLES = {
 
 _BUDGETS = ("max_input_chars", "max_input_tokens")
 _FORMAT = 1
-# What a history with a store holds before it lets go: so many messages, or bytes, and as many as it kept the last time.
-_LET_GO_AFTER = (1_024, 4 << 20)
+_MESSAGE = 2  # the kind of record of a message
+_BATCH = 64  # of which so many are read at once
+# What a history with a store holds before it evicts: so many messages, or bytes, and as many as it kept the last time.
+_EVICT_AFTER = (1_024, 4 << 20)
+# They are given when a session is loaded, and are in no file.
+_NEVER_SAVED = {"store", "token_counter"}
 
 
 class HistoryStats(NamedTuple):
@@ -153,7 +157,7 @@ class History:
         self._counter = optional_function("token_counter", token_counter)
         if "boundary" not in options and options.get("mask_chunk") is None:
             options["boundary"] = "break_even"
-        self._engine = _engine.engine
+        self._engine = _engine.core("History")
         self._summarizer: Summarizer | None = options.get("summarizer")
         has_budget = any(options.get(name) is not None for name in _BUDGETS)
         handles = _HANDLES[has_budget] if recall_handles else None
@@ -166,23 +170,29 @@ class History:
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
         whole_number()("threshold_tokens", threshold_tokens)
+        if store is not None and not isinstance(store, _turn_store()):
+            raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._image_chars = image_chars_of(options)
-        self._session = self._engine.History(self._policy, 4 * min(threshold_tokens, 1 << 40))
+        self._session = self._engine.Session(
+            self._policy,
+            raw_cost_at_most=4 * min(threshold_tokens, 1 << 40),
+            store=None if store is None else store._store,
+        )
+        self._store = store
         self._lock = threading.RLock()
         self._is_in_callback = False
-        self._messages: list[Any] = []  # those that were appended, None where nobody asked for the object yet
-        self._objects: list[Any] = []  # the same of the session
-        self._first = self._first_object = 0  # of those before them, no object is kept
-        self._list: list[Any] = []  # the view
-        self._past = 0  # messages before the last summary
-        self._anew = 0  # messages of the session that the last summary left, and their observations' numbers
-        self._numbers: list[int] = []
-        self._pending: tuple[Any, ...] | None = None  # how the session begins anew, while that is not counted
+        self._objects: dict[int, Any] = {}  # messages as they were appended, or read; of those in memory
+        self._first = 0  # the first message in memory
+        self._list: list[Any] = []  # the view, and its chunks, as they were read last
+        self._chunks: list[bytes] = []
+        self._open = b""
+        self._owes_costs = False  # a summary was made, and what it left is not counted yet
         self._summarizer_error: Exception | None = None
-        self._store: TurnStore | None = None
-        self._unstored: list[tuple[Literal["message", "summary"], list[bytes]]] = []  # what the store could not take
         if store is not None:
-            self._go_on_with(store)
+            try:
+                self._resume(store)
+            except TranscriptError as error:
+                raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
 
     # Appending
 
@@ -197,7 +207,7 @@ class History:
             TranscriptError: it is no message; the history is as before.
             TypeError, ValueError: it holds something that JSON has no form for, or is an object of another kind.
             StoreError: the history has it, but its store does not yet; the next message is stored together with it.
-                Only where the store was closed, a history that has let go of messages is as before.
+                Where the store was closed, the history is as before.
         """
         if hasattr(message, "model_dump"):
             made = messages_of(message)
@@ -233,22 +243,25 @@ class History:
         for message in messages:
             self.append(message)
 
-    def _append(self, data: bytes, surrogates: bool, message: dict[str, Any] | None) -> None:
+    def _append(self, data: bytes, surrogates: bool, message: Any) -> None:
         with self._lock:
             self._refuse_callbacks()
-            self._begin_anew()
-            if self._store is not None:
-                self._check(self._store)
-            self._session.append(data, surrogates, self._costs(data, surrogates))
-            self._messages.append(message)
-            self._objects.append(message)
-            if self._store is not None:
-                self._keep(self._store, "message", [self._session.message(len(self) - 1)])
-                self._let_go(self._store)
+            if self._owes_costs:
+                self._count_what_is_left()
+            index = len(self._session)
+            first = self._first
+            try:
+                first = self._session.append(data, surrogates, self._costs(data, surrogates))
+            finally:  # the session may have it though its store does not
+                if message is not None and len(self._session) > index:
+                    self._objects[index] = message
+            for evicted in range(self._first, first):
+                self._objects.pop(evicted, None)
+            self._first = first
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
         """What a message costs that is to be appended, where tokens are counted."""
-        if self._counter is None or self._first_object:  # what was let go does not become raw again
+        if self._counter is None or self._session.first_here():  # what was evicted does not become raw again
             return None
         masked = self._session.masked_texts(data, surrogates)  # only after it has accepted them, json may read them
         ((*own, results),) = self._engine.texts([_loads(data)], self._policy)
@@ -303,6 +316,7 @@ class History:
         history._engine.reduce_json(raw, surrogates, compiled(history._engine, "truncate", {}))
         if raw.lstrip()[:1] != b"[":
             raise TranscriptError("history", offset=0)
+        _loads(raw)  # what Python cannot read is refused here, and no view fails later
         for message in elements(raw.decode("utf-8", "surrogatepass")):
             history._append(*as_bytes(message), None)
         return history
@@ -310,42 +324,33 @@ class History:
     # Views
 
     def view(self) -> list[Any]:
-        """What is to be sent: a new list. Messages that are unchanged are those that were appended."""
+        """What is to be sent: a new list. Messages that are unchanged are those that were appended.
+
+        Raises:
+            TranscriptError: a message that was appended as JSON holds what Python cannot read: an integer of over 4,300
+                digits, or too many levels. `view_json` gives it.
+        """
         with self._lock:
             self._look()
-            changes = self._session.changes()
-            if changes is None:
-                self._list = json.loads(self._joined().decode("utf-8", "surrogatepass"))
-                return self._list.copy()
-            first, masked = changes
-            start = min(first, len(self._list))
-            del self._list[start:]
-            if start < self._first_object:
-                self._list += _loads(self._session.settled(start, self._first_object))
-            for place in range(len(self._list) - self._first_object, len(self._objects)):
-                self._list.append(self._object(place))
-            for index, raw in masked:
-                self._list[index] = _loads(raw)
-            if self._session.is_long():
-                view, self._list = self._list, []
-                return view
-            return self._list.copy()
-
-    def _object(self, place: int) -> Any:
-        """A message of the session, of those whose objects are kept."""
-        if self._objects[place] is None:
-            index = self._first_object + place
-            self._objects[place] = _loads(self._session.session_message(index))
-            # Of messages since the last summary, the same object is given for the history itself.
-            if index >= self._anew:
-                self._messages[self._past + index - self._anew - self._first] = self._objects[place]
-        return self._objects[place]
+            start, items, keeps = self._session.changes()
+            try:
+                if start is None:
+                    self._list = _loads(items)
+                else:
+                    new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
+                    self._list[start:] = new
+            except BaseException:
+                self._session.forget()  # the next view begins again
+                self._chunks, self._list = [], []
+                raise
+            view = self._list.copy()
+            if not keeps:
+                self._list = []
+            return view
 
     def view_json(self) -> bytes:
         """What is to be sent, serialized: a JSON array."""
-        with self._lock:
-            self._look()
-            return self._joined()
+        return b"".join(self.view_chunks())
 
     def view_chunks(self) -> list[bytes]:
         """`view_json` in pieces, most of them the same objects as the last time.
@@ -354,58 +359,56 @@ class History:
         """
         with self._lock:
             self._look()
-            chunks: list[bytes] = self._session.chunks()
+            stand, done, last, keeps = self._session.chunks()
+            del self._chunks[stand:]
+            self._chunks += done
+            self._open = self._open if last == self._open else last
+            chunks = [*self._chunks, self._open]
+            if not keeps:
+                self._chunks, self._open = [], b""
             return chunks
-
-    def _joined(self) -> bytes:
-        return b"".join(self._session.chunks())
 
     def _look(self) -> None:
         """Make the view that of the history, with a summary where one is wanted."""
         self._refuse_callbacks()
         answer = self._session.look()
-        if answer is not None and answer[0] == "ask":
-            _, dropped, previous, text = answer
-            has_function = self._summarizer is not None
-            messages = [_loads(self._session.session_message(index)) for index in dropped if has_function]
-            arguments = messages, previous, text, self._summarizer, self._counter
-            summary, error = self._called(asked_summary, *arguments)
+        if answer is not None and answer[0] == "summary":
+            _, messages, previous, text = answer
+            try:
+                objects = [] if self._summarizer is None else list(map(_loads, messages))
+            except TranscriptError as fault:  # Python reads less than JSON allows: the summarizer cannot be asked
+                self._summarizer_error = fault
+                self._session.look(False)
+                return
+            arguments = objects, previous, text, self._summarizer, self._counter
+            try:
+                summary, error = self._called(asked_summary, *arguments)
+            except Exception:  # of the counter: the summarizer has answered, and is not asked for the same again
+                self._session.look(False)
+                raise
             self._summarizer_error = error
             answer = self._session.look(summary)
-        self._pending = answer
-        self._begin_anew()
+        if answer is not None:
+            self._owes_costs = True
+            self._count_what_is_left()
 
-    def _begin_anew(self) -> None:
-        """After a summary the session is that and what was kept."""
-        if self._pending is None:
-            return
-        _, kept, place, message = self._pending
-        self._numbers = self._count_anew()
-        objects = [self._objects[index] for index in kept]
-        self._objects = [*objects[:place], _loads(message), *objects[place:]]
-        self._past, self._anew = len(self), len(self._objects)
-        self._pending = None
-        if self._store is not None:
-            session = [self._session.session_message(index) for index in range(self._anew)]
-            head = {"past": self._past, "numbers": self._numbers, "counts": self._session.counts()}
-            head["moves"] = self._session.moves()[1]
-            fields = [json.dumps(head).encode(), self._joined(), b"[%s]" % b",\n".join(session)]
-            self._keep(self._store, "summary", fields)
-
-    def _count_anew(self) -> list[int]:
-        """Let the session begin anew; the numbers of its observations."""
-        numbers: list[int]
-        messages, numbers = self._session.anew()
-        costs = None
-        if self._counter is not None:
+    def _count_what_is_left(self) -> None:
+        """Count the messages that a summary left; only then the session continues with them."""
+        answer = self._session.look()
+        if answer is not None and self._counter is not None:
+            _, messages, numbers = answer
             texts = self._engine.texts(list(map(_loads, messages)), self._policy, numbers)
-            costs = self._called(costs_of, texts, self._counter, self._image_chars)
-        self._session.begin_anew(costs)
-        return numbers
+            self._session.restart(self._called(costs_of, texts, self._counter, self._image_chars))
+        self._owes_costs = False
 
     @property
     def summarizer_error(self) -> Exception | None:
-        """What the summarizer raised when it was called last, if it did."""
+        """What the summarizer raised when it was called last, if it did.
+
+        After a summary that failed, or that did not help, it is asked again when one turn is new, after the next such
+        one when 2 are, then 4, and so on up to 64, and always a quarter of the budget. Until then the views are those
+        of `reduce` without a summary.
+        """
         return self._summarizer_error
 
     # What was stored
@@ -432,14 +435,12 @@ class History:
             place += 1
 
     def _message(self, index: int) -> Any:
-        if index < self._first:
-            return _loads(self._session.message(index))
-        place = index - self._first
-        if self._messages[place] is None:
-            self._messages[place] = _loads(self._session.message(index))
-            if index >= self._past:
-                self._objects[self._anew + index - self._past - self._first_object] = self._messages[place]
-        return self._messages[place]
+        message = self._objects.get(index)
+        if message is None:
+            message = _loads(self._session.message(index))
+            if index >= self._first:
+                self._objects[index] = message
+        return message
 
     @property
     def messages(self) -> list[Any]:
@@ -462,10 +463,9 @@ class History:
             LookupError: there is none.
         """
         with self._lock:
-            number = self._session.number_of(observation) if isinstance(observation, str) else observation
-            text: str | None = None if number is None else self._session.recall(max(0, number))
+            text: str | None = self._session.recall(observation)
         if text is None:
-            raise LookupError(f"there is no observation {observation!r}")
+            raise no_such("observation", observation)
         return text
 
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
@@ -494,12 +494,14 @@ class History:
     def stats(self) -> HistoryStats:
         """The figures of the history and of its view, which is made if it is not there."""
         with self._lock:
-            self._look()
-            raw_chars, turns, orphans = self._session.totals()
-            stored, newest = self._session.moves()
+            if self._session.first_here():
+                self._look()
+            else:
+                self.view_chunks()  # by their ends the changed byte is known
+            (raw_chars, turns, orphans), counts, changed, stored, newest = self._session.stats()
             moves = tuple(map(BoundaryMove._make, newest))
-            messages, chars, masked = self._session.counts()
-            message, byte = self._session.changed() or (None, None)
+            messages, chars, masked = counts
+            message, byte = changed or (None, None)
             return HistoryStats(
                 messages=len(self),
                 turns=turns,
@@ -510,94 +512,46 @@ class History:
                 orphans=orphans,
                 changed_message=message,
                 changed_byte=byte,
-                boundary_moves=StoredMoves(self._stored_moves, stored, moves) if stored else moves,
+                boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
             )
-
-    def _stored_moves(self, start: int, end: int) -> list[tuple[int, ...]]:
-        with self._lock:
-            moves: list[tuple[int, ...]] = self._session.stored_moves(start, end)
-            return moves
 
     def __repr__(self) -> str:
         with self._lock:
             return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"
 
-    # Stores
-
-    def _keep(self, store: TurnStore, kind: Literal["message", "summary"], fields: list[bytes]) -> None:
-        """Give it to the store, behind what that could not take before."""
-        self._unstored.append((kind, fields))
-        while self._unstored:
-            store.append_record(*self._unstored[0])
-            del self._unstored[0]
-
-    def _check(self, store: TurnStore) -> None:
-        """See to it that nobody else has appended to the store."""
-        if not store.can_go_on:
-            return
-        unstored = sum(kind == "message" for kind, _ in self._unstored)
-        if store.count_records("message") + unstored != len(self):
-            raise RuntimeError(f"{store.path} has messages that this history did not append: make the history anew")
-
-    def _let_go(self, store: TurnStore) -> None:
-        """Of what the store has, keep only what can still change, once enough has come for that."""
-        if store.is_read_only or not self._session.is_full(*_LET_GO_AFTER):
-            return
-        first_object = self._session.let_go(self._tag())
-        del self._objects[: first_object - self._first_object]
-        first = max(first_object, self._past)
-        del self._messages[: first - self._first]
-        self._first, self._first_object = first, first_object
+    # Stores and files
 
     def _tag(self) -> bytes:
-        """What must be the same for a history to go on from where another has let go."""
+        """What must be the same for a history to resume a snapshot."""
         tag = {"recede_history": _FORMAT, "options": as_json(self._options), "counts": self._counter is not None}
         return json.dumps(tag, sort_keys=True).encode()
 
-    def _go_on_with(self, store: TurnStore) -> None:
+    def _resume(self, store: TurnStore) -> None:
         """Take up what a store has."""
-        begun = store.record("session", 1)[0] if store.count_records("session") else b""
-        if b"recede_history" not in begun and (begun or len(store)):
+        tag = self._engine.stored_options(store._store)
+        if len(store) or (tag is not None and b"recede_history" not in tag):
             raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")
-        known, start = self._session.resume(store._store, self._tag())
-        summaries = store.count_records("summary")
-        if start:
-            self._first = self._first_object = self._session.first_here()
-            self._messages = [None] * (start - self._first)
-            self._objects = [None] * (start - self._first)
-        elif summaries:
-            text, view, array = store.record("summary", summaries)
-            head = json.loads(text)
-            start = head["past"]
-            for message in _messages(store, known, start):
-                self._session.note(message)
-                self._let_go(store)
-            session = list(map(_encoded, elements(array.decode("utf-8", "surrogatepass"))))
-            self._session.restore_stored(start, list(_messages(store, start, known)), session, head["numbers"])
-            self._restored(start, len(session))
-            self._session.show_again(view, tuple(head["counts"]), list(map(tuple, head["moves"])))
-            self._first = start
-        for message in _messages(store, start):
-            self._append(message, True, None)
-            self._let_go(store)
-        self._store = store
+        start = self._session.open(self._tag(), self._counter is not None, _EVICT_AFTER)
+        self._take_up(start, store._store)
 
-    def _restore(self, past: list[bytes], session: list[bytes], numbers: list[int]) -> None:
-        """Begin with what stood before a summary, and what that left."""
-        self._session.restore(past, session, numbers)
-        self._restored(len(past), len(session))
-        self._messages = [None] * len(past)
-
-    def _restored(self, past: int, anew: int) -> None:
-        self._past, self._anew, self._numbers = past, anew, self._count_anew()
-        self._objects = [None] * anew
-
-    # Files
+    def _take_up(self, start: int, store: Any) -> None:
+        """After the messages that the session has, append the others that a store or a file has."""
+        if self._counter is not None:
+            self._count_what_is_left()
+        self._first = start
+        end, left = store.count(_MESSAGE), store.most_bytes()
+        for first in range(start, end, _BATCH):
+            for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
+                left -= len(message)
+                if left < 0:  # a damaged store may say of many records that they are the same long text
+                    raise TranscriptError("session", field="messages")
+                self._append(message, True, None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the history to a file, whole or not at all: its messages, its options, and where it stands.
 
-        A new file can be read by its owner alone; one that is there keeps its mode and owner.
+        The file is a store that is closed (docs/store-format.md). A new file can be read by its owner alone; one that
+        is there keeps its mode and owner.
 
         Raises:
             OSError: the file cannot be written; what was there is left.
@@ -606,13 +560,8 @@ class History:
         if self._store is not None and any(is_same_file(path, file) for file in self._store.files):
             raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
         with self._lock:
-            messages = [self._session.message(index) for index in range(len(self))]
-            session = [self._session.session_message(index) for index in range(self._anew)]
-            options = as_json(self._options)
-            head = json.dumps({"recede_history": _FORMAT, "options": options, "numbers": self._numbers})
-            parts = [(b"past", messages[: self._past]), (b"session", session), (b"since", messages[self._past :])]
-        body = b"".join(b',\n"%s": [%s]' % (name, b",\n".join(lines)) for name, lines in parts)
-        write_whole(path, [head[:-1].encode(), body, b"}\n"])
+            data = self._session.save(self._tag())
+        write_whole(path, [data])
 
     @classmethod
     def load(
@@ -622,7 +571,7 @@ class History:
         summarizer: Summarizer | None = None,
         token_counter: TokenCounter | None = None,
     ) -> History:
-        """Read a history that `save` wrote: its views are those that it would have given.
+        """Read a history that `save` wrote, or that a store has, into memory: its views are those that it would have.
 
         Args:
             path: the file.
@@ -630,41 +579,61 @@ class History:
             token_counter: likewise.
 
         Raises:
-            TranscriptError: the file is damaged, or none of `save`.
+            TranscriptError: the file holds no history, or one that cannot be.
+            StoreError: it is damaged.
             OSError: it cannot be read.
         """
+        functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
+        if optional_function("summarizer", summarizer) is not None:
+            functions["summarizer"] = summarizer
         data = Path(path).read_bytes()
-        name = str(path)
         try:
-            value = json.loads(data)
-            version = value["recede_history"]
-            options, numbers = value["options"], value["numbers"]
-            past, session, since = (value[key] for key in ("past", "session", "since"))
-        except (ValueError, KeyError, TypeError):
-            raise TranscriptError("history", source=name) from None
-        if version != _FORMAT:
-            raise TranscriptError("format", source=name)
-        if summarizer is not None:
-            options["summarizer"] = summarizer
-        history = cls(**options, token_counter=token_counter)
-        text = data.decode("utf-8", "surrogatepass")
-        spans = members(text)
-        past, session, since = (list(elements(text, spans[key])) for key in ("past", "session", "since"))
-        history._restore(list(map(_encoded, past)), list(map(_encoded, session)), numbers)
-        for message in since:
-            history._append(_encoded(message), True, None)
+            source = _engine.core("History").Store.of_bytes(data, str(path))
+        except StoreError as error:
+            if error.kind != "foreign":
+                raise
+            raise TranscriptError("session", source=str(path)) from None
+        tag = _engine.engine.stored_options(source)
+        try:
+            options = _saved_options(tag)
+            try:
+                history = cls(**{**options, **functions})
+            except (TypeError, ValueError, OverflowError) as error:
+                raise TranscriptError("session", field=f"options ({error})") from error
+            history._take_up(history._session.load(source, token_counter is not None), source)
+        except TranscriptError as error:
+            # A byte of a message is none of the file.
+            places = {**error.places, "offset": None, "source": str(path)}
+            raise TranscriptError(error.kind, **places) from error.__cause__
+        history._first = 0
         return history
 
 
-def _messages(store: TurnStore, start: int, end: int | None = None) -> Iterator[bytes]:
-    """The messages behind the first `start` ones, up to and with `end`."""
-    count = None if end is None else max(0, end - start)
-    return (message for *_, message in itertools.islice(store.records("message", start + 1), count))
+def _turn_store() -> Any:
+    from recede._store import TurnStore  # here, since it needs what a history in memory does not
+
+    return TurnStore
+
+
+def _saved_options(tag: bytes | None) -> dict[str, Any]:
+    """The options in a saved session, of whose file nothing is believed."""
+    try:
+        saved = unique(tag or b"")
+    except ValueError:
+        raise TranscriptError("session") from None
+    version, options = saved.get("recede_history"), saved.get("options")
+    if type(version) is not int or version != _FORMAT:
+        raise TranscriptError("session" if version is None else "format", field="recede_history")
+    if not isinstance(options, dict) or options.keys() & _NEVER_SAVED:
+        raise TranscriptError("session", field="options")
+    return options
 
 
 def _loads(raw: bytes) -> Any:
-    return json.loads(raw.decode("utf-8", "surrogatepass"))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    """A value that the strict reader has accepted; Python takes less of it."""
+    try:
+        return json.loads(raw.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise TranscriptError("depth") from None
+    except ValueError:  # an integer of over 4,300 digits
+        raise TranscriptError("number") from None

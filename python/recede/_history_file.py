@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["as_json", "elements", "members"]
+__all__ = ["as_json", "elements"]
 
 _decoder = json.JSONDecoder()
 _WHITE_SPACE = " \t\n\r"
@@ -23,23 +23,6 @@ def elements(text: str, start: int = 0) -> Iterator[str]:
         end = _decoder.raw_decode(text, at)[1]
         yield text[at:end]
         at = end
-
-
-def members(text: str) -> dict[str, int]:
-    """Where the value of each member of the object begins."""
-    places: dict[str, int] = {}
-    at = text.index("{") + 1
-    while True:
-        while text[at] in _WHITE_SPACE or text[at] == ",":
-            at += 1
-        if text[at] == "}":
-            return places
-        key, at = _decoder.raw_decode(text, at)
-        at = text.index(":", at) + 1
-        while text[at] in _WHITE_SPACE:
-            at += 1
-        places[key] = at
-        at = _decoder.raw_decode(text, at)[1]
 
 
 def as_json(options: Mapping[str, Any]) -> dict[str, Any]:

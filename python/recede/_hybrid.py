@@ -26,6 +26,7 @@ TurnSummarizer: TypeAlias = Callable[[list[Turn], Union[str, None]], Union[str, 
 
 _PLACEHOLDER = "[Observation omitted]"
 _PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
+_INTERRUPTED = object()
 _log = logging.getLogger("recede")
 
 
@@ -41,8 +42,9 @@ class HybridContextManager(TurnManager):
     """Masks old observations until turn N; then turns before the last M become a summary, again at 2N, 3N and so on.
 
     Every turn is in the context exactly once: in the summary, or shown (masked where it is older than W). A summarizer
-    that raises, or returns nothing, loses nothing: masking goes on, the failure is counted and logged, and it is tried
-    again after the next turn. So is a summary that the `store` could not take.
+    that raises, or returns nothing, loses nothing: masking goes on, the failure is counted and logged, and it is asked
+    again after the next turn; if it fails again, after 2 more turns, then 4, and so on up to 64. A summary that the
+    `store` could not take is one that failed.
 
     Args:
         summarizer_llm: ``(turns, previous_summary) -> str``, plain or async. It gets the turns that are to be
@@ -175,6 +177,8 @@ class HybridContextManager(TurnManager):
     def maybe_create_summary(self) -> bool:
         """Make a summary now, if one is due or was missed; whether one was made.
 
+        After a failure none is due until enough turns are new.
+
         Raises:
             RuntimeError: the summarizer is async: use `amaybe_create_summary`.
         """
@@ -182,7 +186,7 @@ class HybridContextManager(TurnManager):
         task = self._begin()
         if task is None:
             return False
-        text: object = None
+        text: object = _INTERRUPTED
         try:
             text = self._summarizer(task.turns, task.previous)
             if inspect.iscoroutine(text):
@@ -228,7 +232,7 @@ class HybridContextManager(TurnManager):
             return task
 
     def _end(self, task: _Task, text: object) -> bool:
-        """The summarizer has answered, or raised, or was interrupted (None)."""
+        """The summarizer has answered, or raised, or was interrupted, or cancelled (None)."""
         with self._lock:
             self._is_summarizing = False
             if not isinstance(text, str) or not text.strip():
@@ -245,6 +249,10 @@ class HybridContextManager(TurnManager):
             return True
 
     def _fail(self, end_turn: int, text: object) -> None:
+        if text is _INTERRUPTED:  # by a person, which says nothing of the summarizer: it may be asked again at once
+            text = ValueError("the summarizer was interrupted")
+        else:
+            self._kept.summary_failed()
         if text is None or isinstance(text, str):
             text = ValueError("the summarizer returned no text")
         elif not isinstance(text, Exception):

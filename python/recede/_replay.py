@@ -200,7 +200,7 @@ def replay(
         (55400, 15067, 49)
     """
     asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
-    return asked.answer(_engine.engine.replay(messages, asked.policies, image_chars_of({})))
+    return asked.answer(_engine.core("replay").replay(messages, asked.policies, image_chars_of({})))
 
 
 def replay_json(
@@ -220,7 +220,7 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
-    return asked.answer(_engine.engine.replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
+    return asked.answer(_engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recede import _engine
+from recede._errors import StoreError, no_such
 from recede._policy import whole_number
 
 if TYPE_CHECKING:
@@ -183,10 +184,7 @@ class TurnStore:
             raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._read_only = read_only
         self._path = str(Path(path).resolve())  # a log has to lie beside the file, by whatever link it is reached
-        self._sync_every = sync_every
-        self._lock = threading.Lock()  # of the count; the core has one of its own
-        self._waiting = 0  # records that were appended since the last sync
-        self._store = _engine.engine.Store(self._path, read_only)
+        self._store = _engine.engine.Store(self._path, read_only, sync_every)
 
     # Writing
 
@@ -206,10 +204,7 @@ class TurnStore:
             StoreError: it could not be stored. Where the store can go on (see `can_go_on`), it is as it was before.
         """
         now = time.time() if timestamp is None else timestamp
-        with self._lock:
-            syncs = self._is_due(sync)
-            turn: int = self._store.append_turn(reasoning, action, observation, now, syncs)
-            self._waiting = 0 if syncs else self._waiting + 1
+        turn: int = self._store.append_turn(reasoning, action, observation, now, sync)
         return turn
 
     def mask_before(self, turn_id: int) -> int:
@@ -231,12 +226,7 @@ class TurnStore:
                 can be tried again, on a disk with more room for example; else what was synced before is there when the
                 store is opened anew.
         """
-        with self._lock:
-            self._store.sync()
-            self._waiting = 0
-
-    def _is_due(self, sync: bool) -> bool:
-        return sync or (self._sync_every is not None and self._waiting + 1 >= self._sync_every)
+        self._store.sync()
 
     # Reading
 
@@ -253,7 +243,7 @@ class TurnStore:
         """
         turns = self._store.turns(max(0, turn_id), 1) if turn_id > 0 else []
         if not turns:
-            raise LookupError(f"there is no turn {turn_id!r}")
+            raise no_such("turn", turn_id)
         return StoredTurn._make(turns[0])
 
     def recall(self, turn_id: int) -> str:
@@ -265,16 +255,19 @@ class TurnStore:
         """
         observation: str | None = self._store.recall(turn_id) if turn_id > 0 else None
         if observation is None:
-            raise LookupError(f"there is no turn {turn_id!r}")
+            raise no_such("turn", turn_id)
         return observation
 
     def turns(self, start: int = 1, stop: int | None = None) -> Iterator[StoredTurn]:
         """The turns from `start` up to and without `stop`, in their order; a few at a time are in memory."""
         first = max(1, start)
         end = len(self) + 1 if stop is None else stop
+        chars = 0
         while first < end:
-            turns = self._store.turns(first, min(_BATCH, end - first))
-            yield from map(StoredTurn._make, turns)
+            turns = list(map(StoredTurn._make, self._store.turns(first, min(_BATCH, end - first))))
+            chars += sum(len(text or "") for turn in turns for text in turn[1:4])
+            self._check_length(chars)
+            yield from turns
             if not turns:
                 return
             first += len(turns)
@@ -294,10 +287,7 @@ class TurnStore:
         self, kind: Literal["turn", "message", "summary", "session"], fields: Sequence[bytes], *, sync: bool = False
     ) -> int:
         """Add a record of bytes; its number among those of its kind, from 1. Its last field may lie aside."""
-        with self._lock:
-            syncs = self._is_due(sync)
-            number: int = self._store.append(_KINDS[kind], list(fields), syncs)
-            self._waiting = 0 if syncs else self._waiting + 1
+        number: int = self._store.append(_KINDS[kind], list(fields), sync)
         return number
 
     def replace_record(
@@ -305,22 +295,29 @@ class TurnStore:
     ) -> None:
         """Put other fields into a record; LookupError where there is none. It lasts from the next sync on."""
         if number < 1 or not self._store.replace(_KINDS[kind], number, list(fields)):
-            raise LookupError(f"there is no {kind} {number!r}")
+            raise no_such(kind, number)
 
     def records(
         self, kind: Literal["turn", "message", "summary", "session"], start: int = 1
     ) -> Iterator[tuple[bytes, ...]]:
         """The fields of all records of a kind from this number on, in their order."""
-        first = max(1, start)
+        first, size = max(1, start), 0
         while records := self._store.records(_KINDS[kind], first, _BATCH):
+            size += sum(map(len, itertools.chain(*records)))
+            self._check_length(size)
             yield from records
             first += len(records)
+
+    def _check_length(self, size: int) -> None:
+        """A damaged store may say of many records that they are the same long text, more than any memory holds."""
+        if size > self._store.most_bytes():
+            raise StoreError("damaged", path=self._path, what="its records are longer than its file")
 
     def record(self, kind: Literal["turn", "message", "summary", "session"], number: int) -> tuple[bytes, ...]:
         """The fields of a record; LookupError where there is none."""
         records: list[tuple[bytes, ...]] = self._store.records(_KINDS[kind], number, 1) if number > 0 else []
         if not records:
-            raise LookupError(f"there is no {kind} {number!r}")
+            raise no_such(kind, number)
         return records[0]
 
     def count_records(self, kind: Literal["turn", "message", "summary", "session"]) -> int:
@@ -366,9 +363,7 @@ class TurnStore:
         Raises:
             StoreError: it failed, or the store is being read; the store is as it was.
         """
-        with self._lock:
-            self._store.compact()
-            self._waiting = 0
+        self._store.compact()
 
     def close(self, *, sync: bool = True) -> None:
         """Sync, and leave one regular file that holds everything. A store that is closed stays so.

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recede._response import INVALID_JSON, NO_NAME, encodable, parsed
+from recede._response import INVALID_JSON, NO_NAME, encodable, parsed, plain
 
 __all__ = [
     "Round",
@@ -56,9 +56,11 @@ class ToolResult:
                 return cls("")
             if isinstance(value, str):
                 return cls(encodable(value))
-            if isinstance(value, list) and value and all(map(_is_part, value)):
-                parts = [part for part in map(encodable, value) if part["type"] != "text" or part["text"].strip()]
-                return cls(parts or "")
+            if isinstance(value, list) and value:
+                parts = [plain(part) if hasattr(part, "model_dump") else part for part in value]
+                if all(map(_is_part, parts)):
+                    said = [part for part in parts if part["type"] != "text" or part["text"].strip()]
+                    return cls(encodable(said) or "")
             return cls(encodable(json.dumps(value, ensure_ascii=False, default=str)))
         except Exception as error:
             return cls(f"the result cannot be sent: {_words(error)}", is_error=True)
@@ -152,8 +154,6 @@ class Tools:
 
 def _is_part(value: Any) -> bool:
     """Whether a provider takes it as a part of a result. A list of anything else is data."""
-    if hasattr(value, "model_dump"):
-        return True
     kind = value.get("type") if isinstance(value, dict) else None
     return isinstance(value.get("text"), str) if kind == "text" else isinstance(kind, str) and kind in _PARTS
 

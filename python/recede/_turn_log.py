@@ -1,11 +1,33 @@
-"""Turns and summaries as a manager keeps them in memory."""
+"""Turns and summaries as a manager keeps them: a session of turns, and with a store only what can still change.
+
+The store has each turn and each summary; from the last snapshot, made at every 256th turn, a manager resumes.
+docs/store-format.md says what is in them.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-__all__ = ["Summary", "Turn", "TurnsInMemory", "chat_messages"]
+from recede import _engine
+from recede._errors import StoreError
+from recede._strict import are_numbers, unique
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from recede._store import TurnStore
+
+__all__ = ["Summary", "Turn", "Turns"]
+
+_Tokens: TypeAlias = "Callable[[str, str, str], tuple[int, int, int] | None]"
+
+_BLOCK = 256  # turns between snapshots, and at most so many are in memory beside those that can still change
+_FORMAT = 1
+_SUMMARY = {"end_turn", "made_at", "chars", "tokens", "masking_turns", "spent_tokens"}
 
 
 class Turn(NamedTuple):
@@ -55,119 +77,265 @@ class Summary(NamedTuple):
     content: str
 
 
-class TurnsInMemory:
-    """Every turn and summary, and how contexts show them."""
+class Turns:
+    """Every turn and summary of a manager, and how contexts show them."""
 
-    def __init__(self, log: Any) -> None:
-        self._log = log
-        self._timestamps: list[float] = []
-        self._summaries: list[Summary] = []
-        self._chat: list[dict[str, str]] = []  # two messages a turn, as they were shown last
+    def __init__(self, policy: Any, store: TurnStore | None, options: Mapping[str, Any]) -> None:
+        if store is not None:
+            from recede._store import TurnStore  # here, since an agent without a store does not need it
+
+            if not isinstance(store, TurnStore):
+                raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
+        self._store = store
+        self._session = _engine.engine.Session(policy, turns=True, store=None if store is None else store._store)
+        self._options = json.loads(json.dumps({"recede_turns": _FORMAT, **options}))
+        self._evicted_at: int | None = None  # turns that there were at the last snapshot
+        self._chunks: list[str] = []  # of the context, as they were read last
+        self._chat: list[dict[str, str]] = []  # two messages a turn, as they were shown last; without a store
         self._masked = 0  # turns that are masked in them
+        self._summaries: list[Summary] = []  # without a store
+        self.summary: Summary | None = None  # the one in the context
+        self.summary_count = 0
         self.masking_turns: int | None = None  # turns that there were at the first summary
         self.spent_tokens = 0  # that summarizers were given and wrote
 
     def __len__(self) -> int:
-        return len(self._timestamps)
+        turns: int = self._session.turn_count()
+        return turns
+
+    # Resuming
+
+    def resume(self, tokens: _Tokens) -> None:
+        """Take up what the store has; texts after its last snapshot are counted again."""
+        if self._store is None:
+            return
+        if self._store.count_records("message"):
+            raise ValueError(f"{self._store.path} holds the messages of a History: give the manager a store of its own")
+        store, options = self._store, _engine.engine.stored_options(self._store._store)
+        if options is not None:
+            self._compare(store, options)
+        if self._session.open_turns():
+            self._evicted_at = len(self)
+        elif store.count_records("session"):
+            raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
+        waiting = self._take_summaries(store)
+        self._summarize_again(waiting)
+        for turn in self._read(len(self), len(store)):
+            self._evict()
+            texts = turn.reasoning, turn.action, turn.observation
+            self._session.add_turn(*texts, turn.timestamp, tokens(*texts))
+            self._session.summary_due()  # was asked for then, too
+            self._summarize_again(waiting)
+        if self._session.ends()[0] != (self.summary.end_turn if self.summary else 0):
+            raise _damaged(store, "its last summary is of other turns than its snapshot says")
+
+    def _summarize_again(self, waiting: list[dict[str, int]]) -> None:
+        """Take the summaries that were made when there were as many turns as now."""
+        while waiting and waiting[-1]["made_at"] == len(self):
+            head = waiting.pop()
+            self._session.summarize_through(head["end_turn"], head["chars"], head["tokens"])
+
+    def _compare(self, store: TurnStore, options: bytes) -> None:
+        try:
+            stored = unique(options)
+        except ValueError:
+            stored = {}
+        if "recede_turns" not in stored:
+            raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
+        for name in dict.fromkeys([*stored, *self._options]):
+            was, given = stored.get(name), self._options.get(name)
+            if was != given:
+                raise ValueError(
+                    f"{store.path} was begun with {name} {was!r}, and this manager has {given!r}: "
+                    "give the same options, or another store"
+                )
+
+    def _take_summaries(self, store: TurnStore) -> list[dict[str, int]]:
+        """Take up the last summary; the heads of those that the last snapshot does not have, the newest first."""
+        summarized = self._session.ends()[0]
+        waiting: list[dict[str, int]] = []
+        self.summary_count = store.count_records("summary")
+        if self.summary_count and "tail_window_m" not in self._options:
+            raise _damaged(store, "it has summaries of a manager that makes none")
+        for number in range(self.summary_count, 0, -1):
+            head, content = _summary(store, number)
+            if number == self.summary_count:
+                self.summary = Summary(head["end_turn"], content)
+                self.masking_turns, self.spent_tokens = head["masking_turns"], head["spent_tokens"]
+            if head["end_turn"] <= summarized:
+                break
+            waiting.append(head)
+        return waiting
 
     # Turns
 
     def add(self, reasoning: str, action: str, observation: str, tokens: tuple[int, int, int] | None) -> int:
-        """The next turn comes; its number. Its tokens are words, where they are not given."""
-        self._log.add(reasoning, action, observation, tokens)
-        self._timestamps.append(time.time())
-        return len(self)
+        """The next turn, which is in the store first; its number. Its tokens are words, where they are not given."""
+        now = time.time()
+        if self._store is not None:
+            if len(self._store) != len(self) and self._store.can_go_on:
+                raise RuntimeError(f"{self._store.path} has turns that this manager did not add: make it again")
+            self._evict()
+            self._store.append(reasoning, action, observation, timestamp=now)
+        number: int = self._session.add_turn(reasoning, action, observation, now, tokens)
+        return number
+
+    def _evict(self) -> None:
+        """Before the first turn, and at the end of a block: store a snapshot, keep in memory what can still change."""
+        turns = len(self)
+        if self._store is None or self._store.is_read_only or turns == self._evicted_at:
+            return
+        if self._evicted_at is None or turns % _BLOCK == 0:
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        self._session.evict_turns(json.dumps(self._options).encode())
+        self._chunks, self._evicted_at = [], len(self)
 
     def masked_text(self, observation: str) -> str | None:
         """What masking would put in the place of this observation, if it came now; None where it stays."""
-        text: str | None = self._log.masked_text(observation)
+        text: str | None = self._session.masked_text(observation)
         return text
 
     def turns(self, start: int, end: int) -> list[Turn]:
-        """The turns behind the first `start` ones, up to and with `end`."""
-        return [
-            Turn._make((number, *self._log.turn(number), self._timestamps[number - 1]))
-            for number in range(start + 1, end + 1)
-        ]
+        """The turns after the first `start` ones, up to and with `end`."""
+        return list(self._read(start, end))
+
+    def _read(self, start: int, end: int) -> Iterator[Turn]:
+        if self._store is not None:
+            for turn in self._store.turns(start + 1, end + 1):
+                observation = self.recall(turn.turn_id) if turn.observation is None else turn.observation
+                yield Turn(turn.turn_id, turn.reasoning, turn.action, observation, turn.timestamp or 0.0)
+            return
+        for number in range(start + 1, end + 1):
+            (reasoning, action, observation), timestamp = self._session.turn(number)
+            yield Turn(number, reasoning, action, observation, timestamp)
 
     def recall(self, turn: int) -> str:
         """The observation of a turn that there is."""
-        observation: str = self._log.turn(turn)[2]
+        if self._store is not None:
+            return self._store.recall(turn)
+        observation: str = self._session.turn(turn)[0][2]
         return observation
 
     # Contexts
 
     def context(self, before: str) -> str:
-        """The context of the next request, behind what stands before its turns."""
-        context: str = self._log.context(before)
+        """The context of the next request, after the text that precedes its turns."""
+        stand, done, last, keeps = self._session.context()
+        del self._chunks[stand:]
+        self._chunks += done
+        context = "".join([before, *self._chunks, last])
+        if not keeps:
+            self._chunks = []
         return context
 
     def messages(self, start: int) -> list[dict[str, str]]:
-        """The turns behind the first ones as chat messages; the same objects as long as they are the same."""
-        for turn in self.turns(len(self._chat) // 2, len(self)):
-            self._chat += chat_messages(turn.reasoning, turn.action, turn.observation)
-        masked = self._log.masked(self._masked)
-        for turn, text in masked:
-            self._chat[2 * turn - 1] = {"role": "user", "content": text}
+        """The turns after the first ones as chat messages; without a store the same objects while they are the same."""
+        if self._store is not None:
+            return self._stored_messages(start)
+        for turn in self._read(len(self._chat) // 2, len(self)):
+            self._chat += _chat_messages(turn.reasoning, turn.action, turn.observation)
+        masked = self._session.masked_turns(self._masked)
+        for number, text in masked:
+            self._chat[2 * number - 1] = {"role": "user", "content": text}
         self._masked += len(masked)
         return self._chat[2 * start :]
+
+    def _stored_messages(self, start: int) -> list[dict[str, str]]:
+        messages: list[dict[str, str]] = []
+        masked = dict(self._session.masked_turns(0))
+        evicted = self._session.ends()[1]
+        for first in range(start, evicted, _BLOCK):
+            for texts in self._session.stored_turns(first, min(first + _BLOCK, evicted)):
+                messages += _chat_messages(*texts)
+        for number in range(max(start, evicted) + 1, len(self) + 1):
+            (reasoning, action, observation), _ = self._session.turn(number)
+            messages += _chat_messages(reasoning, action, masked.get(number, observation))
+        return messages
 
     # Summaries
 
     def summary_due(self) -> int | None:
         """How many turns, from the first on, the summary is to stand for that is due before the next request."""
-        due: int | None = self._log.summary_due()
+        due: int | None = self._session.summary_due()
         return due
+
+    def summary_failed(self) -> None:
+        """The summary that was due failed: another one is due later, after a restart too."""
+        self._session.summary_failed()
+        if self._store is not None and not self._store.is_read_only:
+            with contextlib.suppress(StoreError):  # a note that is lost costs a call after a restart, no more
+                self._snapshot()
 
     def summarize(self, summary: Summary, chars: int, tokens: int, spent_tokens: int) -> None:
         """A summary, of so many characters and tokens in a context, stands for the turns up to its last one."""
-        self._summaries.append(summary)
-        self._log.summarize_through(summary.end_turn, chars, tokens)
-        self.spent_tokens += spent_tokens
-        if self.masking_turns is None:
-            self.masking_turns = len(self)
-
-    @property
-    def summary(self) -> Summary | None:
-        """The one that stands in the context."""
-        return self._summaries[-1] if self._summaries else None
-
-    @property
-    def summary_count(self) -> int:
-        """How many were made."""
-        return len(self._summaries)
+        masking_turns = len(self) if self.masking_turns is None else self.masking_turns
+        spent_tokens += self.spent_tokens
+        if self._store is None:
+            self._summaries.append(summary)
+        else:
+            head = {"end_turn": summary.end_turn, "made_at": len(self), "chars": chars, "tokens": tokens}
+            head |= {"masking_turns": masking_turns, "spent_tokens": spent_tokens}
+            fields = [json.dumps(head).encode(), summary.content.encode("utf-8", "surrogatepass")]
+            self._store.append_record("summary", fields)
+        self._session.summarize_through(summary.end_turn, chars, tokens)
+        self._chunks = []
+        self.summary, self.masking_turns, self.spent_tokens = summary, masking_turns, spent_tokens
+        self.summary_count += 1
 
     def summaries(self) -> list[Summary]:
         """All of them: a new list."""
-        return self._summaries.copy()
+        if self._store is None:
+            return self._summaries.copy()
+        summaries = (_summary(self._store, number) for number in range(1, self.summary_count + 1))
+        return [Summary(head["end_turn"], content) for head, content in summaries]
 
     # Figures
 
     def figures(self) -> tuple[int, int, int, int]:
-        """Turns that are masked; tokens of all observations, of those masked, and of what stands there."""
-        figures: tuple[int, int, int, int] = self._log.figures()
+        """Turns that are masked; tokens of all observations, of those masked, and of their placeholders."""
+        figures: tuple[int, int, int, int] = self._session.figures()
         return figures
 
     def requests(self) -> list[tuple[int, int]]:
         """Of the request before each turn: tokens of all turns before it, and of those sent."""
-        requests: list[tuple[int, int]] = self._log.requests()
-        return requests[: len(self)]
+        requests: list[tuple[int, int]] = self._session.requests(0, len(self))
+        return requests
 
     def sums(self) -> tuple[int, int]:
         """The sums of `requests`."""
-        requests = self.requests()
-        return sum(raw for raw, _ in requests), sum(sent for _, sent in requests)
+        sums: tuple[int, int] = self._session.sums()
+        return sums
 
     def raw_tokens(self, start: int, end: int) -> int:
-        """Tokens of the turns behind the first `start` ones, up to and with `end`."""
-        requests = self._log.requests()
-        tokens: int = requests[end][0] - requests[start][0]
-        return tokens
+        """Tokens of the turns after the first `start` ones, up to and with `end`."""
+        before, after = (self._session.requests(turn, turn + 1)[0][0] for turn in (start, end))
+        return max(0, int(after - before))  # a store may say anything of them
 
 
-def chat_messages(reasoning: str, action: str, observation: str) -> list[dict[str, str]]:
+def _chat_messages(reasoning: str, action: str, observation: str) -> list[dict[str, str]]:
     """A turn as two messages."""
     return [
         {"role": "assistant", "content": f"Reasoning: {reasoning}\nAction: {action}"},
         {"role": "user", "content": observation},
     ]
+
+
+def _summary(store: TurnStore, number: int) -> tuple[dict[str, int], str]:
+    """A summary in a store, of whose record nothing is believed: its numbers, and its text."""
+    fields = store.record("summary", number)
+    try:
+        text, content = fields
+        head = unique(text)
+        if head.keys() != _SUMMARY or not are_numbers(head.values()):
+            raise ValueError("a number cannot be")
+        if 0 < head["end_turn"] <= head["made_at"] <= len(store):
+            return head, content.decode("utf-8", "surrogatepass")
+    except ValueError:
+        pass
+    raise _damaged(store, f"summary {number} in it is not as it must be")
+
+
+def _damaged(store: TurnStore, what: str) -> StoreError:
+    return StoreError("damaged", path=store.path, what=what)

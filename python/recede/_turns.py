@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from recede import _engine
 from recede._api import count_tokens
+from recede._errors import no_such
 from recede._policy import optional_function, turn_policy
 from recede._report import ContextReport, TurnTokens
-from recede._turn_log import TurnsInMemory
+from recede._turn_log import Turns
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from recede._cost import Prices
     from recede._store import TurnStore
-    from recede._stored_turns import TurnsInStore
     from recede._turn_log import Turn
     from recede._types import TokenCounter
 
@@ -65,22 +65,16 @@ class TurnManager:
         store: TurnStore | None = None,
     ) -> None:
         optional_function("token_counter", token_counter)
-        engine = _engine.engine
+        engine = _engine.core(type(self).__name__)
         paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
         options = {"mask_chunk": mask_chunk, "boundary": boundary, **paid}
         policy = turn_policy(engine, window_name, window, placeholder, options, summaries)
         self._counter = token_counter
         self._lock = threading.RLock()
         self._is_counting = False
-        self._kept: TurnsInMemory | TurnsInStore
-        if store is None:
-            self._kept = TurnsInMemory(engine.TurnLog(policy))
-            return
-        from recede._stored_turns import TurnsInStore  # here, since it needs what an agent without a store does not
-
         named = {window_name: window, "placeholder": placeholder, **options, **(summary_options or {})}
-        self._kept = stored = TurnsInStore(engine.TurnLog, policy, store, named)
-        stored.go_on(self._tokens)
+        self._kept = Turns(policy, store, named)
+        self._kept.resume(self._tokens)
 
     def __len__(self) -> int:
         with self._lock:
@@ -143,7 +137,7 @@ class TurnManager:
         """
         with self._lock:
             if not 0 < turn <= len(self):
-                raise LookupError(f"there is no turn {turn!r}")
+                raise no_such("turn", turn)
             return self._kept.recall(turn)
 
     def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:

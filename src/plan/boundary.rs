@@ -25,6 +25,20 @@ pub struct Move {
     pub written_again: usize,
 }
 
+impl Move {
+    /// Its numbers, in the order of its fields.
+    #[must_use]
+    pub fn numbers(self) -> [usize; 4] {
+        [self.request, self.masked, self.removed, self.written_again]
+    }
+
+    /// The move of these numbers.
+    #[must_use]
+    pub fn of([request, masked, removed, written_again]: [usize; 4]) -> Self {
+        Move { request, masked, removed, written_again }
+    }
+}
+
 /// What a move would do.
 #[derive(Debug)]
 pub struct Peek {
@@ -162,6 +176,19 @@ impl Fold {
         if ground.policy.boundary.remembers() { start.min(self.before) } else { start }
     }
 
+    /// The first message of the window, as the history has grown so far.
+    #[must_use]
+    pub fn window_start(&self, ground: Ground) -> usize {
+        let (start, outline) = (self.aging.start(ground), ground.outline);
+        let results = outline.results_before(self.chars_before.len());
+        let first = ground.policy.recent_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
+        start.min(match first {
+            None => usize::MAX,
+            Some(0) => 0,
+            Some(first) => outline.results[first].message as usize,
+        })
+    }
+
     /// Characters that requests since the last move sent without need.
     #[must_use]
     pub fn waste(&self) -> usize {
@@ -258,7 +285,8 @@ impl Fold {
     /// the first change.
     fn written_again(&self, outline: &Outline) -> usize {
         let first = self.first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
-        self.chars_before(self.before) - self.chars_before(first) - (self.gain - self.new_gain)
+        // A fold without requests has nothing that came before one, and masks what is new as well.
+        self.chars_before(self.before) - self.chars_before(first) - self.gain.saturating_sub(self.new_gain)
     }
 
     /// The history has grown to this many messages.
@@ -302,6 +330,9 @@ impl Fold {
     #[must_use]
     pub fn peek(&self, ground: Ground, is_rounded: bool) -> Option<Peek> {
         let Ground { outline, policy, costs, .. } = ground;
+        if self.waiting.is_empty() || self.removed + self.gain < policy.min_masked_chars {
+            return None;
+        }
         let older_end = self.aging.older_end;
         let boundary = if is_rounded { self.rounded(policy, older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;

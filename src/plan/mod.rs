@@ -1,6 +1,7 @@
 //! The stages, each a function of Outline and Policy: the same Outline, Policy and summary give the same Plan.
 
 mod boundary;
+mod decide;
 mod hybrid;
 mod mask;
 mod optimum;
@@ -16,8 +17,10 @@ use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
 pub use boundary::{Fold, FoldState, Move, Peek};
+pub use decide::{Answer, Attempt, Limits, decide};
 use mask::Masking;
 pub use replay::{Request, Sent, replay, requests};
+pub use truncate::{Keeping, Landmarks};
 use window::Window;
 
 /// Which stage gave the answer.
@@ -221,28 +224,19 @@ impl<'a> Planner<'a> {
     }
 
     fn reduce(&self, summary: &SummaryInput) -> Outcome {
-        let raw = Masking::default();
-        let raw_fits = self.fits(self.cost(&raw));
-        // A boundary that pays for itself is worth its while within the budget, too.
-        let masks_anyway = self.policy.observation_masking && self.policy.boundary.remembers();
-        if !self.policy.enabled || (raw_fits && !masks_anyway) {
-            return self.done(None, raw);
-        }
-        let mut masking = raw;
-        if self.policy.observation_masking {
-            for attempt in self.maskings() {
-                if self.answers(&attempt) {
-                    return self.masked(attempt);
-                }
-                masking = attempt;
-            }
-        }
-        if raw_fits {
-            return self.done(None, Masking::default());
-        }
-        match self.summarize(masking, summary, |cost| self.fits(cost)) {
-            Ok(outcome) => outcome,
-            Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
+        let (mut masking, mut attempts) = (Masking::default(), None);
+        let raw_cost = self.cost(&masking);
+        let answer = decide(Limits::of(self.policy), raw_cost, self.holds_pairs(|_| true), |_| {
+            masking = attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?;
+            Some(self.cost(&masking))
+        });
+        match answer {
+            Answer::Raw => self.done(None, Masking::default()),
+            Answer::Masked(_) => self.masked(masking),
+            Answer::Later => match self.summarize(masking, summary, |cost| self.fits(cost)) {
+                Ok(outcome) => outcome,
+                Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
+            },
         }
     }
 
@@ -276,11 +270,6 @@ impl<'a> Planner<'a> {
         fold.into_masking()
     }
 
-    /// Whether stage 1 may answer with this: it fits, and no orphan stands in the way.
-    fn answers(&self, masking: &Masking) -> bool {
-        self.holds_pairs(|_| true) && self.fits(self.cost(masking))
-    }
-
     /// The pair invariant. Stages keep pairs whole, so only old orphans can break it, and only if pairs are strict.
     fn holds_pairs(&self, keeps: impl Fn(usize) -> bool) -> bool {
         !self.policy.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
@@ -301,23 +290,9 @@ impl<'a> Planner<'a> {
     /// What the kept messages cost, and their characters, with these observations masked.
     fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
         let messages = (0..self.end).filter(|message| keeps(*message));
-        let masked = || {
-            masking.masked.iter().filter(|masked| keeps(self.outline.results[masked.result as usize].message as usize))
-        };
-        let raw = messages
-            .clone()
-            .fold(0, |sum: usize, message| sum.saturating_add(self.outline.chars_of(message, self.policy.image_chars)));
-        let chars = masked().fold(raw, |sum, masked| sum - masked.removed);
-        let Some(costs) = self.costs else { return (chars, chars) };
-        let raw = messages.fold(0, |sum: usize, message| {
-            let observations = self.outline.results_of(message).map(|result| costs.observations[result].0);
-            observations.fold(sum.saturating_add(costs.messages[message]), usize::saturating_add)
-        });
-        let cost = masked().fold(raw, |sum, masked| {
-            let (before, after) = costs.observations[masked.result as usize];
-            (sum - before).saturating_add(after)
-        });
-        (cost, chars)
+        let message_of = |masked: &&Masked| self.outline.results[masked.result as usize].message as usize;
+        let masked = masking.masked.iter().filter(|masked| keeps(message_of(masked)));
+        view_cost(self.ground(), messages, masked)
     }
 
     /// All messages stay.
@@ -350,6 +325,29 @@ impl<'a> Planner<'a> {
             ..Plan::default()
         }
     }
+}
+
+/// What these messages cost, and their characters, with these of their observations masked.
+pub fn view_cost<'a>(
+    ground: Ground,
+    messages: impl Iterator<Item = usize> + Clone,
+    masked: impl Iterator<Item = &'a Masked> + Clone,
+) -> (usize, usize) {
+    let Ground { outline, policy, costs, .. } = ground;
+    let raw = messages
+        .clone()
+        .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
+    let chars = masked.clone().fold(raw, |sum, masked| sum - masked.removed);
+    let Some(costs) = costs else { return (chars, chars) };
+    let raw = messages.fold(0, |sum: usize, message| {
+        let observations = outline.results_of(message).map(|result| costs.observations[result].0);
+        observations.fold(sum.saturating_add(costs.messages[message]), usize::saturating_add)
+    });
+    let cost = masked.fold(raw, |sum, masked| {
+        let (before, after) = costs.observations[masked.result as usize];
+        (sum - before).saturating_add(after)
+    });
+    (cost, chars)
 }
 
 /// The facts that a placeholder may name of one observation; `turns` where it names the turn.

@@ -1,8 +1,8 @@
 //! Stage 2: what is outside the keep set is replaced by one summary; and the built-in summary, made without a model.
 
 use super::mask::Masking;
-use super::{Outcome, Plan, Planner, Stage, Summary, SummaryInput};
-use crate::outline::{Role, Shape};
+use super::{Ground, Outcome, Plan, Planner, Stage, Summary, SummaryInput};
+use crate::outline::{Outline, Role, Shape};
 use crate::text::{clip, count_chars, is_space};
 
 /// The first line of every summary, by which a later reduction knows it.
@@ -31,6 +31,10 @@ impl Planner<'_> {
         if dropped.is_empty() || *input == SummaryInput::Failed || !self.holds_pairs(|message| kept[message]) {
             return Err(masking);
         }
+        let (view_cost, view_chars) = self.view_cost(|message| kept[message], &masking);
+        if !fits(view_cost) {
+            return Err(masking); // with any summary it would not fit either, so nobody is asked for one
+        }
         let previous = (!earlier.is_empty()).then(|| self.body_of(&earlier));
         let (text, cost) = if let SummaryInput::Given(text, cost) = input {
             (with_head(text), *cost)
@@ -43,7 +47,6 @@ impl Planner<'_> {
         };
         let text = text[..clip(&text, self.policy.summary_max_chars)].to_vec();
         let chars = count_chars(&text);
-        let (view_cost, view_chars) = self.view_cost(|message| kept[message], &masking);
         let (_, chars_before) = self.view_cost(|_| true, &masking);
         let cost = cost.unwrap_or(chars);
         if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
@@ -54,20 +57,16 @@ impl Planner<'_> {
         Ok(Outcome::Plan(Box::new(plan)))
     }
 
-    /// Summaries that earlier reductions left, ascending: where they are put, and known by their first line.
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
-        (0..self.end.min(self.leading_system_messages() + 1))
-            .filter(|message| self.outline.calls_of(*message).is_empty() && !self.outline.holds_results(*message))
-            .filter(|message| strip_head(&self.text_of(*message)).is_some())
-            .collect()
+        earlier_summaries(self.ground(), self.end)
     }
 
     fn leading_system_messages(&self) -> usize {
-        self.outline.messages[..self.end].iter().take_while(|message| message.role == Role::System).count()
+        leading_system_messages(self.outline, self.end)
     }
 
     fn text_of(&self, message: usize) -> Vec<u8> {
-        self.source.pieces(self.outline, message).concat()
+        text_of(self.ground(), message)
     }
 
     /// What earlier summaries held.
@@ -86,6 +85,23 @@ impl Planner<'_> {
         let role = if self.outline.messages.iter().any(takes_no_system) { "user" } else { "system" };
         role.to_owned()
     }
+}
+
+fn leading_system_messages(outline: &Outline, end: usize) -> usize {
+    outline.messages[..end].iter().take_while(|message| message.role == Role::System).count()
+}
+
+/// Summaries that earlier reductions left, ascending: where they are put, and known by their first line.
+pub(super) fn earlier_summaries(ground: Ground, end: usize) -> Vec<usize> {
+    let outline = ground.outline;
+    (0..end.min(leading_system_messages(outline, end) + 1))
+        .filter(|message| outline.calls_of(*message).is_empty() && !outline.holds_results(*message))
+        .filter(|message| strip_head(&text_of(ground, *message)).is_some())
+        .collect()
+}
+
+fn text_of(ground: Ground, message: usize) -> Vec<u8> {
+    ground.source.pieces(ground.outline, message).concat()
 }
 
 /// The text behind the first line of a summary; None if it is none.

@@ -6,11 +6,9 @@ mod convert;
 mod dicts;
 mod fresh;
 mod guard;
-mod history;
 mod raw;
-mod render;
+mod session;
 mod store;
-mod stored;
 mod values;
 mod walk;
 
@@ -353,13 +351,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
             return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
         }
         module.add_class::<PyPolicy>()?;
-        module.add_class::<history::PyHistory>()?;
-        module.add_class::<render::PyTurnLog>()?;
+        module.add_class::<session::PySession>()?;
         module.add_class::<store::PyStore>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
         module.add_function(wrap_pyfunction!(replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay_json, module)?)?;
+        module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
         module.add_function(wrap_pyfunction!(repairs, module)?)?;

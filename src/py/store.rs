@@ -2,10 +2,12 @@
 
 use super::convert::{bytes_of, to_str};
 use super::guard::guarded;
-use crate::store::error::StoreError;
+use super::values::number;
+use crate::store::error::{Kind, StoreError};
 use crate::store::file::{Disk, Name};
+use crate::store::memory::Memory;
 use crate::store::{Record, RecordKind, Result, Store};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -27,16 +29,26 @@ type Faults = Vec<(Option<u32>, &'static str)>;
 #[pymethods]
 impl PyStore {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, read_only: bool) -> PyResult<Self> {
+    #[pyo3(signature = (path, read_only, sync_every=None))]
+    fn new(py: Python<'_>, path: PathBuf, read_only: bool, sync_every: Option<u64>) -> PyResult<Self> {
         guarded(|| {
             let opened = py.detach(|| {
                 let disk = Box::new(Disk::new(&path));
-                if read_only { Store::open_read_only(disk) } else { Store::open(disk) }
+                let mut store = if read_only { Store::open_read_only(disk) } else { Store::open(disk) }?;
+                store.sync_every(sync_every);
+                Ok(store)
             });
-            match opened {
-                Ok(store) => Ok(PyStore { store: Mutex::new(Some(store)), path, process: process::id() }),
-                Err(error) => Err(store_error(py, &path, &error)),
-            }
+            PyStore::of(py, path, opened)
+        })
+    }
+
+    /// The store in these bytes, for reading.
+    #[staticmethod]
+    fn of_bytes(py: Python<'_>, data: &[u8], path: PathBuf) -> PyResult<Self> {
+        guarded(|| {
+            let files = Memory::default();
+            files.put(Name::Store, data.to_vec());
+            PyStore::of(py, path, Store::open_read_only(Box::new(files)))
         })
     }
 
@@ -53,7 +65,13 @@ impl PyStore {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-    fn replace(&self, py: Python<'_>, kind: u8, id: u64, fields: Vec<PyBackedBytes>) -> PyResult<bool> {
+    fn replace(
+        &self,
+        py: Python<'_>,
+        kind: u8,
+        #[pyo3(from_py_with = number)] id: u64,
+        fields: Vec<PyBackedBytes>,
+    ) -> PyResult<bool> {
         guarded(|| {
             let kind = kind_of(kind)?;
             let (last, rest) =
@@ -64,7 +82,13 @@ impl PyStore {
     }
 
     /// The fields of some records that follow each other, as far as there are any.
-    fn records<'py>(&self, py: Python<'py>, kind: u8, first: u64, count: u64) -> PyResult<Bound<'py, PyList>> {
+    fn records<'py>(
+        &self,
+        py: Python<'py>,
+        kind: u8,
+        #[pyo3(from_py_with = number)] first: u64,
+        count: u64,
+    ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             let kind = kind_of(kind)?;
             let records = self.with(py, |store| {
@@ -100,7 +124,12 @@ impl PyStore {
 
     /// Some turns that follow each other, each as (number, reasoning, action, observation, timestamp). The observation
     /// of a masked turn is None, and is not read.
-    fn turns<'py>(&self, py: Python<'py>, first: u64, count: u64) -> PyResult<Bound<'py, PyList>> {
+    fn turns<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = number)] first: u64,
+        count: u64,
+    ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             let turns = self.with(py, |store| {
                 let end = first.saturating_add(count).min(store.last(RecordKind::Turn) + 1);
@@ -111,10 +140,10 @@ impl PyStore {
             let list = PyList::empty(py);
             for (id, record) in turns {
                 let Some(Record { fields, last }) = record else { continue };
-                let text = |index: usize| to_str(py, fields.get(index).map_or(b"", Vec::as_slice));
+                let text = |index: usize| self.text(py, fields.get(index).map_or(b"", Vec::as_slice));
                 let timestamp =
                     fields.get(2).and_then(|field| field.as_slice().try_into().ok()).map(f64::from_le_bytes);
-                let observation = last.map(|last| to_str(py, &last)).transpose()?;
+                let observation = last.map(|last| self.text(py, &last)).transpose()?;
                 list.append((id, text(0)?, text(1)?, observation, timestamp))?;
             }
             Ok(list)
@@ -122,19 +151,28 @@ impl PyStore {
     }
 
     /// The observation of a turn, masked or not.
-    fn recall<'py>(&self, py: Python<'py>, turn: u64) -> PyResult<Option<Bound<'py, PyString>>> {
+    fn recall<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = number)] turn: u64,
+    ) -> PyResult<Option<Bound<'py, PyString>>> {
         guarded(|| {
             let record = self.with(py, |store| store.get(RecordKind::Turn, turn, true))?;
-            record.and_then(|record| record.last).map(|last| to_str(py, &last)).transpose()
+            record.and_then(|record| record.last).map(|last| self.text(py, &last)).transpose()
         })
     }
 
-    fn mask_before(&self, py: Python<'_>, turn: u64) -> PyResult<u64> {
+    fn mask_before(&self, py: Python<'_>, #[pyo3(from_py_with = number)] turn: u64) -> PyResult<u64> {
         guarded(|| self.with(py, |store| store.mask_before(turn)))
     }
 
     fn masked_before(&self, py: Python<'_>) -> PyResult<u64> {
         guarded(|| self.with(py, |store| Ok(store.masked_before())))
+    }
+
+    /// More bytes than all records have together, whatever they say.
+    fn most_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        guarded(|| self.with(py, |store| store.most_bytes()))
     }
 
     /// How many records of a kind there are.
@@ -221,8 +259,25 @@ impl PyStore {
 }
 
 impl PyStore {
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Store>> {
+    fn of(py: Python<'_>, path: PathBuf, opened: Result<Store>) -> PyResult<Self> {
+        match opened {
+            Ok(store) => Ok(PyStore { store: Mutex::new(Some(store)), path, process: process::id() }),
+            Err(error) => Err(store_error(py, &path, &error)),
+        }
+    }
+
+    pub(super) fn held(&self) -> std::sync::MutexGuard<'_, Option<Store>> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A text that was stored.
+    pub(super) fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+        to_str(py, text).map_err(|error| {
+            if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
+                return error;
+            }
+            store_error(py, &self.path, &StoreError::new(Kind::Damaged, "a text in it is not UTF-8"))
+        })
     }
 
     /// Does something with the store, while other threads run Python.
@@ -231,13 +286,27 @@ impl PyStore {
         py: Python<'_>,
         work: impl FnOnce(&mut Store) -> Result<T> + Send,
     ) -> PyResult<T> {
-        if self.process != process::id() {
-            return Err(made_error(py, "forked", &self.path, None));
-        }
-        match py.detach(|| self.held().as_mut().map(work)) {
-            Some(done) => done.map_err(|error| store_error(py, &self.path, &error)),
-            None => Err(made_error(py, "closed", &self.path, None)),
-        }
+        let done = self.with_any(py, |store| store.map(work)).ok_or_else(|| self.closed(py))?;
+        done.map_err(|error| self.raised(py, &error))
+    }
+
+    /// Does something with the store; None where it is closed, or another process's.
+    pub(super) fn with_any<T: Send>(&self, py: Python<'_>, work: impl FnOnce(Option<&mut Store>) -> T + Send) -> T {
+        py.detach(|| if self.process == process::id() { work(self.held().as_mut()) } else { work(None) })
+    }
+
+    /// The error of a store that is closed, or another process's.
+    pub(super) fn closed(&self, py: Python<'_>) -> PyErr {
+        let kind = if self.process == process::id() { "closed" } else { "forked" };
+        made_error(py, kind, &self.path, None)
+    }
+
+    pub(super) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    pub(super) fn raised(&self, py: Python<'_>, error: &StoreError) -> PyErr {
+        store_error(py, &self.path, error)
     }
 }
 

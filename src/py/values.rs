@@ -5,6 +5,7 @@ use super::walk::Walked;
 use crate::json::MAX_DEPTH;
 use crate::outline::Shape;
 use crate::shape::{self, PairRole, PartType, Type};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
@@ -20,6 +21,16 @@ macro_rules! get {
     };
 }
 pub(super) use get;
+
+/// A number by which something is looked up. One that no 64 bits hold is that of nothing, like any other that is too
+/// large.
+pub fn number(value: &Any<'_>) -> PyResult<u64> {
+    match value.extract::<u64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(u64::MAX),
+        number => number,
+    }
+}
+
 /// Whether a value is there: neither missing nor None.
 pub fn present<'a, 'py>(value: Option<&'a Any<'py>>) -> Option<&'a Any<'py>> {
     value.filter(|value| !value.is_none())

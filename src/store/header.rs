@@ -122,7 +122,8 @@ impl Header {
             && [header.free.0, header.directory.0, header.text.0].into_iter().all(|page| page < header.pages)
             && header.bucket_bytes <= pages * ROOM as u64
             && records.saturating_mul(CELL as u64) <= header.bucket_bytes
-            && header.masked_before <= header.last[0].saturating_add(1);
+            && (1..=header.last[0].saturating_add(1)).contains(&header.masked_before)
+            && header.commits.max(header.splits) < 1 << 63;
         if is_sound { Ok(header) } else { Err(StoreError::damaged(0, "what it says of the file cannot be")) }
     }
 }

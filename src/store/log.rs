@@ -142,7 +142,11 @@ impl Log {
             tail = Tail { at: frame.at + u64::from(frame.length), sum };
             if page == 0 {
                 // A commit whose sums are right and whose page 0 is not was never written by this code.
-                header = Some(Header::of(&log.page(frame, 0)?)?);
+                let of_commit = Header::of(&log.page(frame, 0)?)?;
+                if log.pending.keys().any(|page| *page >= of_commit.pages) {
+                    return Err(damaged("a commit in it has pages behind the last one"));
+                }
+                header = Some(of_commit);
                 log.committed.extend(log.pending.drain());
                 tail.at = tail.at.next_multiple_of(PAGE as u64);
                 log.end = tail;
@@ -150,7 +154,7 @@ impl Log {
             }
         }
         if log.goes_on(commit.wrapping_add(1))? {
-            return Err(StoreError { file: Name::Log, ..StoreError::new(Kind::Damaged, "a commit in it is damaged") });
+            return Err(damaged("a commit in it is damaged"));
         }
         log.pending.clear();
         log.tail = log.end;
@@ -364,4 +368,8 @@ fn chained(sum: u32, head: &[u8], bytes: &[u8]) -> u32 {
 
 fn failed(what: &'static str, error: std::io::Error) -> StoreError {
     StoreError::io(Name::Log, what, error)
+}
+
+fn damaged(what: &'static str) -> StoreError {
+    StoreError { file: Name::Log, ..StoreError::new(Kind::Damaged, what) }
 }

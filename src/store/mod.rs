@@ -38,6 +38,9 @@ pub struct Store {
     backend: Arc<dyn Backend>,
     pager: Pager,
     is_closed: bool,
+    /// It syncs after so many appended records; and how many it has appended since it did.
+    sync_every: Option<u64>,
+    unsynced: u64,
 }
 
 /// A record as it was stored.
@@ -85,7 +88,15 @@ impl Store {
     /// once with `syncs`; where that fails, nothing was added.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8], syncs: bool) -> Result<u64> {
         let work = |pager: &mut Pager| Changes::of(pager).append(kind, fields, last);
-        if syncs { self.pager.operate_and_commit(work) } else { self.pager.operate(work) }
+        let syncs = syncs || self.sync_every.is_some_and(|most| self.unsynced + 1 >= most);
+        let id = if syncs { self.pager.operate_and_commit(work) } else { self.pager.operate(work) }?;
+        self.unsynced = if syncs { 0 } else { self.unsynced + 1 };
+        Ok(id)
+    }
+
+    /// Sync after so many appended records; None leaves it to [`Store::sync`].
+    pub fn sync_every(&mut self, records: Option<u64>) {
+        self.sync_every = records;
     }
 
     /// Puts other fields into a record; false where there is no such record.
@@ -122,7 +133,9 @@ impl Store {
     /// Waits until all that was done is on disk. What fails before it is there can be tried again. Where the store or its
     /// log has lost its name, that is an error also when nothing was changed.
     pub fn sync(&mut self) -> Result<()> {
-        self.pager.commit()
+        self.pager.commit()?;
+        self.unsynced = 0;
+        Ok(())
     }
 
     // Reading
@@ -161,6 +174,11 @@ impl Store {
             records: header.last,
             masked_before: header.masked_before,
         })
+    }
+
+    /// More bytes than all its records have together, whatever they say: each text is there once.
+    pub fn most_bytes(&self) -> Result<u64> {
+        Ok(self.pager.most_pages()? * page::PAGE as u64)
     }
 
     /// Reads everything, and says what is not as it must be.

@@ -53,7 +53,7 @@ impl Store {
         if let Some(page) = pager.first_missing()? {
             return Err(StoreError::damaged(page, "the file was shortened: it ends before this page"));
         }
-        Ok(Store { backend, pager, is_closed: false })
+        Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0 })
     }
 
     /// Opens a store to read what was committed last, beside a writer or without one. Nothing is written, and what is
@@ -82,7 +82,7 @@ impl Store {
             _ => (None, Header::of(&page)?),
         };
         let pager = Pager::new(file, Way::ReadOnly(log), header, Limits::default());
-        Ok(Store { backend, pager, is_closed: false })
+        Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0 })
     }
 }
 

@@ -47,6 +47,8 @@ struct Check<'a> {
     /// By kind and id, whether the record was seen.
     seen: [Vec<u64>; KINDS],
     bucket_bytes: u64,
+    /// Of texts that lie in no bucket. Each is there once, so that they have no more than the pages.
+    text_bytes: u64,
     overflow: u32,
 }
 
@@ -60,6 +62,7 @@ pub fn verify(pager: &mut Pager) -> Result<Report> {
         uses: vec![Use::Nothing; there],
         seen: Default::default(),
         bucket_bytes: 0,
+        text_bytes: 0,
         overflow: 0,
         pager,
     };
@@ -207,6 +210,12 @@ impl Check<'_> {
     }
 
     fn text(&mut self, reference: Reference) -> Result<bool> {
+        self.text_bytes += u64::from(reference.length);
+        if self.text_bytes > (self.uses.len() * ROOM) as u64 {
+            // To read them all would take as long as there are records, times all pages.
+            self.fault(None, "its texts are longer than its file");
+            return Ok(false);
+        }
         let mut sum = crc32fast::Hasher::new();
         let mut twice = None;
         let uses = &mut self.uses;

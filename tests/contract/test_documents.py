@@ -96,8 +96,14 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/design.md"])
 def test_files_that_are_named_exist(name: str) -> None:
-    """The tables of CONTRIBUTING.md name files of the mirror and of the unit tests without their folder."""
-    folders = (ROOT, ROOT / "docs", ROOT / "python" / "recede" / "_pure", ROOT / "tests" / "unit")
+    """CONTRIBUTING.md names files of the mirror, the definitions and the unit tests without their folder."""
+    folders = (
+        ROOT,
+        ROOT / "docs",
+        ROOT / "python" / "recede" / "_pure",
+        ROOT / "tests" / "unit",
+        ROOT / "tests" / "definitions",
+    )
     for path in re.findall(r"`([\w./-]+\.(?:py|rs|md|pyi))`", (ROOT / name).read_text()):
         assert any((folder / path).exists() for folder in folders), path
 

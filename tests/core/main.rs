@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod attempts;
 mod common;
 mod decoding;
 mod fuzz;
@@ -17,6 +18,7 @@ mod plan;
 mod quick;
 mod reading;
 mod replay;
+mod session;
 mod sketch;
 mod splice;
 mod store;

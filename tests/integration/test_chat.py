@@ -8,7 +8,9 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -22,7 +24,8 @@ import pytest
 
 import recede
 from provider_server import Answer, Failure, Server, call, calls, serving, text
-from recede import History
+from recede import History, TurnStore
+from store_reader import snapshot
 from support import ROOT, tool_result, user
 
 pytestmark = [
@@ -43,10 +46,10 @@ def environment(folder: Path) -> dict[str, str]:
 class Terminal:
     """A `recede chat` in a pseudo-terminal."""
 
-    def __init__(self, arguments: list[str], folder: Path, size: tuple[int, int]) -> None:
+    def __init__(self, command: list[str], folder: Path, size: tuple[int, int]) -> None:
         self.child = pexpect.spawn(
-            COMMAND[0],
-            [*COMMAND[1:], *arguments],
+            command[0],
+            command[1:],
             cwd=folder,
             env=environment(folder),
             encoding="utf-8",
@@ -85,8 +88,8 @@ class Terminal:
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[Terminal] = []
 
-    def run(*arguments: str, size: tuple[int, int] = (40, 100)) -> Terminal:
-        started.append(Terminal(list(arguments), tmp_path, size))
+    def run(*arguments: str, size: tuple[int, int] = (40, 100), command: list[str] = COMMAND) -> Terminal:
+        started.append(Terminal([*command, *arguments], tmp_path, size))
         return started[-1]
 
     yield run
@@ -192,7 +195,7 @@ def test_each_command(start: Start, tmp_path: Path) -> None:
     chat.sees("[missing.json: not loaded: No such file or directory]")
     (tmp_path / "damaged.json").write_text("{}")
     chat.type("/load damaged.json")
-    chat.sees("[damaged.json: this is no history")
+    chat.sees("[damaged.json: this is no session")
     chat.type("2")
     chat.sees("turns 8 · messages 19")
     chat.type("/load saved.json")
@@ -445,6 +448,133 @@ def test_old_results_are_masked_in_what_is_sent(start: Start, server: Server, tm
     chat.type("/quit")
     chat.ends()
     assert "recall #1]" in json.dumps(server.requests[-1]["messages"])
+
+
+# What ends no session, and what is saved before one is ended
+
+
+def test_nothing_that_is_typed_ends_the_session(tmp_path: Path) -> None:
+    History(keep=3).save(tmp_path / "good.json")
+    whole = (tmp_path / "good.json").read_bytes()
+    for name, options in (("unknown.json", {"nonsense": 1}), ("wrong.json", {"keep": "three"})):
+        (tmp_path / name).write_bytes(whole)
+        with TurnStore(tmp_path / name) as store:
+            (known,) = store.record("session", 1)
+            told = snapshot(known)[1]
+            other = json.dumps({**json.loads(told), "options": options}).encode()
+            frame = struct.pack("<HHQ", 1, 1, len(told)) + told
+            store.replace_record("session", 1, [known.replace(frame, struct.pack("<HHQ", 1, 1, len(other)) + other)])
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    lines = [
+        "3",
+        *(
+            f"/recall {sign}{digits}"
+            for sign in ("", "#")
+            for digits in ("9" * 19, "9" * 20, "9" * 5_000, "²", "٣" * 30)
+        ),
+        *(f"/load {name}" for name in ("unknown.json", "wrong.json", "deep.json", ".", "a\0b", "\udc80", "x" * 5_000)),
+        *(f"/save {name}" for name in (".", "a\0b", "\udc80", "x" * 5_000)),
+        "/view \udc80",
+        "/stats",
+        "9" * 5_000,
+        "/stats",
+    ]
+    done = subprocess.run(
+        [*COMMAND, "--tour"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        input="\n".join(lines).encode("utf-8", "surrogateescape"),
+        capture_output=True,
+    )
+    said = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "Traceback" not in said
+    answers = dict.fromkeys(lines, "")
+    for part in said.split("\n> ")[1:]:
+        line, _, answer = part.partition("\n")
+        if line in answers:
+            answers[line] = answer.rpartition("\nturns ")[0]
+    for line in lines:
+        if line.startswith(("/recall", "/load", "/save")) and line.isprintable() and "\udc80" not in line:
+            (answer,) = answers[line].splitlines()
+            assert answer.startswith("[") and answer.endswith("]")
+            assert len(answer) < len(line) + 400
+    assert "nonsense" in answers["/load unknown.json"]
+    # What was there stays, and goes on: all was played in the end.
+    assert "turns: 3, messages: 9\n" in said and "[the recording ends." in said
+
+
+PANIC = """
+import recede.cli.repl, sys
+from recede.cli import main
+
+class Panic(BaseException):
+    pass
+
+def fail(self, argument):
+    raise Panic("a fault that nobody foresaw")
+
+recede.cli.repl.Repl._stats = fail
+sys.argv[0] = "recede"
+sys.argv.insert(1, "chat")
+main()
+"""
+
+
+@pytest.mark.parametrize("how", ["named", "ours", "not there", "none"])
+def test_a_session_in_memory_is_offered_for_saving_before_it_is_lost(
+    start: Start, server: Server, tmp_path: Path, how: str
+) -> None:
+    server.script = [text("Done.")]
+    chat = start(*with_server(server, "anthropic"), command=[sys.executable, "-c", PANIC])
+    chat.sees("turns 0")
+    chat.type("Go.")
+    chat.sees("Done.", "turns 1")
+    chat.type("/stats")
+    chat.sees("[ended by Panic: a fault that nobody foresaw]", "[a file to save the session in;")
+    spare = tmp_path / "state" / "recede"
+    if how == "none":
+        chat.press("c")
+    else:
+        chat.type({"named": "kept.json", "ours": "", "not there": "no/folder/kept.json"}[how])
+    if how == "not there":
+        chat.sees("[no/folder/kept.json: not saved: FileNotFoundError")
+    if how != "none":
+        chat.sees("[saved: ")
+    chat.sees("Panic: a fault that nobody foresaw")
+    chat.ends(1)
+    saved = [tmp_path / "kept.json"] if how == "named" else [*spare.glob("session-*/session.json")]
+    assert [len(History.load(file)) for file in saved] == ([] if how == "none" else [2])
+    assert (tmp_path / "kept.json").exists() is (how == "named")
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_session_that_is_ended_from_outside_is_saved_where_its_owner_alone_reads_it(
+    start: Start, server: Server, tmp_path: Path, name: str
+) -> None:
+    number = signal.Signals[name]
+    server.script = [text("Done.")]
+    chat = start(*with_server(server, "anthropic"))
+    chat.sees("turns 0")
+    chat.type("Go.")
+    chat.sees("Done.", "turns 1")
+    chat.child.kill(number)
+    chat.ends(128 + number)
+    (saved,) = (tmp_path / "state" / "recede").glob("session-*/session.json")
+    assert stat.S_IMODE(saved.parent.stat().st_mode) == 0o700
+    assert [message["role"] for message in History.load(saved)] == ["user", "assistant"]
+
+
+def test_what_is_in_a_store_or_a_recording_is_saved_nowhere_else(start: Start, server: Server, tmp_path: Path) -> None:
+    server.script = [text("Done.")]
+    for options in ([*with_server(server, "anthropic"), "--store", "s.store"], ["--tour"]):
+        chat = start(*options)
+        chat.sees("turns 0")
+        chat.type("Go." if server.script else "1")
+        chat.sees("turns 1")
+        chat.child.kill(signal.SIGTERM)
+        chat.ends(128 + signal.SIGTERM)
+    assert not [*(tmp_path / "state" / "recede").glob("session-*")]
 
 
 # Through a pipe, and wrong usage

@@ -15,6 +15,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from anthropic.types import TextBlock
 from anthropic.types.beta import BetaContentBlock
 
 import recede
@@ -93,7 +94,9 @@ class Talk:
         for message in conversation.history:
             if message["role"] == "tool":
                 content = message["content"]
-                found.append((message["tool_call_id"], content.removeprefix("Error: "), content.startswith("Error: ")))
+                is_error = isinstance(content, str) and content.startswith("Error: ")
+                content = content.removeprefix("Error: ") if is_error else content
+                found.append((message["tool_call_id"], content, is_error))
             elif message["role"] == "user" and isinstance(message["content"], list):
                 found += [(b["tool_use_id"], b["content"], b.get("is_error", False)) for b in message["content"]]
         return found
@@ -464,12 +467,7 @@ def test_lone_surrogates_of_tools_are_replaced_and_told_once(talk: Talk, warned:
     assert talk.turn(conversation, "Go.").text == "Done."
     assert talk.turn(conversation, LONE).text == "Well."
     assert conversation.history[-2] == user(MENDED)
-    contents = [content for _, content, _ in Talk.results(talk, conversation)] if talk.shape == "anthropic" else []
-    contents = contents or [
-        m["content"].removeprefix("Error: ") if isinstance(m["content"], str) else m["content"]
-        for m in conversation.history
-        if m["role"] == "tool"
-    ]
+    contents = [content for _, content, _ in talk.results(conversation)]
     assert contents == [
         f"FileNotFoundError: {MENDED}",
         MENDED,
@@ -543,12 +541,20 @@ def test_a_folder_with_a_name_that_is_not_utf8_can_be_listed(some_talk: Talk, tm
 
 
 def test_a_list_that_is_no_content_is_data(some_talk: Talk) -> None:
-    given = [["a.txt"], [], [{"type": "file", "name": "a"}], [{"type": "text", "text": " "}], [{"text": "x"}]]
-    some_talk.server.script = [calls(*(call("run", {"n": n}) for n in range(5))), text("Done.")]
+    given: list[list[Any]] = [
+        ["a.txt"],
+        [],
+        [{"type": "file", "name": "a"}],
+        [{"type": "text", "text": " "}],
+        [{"text": "x"}],
+    ]
+    given.append([TextBlock(type="text", text="y", citations=None)])
+    some_talk.server.script = [calls(*(call("run", {"n": n}) for n in range(6))), text("Done.")]
     conversation = some_talk(lambda name, value: given[value["n"]])
     assert some_talk.turn(conversation, "Go.").text == "Done."
     contents = [content for _, content, _ in some_talk.results(conversation)]
-    assert contents == ['["a.txt"]', "[]", '[{"type": "file", "name": "a"}]', "", '[{"text": "x"}]']
+    assert contents[:5] == ['["a.txt"]', "[]", '[{"type": "file", "name": "a"}]', "", '[{"text": "x"}]']
+    assert contents[5] == [{"type": "text", "text": "y", "citations": None}]
 
 
 # Answers that cannot be read

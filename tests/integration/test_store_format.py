@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import recede
-from store_reader import Reader
+from store_reader import Reader, numbers, snapshot
 from support import chat_call, chat_result, engine_module
 
 
@@ -68,9 +68,12 @@ def test_a_stranger_finds_what_a_history_has_let_go(tmp_path: Path) -> None:
         view = history.view()
         raw = history.messages
     reader = Reader(path)
-    head = reader.find(4, 1)[2]
-    assert json.loads(head[0])["recede_history"] == 1 and head[2] == b""
-    noted, observations, _, turns, _, ids, move_count, gone, view_bytes = struct.unpack_from("<9Q", head[1])
+    (known,) = reader.find(4, 1)[2]
+    head = snapshot(known)
+    assert json.loads(head[1])["recede_history"] == 1
+    noted, observations, _, turns, _ = numbers(head[2])
+    ids, move_count, _ = numbers(head[3])
+    gone, view_bytes, *_ = numbers(head[4])
     assert gone > 1_000 and observations == turns == noted // 2 and ids == 1_500
     messages = [reader.find(2, number)[2] for number in range(1, 4_001)]
     assert [json.loads(fields[-1]) for fields in messages] == raw

@@ -13,7 +13,7 @@ import pytest
 from children import killed, kilobytes_of
 
 import recede
-from recede import _stored_turns as stored_turns
+from recede import _turn_log as stored_turns
 from support import engine_module
 
 CONFIG = {"masking_window": 3, "summarize_at": 12, "tail_window": 5, "max_trajectory_length": 1_000_000}
@@ -90,7 +90,7 @@ def test_an_agent_goes_on_however_often_it_was_killed(
 
 LONG = """
 import random, sys, recede
-from recede import _hybrid, _stored_turns
+from recede import _hybrid, _turn_log
 
 path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 before = resident('VmRSS')

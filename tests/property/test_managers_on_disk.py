@@ -15,7 +15,7 @@ from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager, Turn
 from recede import _hybrid as hybrid
-from recede import _stored_turns as stored_turns
+from recede import _turn_log as stored_turns
 from support import assert_canonical, engine_module
 
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), min_size=1, max_size=30)
@@ -115,7 +115,6 @@ def managers(draw: Any) -> tuple[str, dict[str, Any]]:
     burst=st.integers(1, 9),
     block=st.integers(1, 7),
     sync_every=st.sampled_from([None, None, 1]),
-    most_chars=st.sampled_from([0, 200, 1_000_000]),
 )
 def test_it_is_as_without_a_store(
     manager: tuple[str, dict[str, Any]],
@@ -125,14 +124,12 @@ def test_it_is_as_without_a_store(
     burst: int,
     block: int,
     sync_every: int | None,
-    most_chars: int,
 ) -> None:
     kind, options = manager
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_turns, "_BLOCK", block)
         patch.setattr(hybrid, "SUMMARY_CHARS", 60)  # so that one can pay among turns as short as these
         patch.setattr(hybrid, "SUMMARY_PROMPT_CHARS", 10)
-        patch.setattr(stored_turns, "_MOST_CHARS_KEPT", most_chars)
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=sync_every)
         plain, stored = Run(kind, options, fails, None), Run(kind, options, fails, store)
@@ -167,7 +164,6 @@ def test_it_is_as_without_a_store(
                     plain.add(turns[len(plain.manager) % len(turns)]) if deed == "add" else plain.summarize()
                 assert len(stored.manager) == len(plain.manager)
         assert store.verify().is_sound
-        assert len(stored.manager._kept._log.requests()) <= block + 1, "requests of one block are in memory"
         store.close()
 
 

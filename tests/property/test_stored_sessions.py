@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from test_sessions import masked_options, session_options
+
+if sys.platform != "win32":
+    import resource
 
 import recede
 from recede import History
@@ -64,7 +71,7 @@ def test_the_views_are_the_same_with_a_store(
     messages: list[dict[str, Any]], options: dict[str, Any], steps: list[str], chunk: int, let_go_after: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede._history._LET_GO_AFTER", (let_go_after, 1 << 30))
+        patch.setattr("recede._history._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         stored, plain = History(store=store, **options), History(**options)
@@ -133,21 +140,28 @@ def test_it_goes_on_behind_its_last_summary(tmp_path: Path) -> None:
         assert store.count_records("message") == 241 and store.count_records("summary") == len(calls)
 
 
-def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process may grow."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
+def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.TurnStore(path, sync_every=1) as store:
         history = History(store=store)
         history.append(user("one"))
-        append_record = store.append_record
-
-        def full(*arguments: Any) -> int:
-            raise recede.StoreError("io", path=path, errno=28)
-
-        monkeypatch.setattr(store, "append_record", full)
-        for text in ("two", "three"):
-            with pytest.raises(recede.StoreError):
-                history.append(user(text))
-        monkeypatch.setattr(store, "append_record", append_record)
+        with full_disk():
+            for text in ("two", "three"):
+                with pytest.raises(recede.StoreError):
+                    history.append(user(text))
         with pytest.raises(recede.TranscriptError):
             history.append_json(b'{"role": 5')
         assert store.count_records("message") == 1

@@ -107,6 +107,7 @@ def test_recall_prints_observations(path: Path) -> None:
     told = json.loads(ok("store", "recall", path, 2, "--json"))
     assert told == [{"turn_id": 2, "observation": "1 é\ud800\n" * 20}]
     assert failure("store", "recall", path, 31).endswith("there is no turn 31\n")
+    assert failure("store", "recall", path, 2**64).endswith(f"there is no turn {2**64}\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")

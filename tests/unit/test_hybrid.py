@@ -92,11 +92,15 @@ def test_a_summarizer_that_fails_loses_nothing(engine: str, answer: Any, caplog:
     ]
     assert manager.get_context("S", "U").count("Turn ") == 5
     fails = False
-    assert manager.maybe_create_summary() is True
+    assert manager.maybe_create_summary() is False, "after two failures it is asked after two more turns"
+    manager.add_turn(*TURN)
+    assert manager.summaries == []
+    manager.add_turn(*TURN)
     assert manager.maybe_create_summary() is False
     assert contents(manager) == [(2, "<1-2>")]
+    assert manager.summary_failures == 2
     manager.add_turn(*TURN)
-    assert len(manager.summaries) == 1
+    assert contents(manager) == [(2, "<1-2>"), (6, "<1-2><3-6>")]
 
 
 def test_an_async_summarizer_is_awaited(engine: str) -> None:

@@ -39,13 +39,12 @@ def test_a_panic_while_other_threads_run_is_an_error(core: Any) -> None:
 
 def test_a_panic_of_a_method_leaves_the_object_as_it_was(core: Any) -> None:
     policy = block_policy(core, 4, None, {})
-    history, other = core.History(policy, 0), core.History(policy, 0)
+    history, other = core.Session(policy), core.Session(policy)
     for message in TASK:
         for session in (history, other):
             session.append(dumps(message), False)
-        for wrong in (lambda: history.message(99), lambda: history.session_message(99)):
-            with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-                wrong()
+        with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
+            history.message(99)
         assert history.look() is other.look() is None
         assert history.chunks() == other.chunks()
         assert (len(history), history.totals()) == (len(other), other.totals())
@@ -54,7 +53,7 @@ def test_a_panic_of_a_method_leaves_the_object_as_it_was(core: Any) -> None:
 def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
     """Costs that leave out an observation: the planner looks for them in vain."""
     policy = compiled(core, "reduce", {"max_input_tokens": 100, "observation_masking": False})
-    history = core.History(policy, 0)
+    history = core.Session(policy)
     messages = [user("x" * 999), call("1"), result("1", "y" * 999), assistant("Done.")]
     for message in messages:
         history.append(dumps(message), False, (999, []))
@@ -70,8 +69,8 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
 def test_nothing_is_printed_unless_a_backtrace_is_asked_for() -> None:
     code = (
         "from recede import _core, _policy\n"
-        "history = _core.History(_policy.block_policy(_core, 4, None, {}), 0)\n"
-        "try: history.session_message(7)\n"
+        "history = _core.Session(_policy.block_policy(_core, 4, None, {}))\n"
+        "try: history.message(7)\n"
         "except Exception as error: print(type(error))"
     )
     for backtrace in ("", "1"):

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 import recede
+from fuzz_readers import sealed, sealed_log
+from store_reader import Reader
 from support import engine_module, using
 
 
@@ -84,6 +86,27 @@ def test_a_turn_that_is_not_there_is_a_lookup_error(store: recede.TurnStore, tur
     for read in (store.get, store.recall):
         with pytest.raises(LookupError, match=f"no turn {turn}"):
             read(turn)
+
+
+def hex_of(number: int) -> str:
+    return f"{number:#x}"[:12]  # Python writes no 5,000 decimal digits
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, 10**30, 10**5_000, -(2**64), -(10**5_000)], ids=hex_of)
+def test_a_number_of_more_bits_than_ours_is_that_of_nothing(store: recede.TurnStore, number: int) -> None:
+    for _ in range(3):
+        store.append("r", "a", "o")
+    for read in (store.get, store.recall, lambda number: store.record("turn", number)):
+        with pytest.raises(LookupError, match="there is no turn"):
+            read(number)
+    with pytest.raises(LookupError, match="there is no turn"):
+        store.replace_record("turn", number, [b"x"])
+    all_of_it = [1, 2, 3]
+    assert [turn.turn_id for turn in store.turns(number)] == ([] if number > 0 else all_of_it)
+    assert [turn.turn_id for turn in store.turns(number, 2 * number)] == []
+    assert [turn.turn_id for turn in store.turns(1, number)] == (all_of_it if number > 0 else [])
+    assert len(list(store.records("turn", number))) == (0 if number > 0 else 3)
+    assert store.mask_before(number) == (3 if number > 0 else 0)
 
 
 def test_what_is_no_text_is_refused(store: recede.TurnStore) -> None:
@@ -623,3 +646,94 @@ print("done")
 """
     child = in_child(code, path.parent)
     assert (child.stdout, child.stderr) == ("done\n", "")
+
+
+def test_a_text_that_is_not_utf8_is_damage(store: recede.TurnStore) -> None:
+    """Whoever writes records writes bytes, and turns are texts."""
+    for place in range(4):
+        fields = [b"r", b"a", b"12345678", b"o"]
+        fields[place] = b"\xff" * 8
+        store.append_record("turn", fields)
+    for turn in (1, 2, 4):
+        with pytest.raises(recede.StoreError, match="a text in it is not UTF-8") as caught:
+            store.get(turn)
+        assert caught.value.kind == "damaged" and caught.value.path == store.path
+    with pytest.raises(recede.StoreError):
+        list(store)
+    with pytest.raises(recede.StoreError):
+        store.recall(4)
+    assert store.get(3).observation == store.recall(1) == "o"
+
+
+def forged(path: Path, change: Any) -> None:
+    """Changes each page of a closed store, and makes its checksum right again."""
+    data = bytearray(path.read_bytes())
+    for at in range(0, len(data), 4_096):
+        page = data[at : at + 4_096]
+        change(at // 4_096, page)
+        data[at : at + 4_096] = page
+    sealed(data)
+    path.write_bytes(data)
+
+
+def test_texts_that_are_longer_than_the_store_are_damage(path: Path) -> None:
+    """A few pages can say of each record that it is the same long text, which no memory holds so many times."""
+    with recede.TurnStore(path) as store:
+        store.append("r", "a", "x" * 900_000)
+        for number in range(2, 400):
+            store.append("r", str(number), "y" * 300)
+            store.append_record("message", [b"m" * 900_000 if number == 2 else b"m" * 300])
+    reader = Reader(path)
+    references = {1: reader.raw(1, 1)[-16:], 2: reader.raw(2, 1)[-16:]}
+
+    def change(number: int, page: bytearray) -> None:
+        at, count = 16, int.from_bytes(page[6:8], "little")
+        for _ in range(count if page[4] in (3, 4) else 0):
+            length = int.from_bytes(page[at : at + 2], "little")
+            page[at + length - 16 : at + length] = references[page[at + 2]]
+            at += length
+
+    forged(path, change)
+    for read_only in (False, True):
+        with recede.TurnStore(path, read_only=read_only) as store:
+            assert len(store.recall(2)) == 900_000
+            with pytest.raises(recede.StoreError, match="its records are longer than its file"):
+                list(store)
+            with pytest.raises(recede.StoreError, match="its records are longer than its file"):
+                list(store.records("message"))
+            assert recede.StoreFault(None, "its texts are longer than its file") in store.verify().faults
+
+
+def test_page_0_that_cannot_be_is_refused(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        store.append("r", "a", "o")
+    whole = path.read_bytes()
+    for at, number in ((112, 0), (112, 9), (48, (1 << 64) - 1), (96, 1 << 63)):
+        path.write_bytes(whole)
+
+        def change(page: int, data: bytearray, at: int = at, number: int = number) -> None:
+            if page == 0:
+                data[at : at + 8] = number.to_bytes(8, "little")
+
+        forged(path, change)
+        for read_only in (False, True):
+            with pytest.raises(recede.StoreError) as caught:
+                recede.TurnStore(path, read_only=read_only)
+            assert (caught.value.kind, caught.value.page) == ("damaged", 0)
+
+
+def test_a_log_with_pages_that_are_not_in_the_store_is_damaged(path: Path) -> None:
+    """They would be written where they say, and make the file 16 TB long."""
+    store = recede.TurnStore(path)
+    store.append("r" * 900, "a", "o" * 5_000, sync=True)
+    file, log = path.read_bytes(), bytearray(path.with_name("session.store-log").read_bytes())
+    store.close()
+    log[4_096:4_100] = (4_000_000).to_bytes(4, "little")
+    sealed_log(log)
+    path.write_bytes(file)
+    path.with_name("session.store-log").write_bytes(log)
+    for read_only in (False, True):
+        with pytest.raises(recede.StoreError, match="pages behind the last one") as caught:
+            recede.TurnStore(path, read_only=read_only)
+        assert caught.value.kind == "damaged" and caught.value.path.endswith("-log")
+    assert path.read_bytes() == file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import struct
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 import recede
 from recede import History
+from store_reader import numbers, snapshot, snapshot_of
 from support import call, engine_module, result, turns, user
 
 
@@ -26,7 +28,7 @@ def _both_engines() -> None:
 
 @pytest.fixture(autouse=True)
 def _lets_go_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recede._history._LET_GO_AFTER", (8, 1 << 30))
+    monkeypatch.setattr("recede._history._EVICT_AFTER", (8, 1 << 30))
 
 
 @pytest.fixture
@@ -210,7 +212,7 @@ def test_results_that_other_options_do_not_mask_are_raw_again(path: Path) -> Non
 
 def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions are not among the options that are compared: with another counter the same session costs more."""
-    monkeypatch.setattr("recede._history._LET_GO_AFTER", (8, 500))
+    monkeypatch.setattr("recede._history._EVICT_AFTER", (8, 500))
     options: dict[str, Any] = {**SLIDING, "threshold_tokens": 2_000}
     messages = [*turns(31), user("Go on."), user("Well?")]
 
@@ -244,8 +246,8 @@ def test_other_options_plan_everything_anew(path: Path, others: dict[str, Any]) 
             assert stored.messages == plain.messages
             seen = range(1, 20 * start + 21)
             assert [stored.recall(str(number - 1)) for number in seen] == [plain.recall(number) for number in seen]
-            numbers = store.record("session", 1)[1]
-            assert numbers[8:16] == numbers[40:48], "observations, and ids in the index, which is made anew"
+            known = snapshot(store.record("session", 1)[-1])
+            assert numbers(known[2])[1] == numbers(known[3])[0], "observations, and ids in the index"
             assert store.verify().is_sound
 
 
@@ -286,20 +288,26 @@ def test_what_cannot_be_true_is_found_out(path: Path) -> None:
         history = History(store=store, **SLIDING)
         history.extend(turns(80))
         assert let_go(history) > 50
-        tag, numbers, _ = store.record("session", 1)
+        (known,) = store.record("session", 1)
     whole, plain = path.read_bytes(), History.from_messages(turns(90), **SLIDING)
-    for place in range(0, len(numbers) // 8):
+    fields = snapshot(known)
+    places = [known.index(fields[tag], 10) + at for tag in (2, 3, 4, 5, 6) for at in range(0, len(fields[tag]), 8)]
+    assert len(places) > 20
+    for place in places:
         for number in (0, 1, 77, 161, 1 << 31, (1 << 62) + 3):
             path.write_bytes(whole)
             with recede.TurnStore(path) as store:
-                told = numbers[: 8 * place] + number.to_bytes(8, "little") + numbers[8 * place + 8 :]
-                store.replace_record("session", 1, [tag, told, b""])
-                if place == 0:
+                told = known[:place] + number.to_bytes(8, "little") + known[place + 8 :]
+                store.replace_record("session", 1, [told])
+                if place == places[0]:
                     store.replace_record("session", 2, [b"x" * 20 * (number % 99), b"y" * 31, b"\xff" * 128])
                 history = History(store=store, **SLIDING)
                 history.extend(turns(90)[len(history) :])
                 assert history.messages == plain.messages
-                history.view(), history.stats(), list(history.stats().boundary_moves)
+                history.view()
+                assert max(history.stats()[:7]) < 1 << 48
+                with contextlib.suppress(recede.StoreError):  # there are not so many
+                    list(history.stats().boundary_moves)
                 for one in range(82):
                     with contextlib.suppress(LookupError):
                         history.recall(one), history.recall(str(one))
@@ -314,6 +322,271 @@ def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
             with pytest.raises(LookupError):
                 history.recall(number)
         assert history.recall(17) == "x" * 100
+        for wrong in (2**63, 2**64, 10**30, 10**5_000):
+            with pytest.raises(LookupError, match="there is no observation"):
+                history.recall(wrong)
+
+
+BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2}
+
+
+def summarized(store: recede.TurnStore) -> History:
+    history = History(store=store, **BUDGET)
+    for message in [user("Go."), *turns(40, 200)]:
+        history.append(message)
+        history.view()
+    assert store.count_records("summary") > 1
+    return history
+
+
+def test_a_history_without_a_budget_takes_up_no_summary(path: Path) -> None:
+    """It lets go of messages by their numbers in the store, which are not those of what a summary left."""
+    with recede.TurnStore(path) as store:
+        summarized(store)
+    more = [user("Go."), *turns(40, 200), *turns(90)]
+    plain = History.from_messages(more, **SLIDING)
+    with recede.TurnStore(path) as store:
+        history = History(store=store, **SLIDING)
+        history.extend(more[len(history) :])
+        assert let_go(history) > 100
+        assert history.view() == plain.view()
+        history.save(path.with_name("session.json"))
+    with recede.TurnStore(path) as store:
+        assert History(store=store, **SLIDING).view() == plain.view()
+    assert History.load(path.with_name("session.json")).view() == plain.view()
+
+
+def of_summary(**change: Any) -> Any:
+    """A snapshot whose summary is another one."""
+    tags = {"head": 7, "numbers": 8, "messages": 9, "view": 10, "moves": 11}
+
+    def changed(known: bytes) -> bytes:
+        fields = snapshot(known)
+        for name, new in change.items():
+            tag = tags[name]
+            new = new(fields[tag]) if callable(new) else new
+            fields[tag] = new if isinstance(new, bytes) else struct.pack(f"<{len(new)}Q", *new)
+        return snapshot_of(fields)
+
+    return changed
+
+
+def listed(*messages: bytes) -> bytes:
+    return b"".join(len(message).to_bytes(8, "little") + message for message in messages)
+
+
+SUMMARIES: dict[str, Any] = {
+    "a view that is none": of_summary(view=b"[5]"),
+    "a view that is cut": of_summary(view=lambda view: view[:-3]),
+    "no messages": of_summary(messages=b""),
+    "messages that are none": of_summary(messages=listed(b"null")),
+    "a message that is cut": of_summary(messages=listed(b'{"role": "user", "content": "x')),
+    "messages of another session": of_summary(messages=listed(b'{"role": "user", "content": "x"}')),
+    "too few numbers": of_summary(numbers=b""),
+    "too many numbers": of_summary(numbers=lambda field: (1).to_bytes(8, "little") + field),
+    "number 0": of_summary(numbers=lambda field: bytes(8) + field[8:]),
+    "numbers that never were": of_summary(numbers=lambda field: [1 << 20 | one for one in range(len(field) // 8)]),
+}
+UNREADABLE: dict[str, Any] = {
+    "a number that comes twice": of_summary(numbers=lambda field: field * 2),
+    "numbers of over 32 bits": of_summary(numbers=[1 << 32]),
+    "numbers of over 48 bits": of_summary(numbers=[1 << 48]),
+    "half a number": of_summary(numbers=b"1234"),
+    "a list that is cut": of_summary(messages=lambda field: field[:-3]),
+    "a past that never was": of_summary(head=lambda field: [1 << 40, *numbers(field)[1:]]),
+    "two counts": of_summary(head=[1, 2, 3]),
+    "counts of over 48 bits": of_summary(head=lambda field: [*numbers(field)[:3], 1 << 48]),
+    "moves that are none": of_summary(moves=[1, 2, 3]),
+    "a newer version": lambda known: known[:8] + b"\x02" + known[9:],
+    "a vital field of a newer version": lambda known: known + struct.pack("<HHQ", 99, 1, 0),
+    "a cut": lambda known: known[:-3],
+}
+
+
+@pytest.mark.parametrize("change", SUMMARIES.values(), ids=list(SUMMARIES))
+def test_a_summary_that_is_not_of_its_messages_is_refused(path: Path, change: Any) -> None:
+    with recede.TurnStore(path) as store:
+        history = summarized(store)
+        (known,) = store.record("session", 1)
+        assert numbers(snapshot(known)[8])
+        store.replace_record("session", 1, [change(known)])
+        with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
+            History(store=store, **BUDGET)
+        assert (caught.value.kind, caught.value.path) == ("damaged", str(path))
+        saved = path.with_name("saved")
+        history.save(saved)
+    with recede.TurnStore(saved) as store:
+        store.replace_record("session", 1, [change(store.record("session", 1)[0])])
+    with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
+        History.load(saved)
+    assert caught.value.path == str(saved)
+
+
+@pytest.mark.parametrize("change", UNREADABLE.values(), ids=list(UNREADABLE))
+def test_a_snapshot_that_cannot_be_read_is_not_resumed(path: Path, change: Any) -> None:
+    with recede.TurnStore(path) as store:
+        summarized(store)
+        (known,) = store.record("session", 1)
+        store.replace_record("session", 1, [change(known)])
+        plain = History.from_messages([user("Go."), *turns(40, 200)], **BUDGET)
+        assert History(store=store, **BUDGET).view() == plain.view()
+
+
+OPTIONS: dict[str, Any] = {
+    "no JSON": b"{",
+    "no object": b"[]",
+    "nothing in it": b"{}",
+    "bytes that are not UTF-8": b"\xff",
+    "nested deep": b"[" * 9_000,
+    "a format that is true": b'{"recede_history": true, "options": {}}',
+    "a format that is newer": b'{"recede_history": 2, "options": {}}',
+    "no options": b'{"recede_history": 1}',
+    "options that are no object": b'{"recede_history": 1, "options": []}',
+    "an option that there is not": b'{"recede_history": 1, "options": {"kep": 3}}',
+    "an option of another type": b'{"recede_history": 1, "options": {"keep": "3"}}',
+    "an option that is out of range": b'{"recede_history": 1, "options": {"keep": -1}}',
+    "an option that is no number": b'{"recede_history": 1, "options": {"keep": NaN}}',
+    "an option that comes twice": b'{"recede_history": 1, "options": {"keep": 3, "keep": 4}}',
+    "a number that is too long": b'{"recede_history": 1, "options": {"keep": %s}}' % (b"9" * 5_000),
+    "a price that no number holds": b'{"recede_history": 1, "options": {"cache_read": %s}}' % (b"9" * 400),
+    "options that contradict": b'{"recede_history": 1, "options": {"threshold_tokens": 5, "max_input_chars": 9}}',
+    "a store among the options": b'{"recede_history": 1, "options": {"store": {}}}',
+    "a counter among the options": b'{"recede_history": 1, "options": {"token_counter": null}}',
+    "the object itself": b'{"recede_history": 1, "options": {"self": 1}}',
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
+def test_a_file_whose_options_cannot_be_is_refused(path: Path, options: bytes) -> None:
+    History.from_messages(turns(3)).save(path)
+    with recede.TurnStore(path) as store:
+        (known,) = store.record("session", 1)
+        store.replace_record("session", 1, [snapshot_of({**snapshot(known), 1: options})])
+    with pytest.raises(recede.TranscriptError) as caught:
+        History.load(path)
+    assert caught.value.source == str(path) and caught.value.kind in ("session", "format")
+
+
+def test_a_file_whose_messages_are_none_is_refused(path: Path) -> None:
+    for message in (b"", b"5", b'{"role": "user", "content": 5}', b"[" * 3_000):
+        for place in (1, 60):
+            history = History(**BUDGET)
+            for one in [user("Go."), *turns(40, 200)]:
+                history.append(one)
+                history.view()
+            history.save(path)
+            with recede.TurnStore(path) as store:
+                store.replace_record("message", place, [message])
+            with pytest.raises(recede.TranscriptError) as caught:
+                History.load(path)
+            assert caught.value.source == str(path) and caught.value.offset is None
+
+
+def test_functions_that_are_none_are_not_the_fault_of_a_file(path: Path) -> None:
+    History(**BUDGET).save(path)
+    wrong: Any = 5
+    for name in ("summarizer", "token_counter"):
+        with pytest.raises(TypeError, match=name):
+            History.load(path, **{name: wrong})
+
+
+@pytest.mark.parametrize(("value", "kind"), [("1" * 5_000, "number"), ("[" * 1_010 + "]" * 1_010, "depth")])
+def test_a_message_that_python_cannot_read_is_named(value: str, kind: str) -> None:
+    """The strict reader takes integers of any length, and nesting of 1,024 levels; Python's takes less."""
+    message = f'{{"role": "user", "content": "x", "more": {value}}}'
+    history = History()
+    history.append(user("before"))
+    history.append_json(message)
+    assert history.view_json().endswith(f",{message}]".encode())
+    for _ in range(2):  # what could not be read is not taken as read
+        with pytest.raises(recede.TranscriptError) as caught:
+            history.view()
+        assert caught.value.kind == kind
+    with pytest.raises(recede.TranscriptError):
+        History.from_json(f"[{message}]")
+
+
+@pytest.mark.parametrize("message", [b"", b"5", b"{", b'{"role": "user", "content": 5}', b"\xff", b"[" * 3_000])
+def test_a_message_that_is_none_is_refused(path: Path, message: bytes) -> None:
+    """Where it was let go, when it is read."""
+    with recede.TurnStore(path) as store:
+        history = History(store=store, **SLIDING)
+        history.extend(turns(80))
+        assert let_go(history) > 50
+        store.replace_record("message", 4, [message])
+        store.replace_record("message", 6, [message, b'{"role": "user", "content": "whole"}'])
+        again = History(store=store, **SLIDING)
+        asks = [
+            again.view,
+            again.view_json,
+            again.view_chunks,
+            again.to_json,
+            lambda: again[3],
+            lambda: again.recall(2),
+        ]
+        for ask in [*asks, lambda: again.messages, lambda: again.save(path.with_name("saved"))]:
+            with pytest.raises(recede.StoreError, match="a message in it is none"):
+                ask()
+        assert again[5]["content"] == "whole" and again.stats().messages == 160
+        again.append(user("on"))
+        assert again[160] == user("on")
+        for options in ({"keep": 4}, {"max_input_chars": 10_000}):
+            with pytest.raises(recede.StoreError) as caught:
+                History(store=store, **options)
+            assert caught.value.kind == "damaged" and caught.value.path == str(path)
+
+
+def test_a_message_that_was_not_let_go_and_is_none_is_refused(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        history = History(store=store, **SLIDING)
+        history.extend(turns(80))
+        assert 50 < let_go(history) < 158
+        store.replace_record("message", 159, [b"5"])
+        with pytest.raises(recede.StoreError, match="what it has as messages") as caught:
+            History(store=store, **SLIDING)
+        assert (caught.value.kind, caught.value.path) == ("damaged", str(path))
+
+
+def test_a_message_that_python_cannot_read_is_named_in_a_store(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        store.append_record("message", [b'{"role": "user", "content": "x", "n": %s}' % (b"1" * 5_000)])
+        history = History(store=store)
+        with pytest.raises(recede.TranscriptError) as caught:
+            history.view()
+        assert caught.value.kind == "number"
+
+
+def test_moves_that_are_counted_and_not_there_are_damage(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        history = History(store=store)
+        history.extend(turns(400))
+        moves = history.stats().boundary_moves
+        assert let_go(history) > 50 and len(moves) > 1 and moves[0]
+        ids, _, places = store.record("session", 2)
+        store.replace_record("session", 2, [ids, b"", places])
+        for ask in (lambda: moves[0], lambda: list(moves)):
+            with pytest.raises(recede.StoreError, match="fewer moves of the boundary"):
+                ask()
+
+
+def test_observations_that_are_counted_and_not_there_are_planned_anew(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        history = History(store=store, **SLIDING)
+        history.extend(turns(80))
+        assert let_go(history) > 50
+        store.replace_record("message", 160, [b'{"role": "user", "content": "no result"}'])
+        again = History(store=store, **SLIDING)
+        assert let_go(again) == 0 or again.recall(79) == "x" * 100
+        plain = History.from_messages([*turns(80)[:-1], user("no result")], **SLIDING)
+        assert again.view() == plain.view()
+        with pytest.raises(LookupError):
+            again.recall(80)
+
+
+def test_only_a_turn_store_is_a_store() -> None:
+    for wrong in ({}, "session.store", object()):
+        with pytest.raises(TypeError, match="store must be a TurnStore"):
+            History(store=wrong)
 
 
 def test_a_store_is_for_one_history_at_a_time(path: Path) -> None:
@@ -352,7 +625,7 @@ def test_a_long_view_is_not_held(path: Path) -> None:
             for message in (user(f"{number} " * 4_000), call(str(number)), result(str(number), "x" * 500)):
                 history.append(message)
                 plain.append(message)
-        assert history._session.is_long()
+        assert not history._session.chunks()[-1], "readers do not keep them"
         for _ in range(2):
             same(history, plain)
             assert len(history.view_chunks()) > 20
@@ -386,7 +659,7 @@ def test_moves_are_read_when_they_are_asked_for(path: Path) -> None:
 FULL = """
 import json, resource, signal, sys, recede
 from recede import _history
-_history._LET_GO_AFTER = (64, 1 << 30)
+_history._EVICT_AFTER = (64, 1 << 30)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 failed, limit = 0, 40_000

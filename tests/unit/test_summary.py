@@ -304,7 +304,7 @@ def test_the_first_line_is_put_before_its_text_once() -> None:
 
 
 def test_a_summarizer_that_raises_leads_to_the_next_stage_and_its_error_is_kept() -> None:
-    history = [user("task"), assistant("old " * 100), assistant("end")]
+    history = [user("task"), assistant("old " * 100), user("next"), assistant("end")]
     error = RuntimeError("no network")
 
     def summarizer(messages: list[Any], previous: str | None) -> str:
@@ -323,7 +323,7 @@ def test_a_summarizer_that_raises_leads_to_the_next_stage_and_its_error_is_kept(
 
 @pytest.mark.parametrize("answer", [None, 5, b"bytes", ["text"], "", " \n"])
 def test_a_summarizer_must_return_some_text(answer: Any) -> None:
-    history = [user("task"), assistant("old " * 100), assistant("end")]
+    history = [user("task"), assistant("old " * 100), user("next"), assistant("end")]
     reduction = reduce(history, max_input_chars=100, preserve_recent_raw_turns=1, summarizer=lambda m, p: answer)
     assert reduction.reduction_stage == "fallback"
     assert isinstance(reduction.summarizer_error, (TypeError, ValueError))

@@ -39,6 +39,9 @@ def test_recall_gives_the_full_observation(engine: str) -> None:
     for wrong in (0, -1, 13):
         with pytest.raises(LookupError, match=f"there is no turn {wrong}"):
             manager.recall(wrong)
+    for wrong in (2**64, 10**30, 10**5_000, -(2**64)):
+        with pytest.raises(LookupError, match="there is no turn"):
+            manager.recall(wrong)
 
 
 def test_presets_are_those_of_the_research(engine: str) -> None:

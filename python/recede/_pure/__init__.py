@@ -3,6 +3,8 @@
 bytes --scan--> Outline --.                        .--> splice --> bytes
 dicts --walk--> Outline --+--> pairs, turns, plan -+--> apply ---> dicts
                                                    `--> report
+
+Sessions, managers of turns, replays and stores are the core's alone.
 """
 
 from __future__ import annotations
@@ -10,34 +12,24 @@ from __future__ import annotations
 from typing import Any
 
 from recede._pure.apply import apply
-from recede._pure.history import History
 from recede._pure.pairs import Finding, Operation, findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
 from recede._pure.plan import Costs, Facts, Given, Request, make_plan
-from recede._pure.plan.facts import Sent
-from recede._pure.plan.replay import Request as Replayed
-from recede._pure.plan.replay import replay as _replay
-from recede._pure.plan.replay import requests
 from recede._pure.policy import Policy
-from recede._pure.render import TurnLog
 from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
 
 __all__ = [
-    "History",
     "Policy",
-    "TurnLog",
     "check_pairs",
     "count_chars",
     "mask_observation",
     "reduce",
     "reduce_json",
     "repairs",
-    "replay",
-    "replay_json",
     "texts",
 ]
 
@@ -66,19 +58,6 @@ def reduce_json(
     if isinstance(plan, Request):
         return [facts.outline.messages[index].span for index in plan.dropped], plan.previous, plan.built_in
     return report(splice(data, facts.outline, plan), facts, plan)
-
-
-def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> tuple[list[Replayed], list[list[Sent]]]:
-    """The requests of a session, and what they would have sent under each policy."""
-    outline = walk(messages)
-    return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
-
-
-def replay_json(
-    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int
-) -> tuple[list[Replayed], list[list[Sent]]]:
-    outline = scan(data, surrogates=surrogates)
-    return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
 
 
 def texts(

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 from recede import Answer, Conversation, History, StoreError, TranscriptError
 from recede._files import is_same_file
 from recede.cli.folder import Folder
 from recede.cli.spoken import harmless, spoken
-from recede.cli.terminal import Terminal
+from recede.cli.terminal import Terminal, spare_file
 
 __all__ = ["Played", "Repl", "Talk"]
 
 # Of /history and /view, where not all is asked for.
 _FIRST_CHARS = 2_000
 _ENDED = ("end_turn", "stop", "stop_sequence")
+# Of an error.
+_MOST_CHARS = 300
+_OFFER = "[a file to save the session in; Enter for one of ours, Ctrl-C for none] "
 
 _COMMANDS = {
     "/stats": ("", "turns, messages, tokens raw and sent"),
@@ -35,6 +42,8 @@ class Speaker(Protocol):
     """Whom the loop talks to."""
 
     hint: str
+    is_recorded: bool
+    """Whether what is said is in a file already."""
     sent_tokens: int
     raw_tokens: int
 
@@ -59,6 +68,7 @@ class Talk:
     """A model, over a `Conversation`. What goes wrong with a request is said, and ends no more than that request."""
 
     hint = "say something, or /help"
+    is_recorded = False
     conversation: Conversation
 
     def __init__(self, terminal: Terminal, files: Folder | None) -> None:
@@ -150,6 +160,7 @@ class Played:
     """A recorded session, played turn by turn into a history."""
 
     hint = "Enter plays the next turn, a number so many; /help"
+    is_recorded = True
 
     def __init__(self, terminal: Terminal, history: History, messages: list[Any]) -> None:
         """Take what is to be played, and a history that is empty or holds the beginning of it."""
@@ -176,7 +187,8 @@ class Played:
         if line and not line.isdecimal():
             self._terminal.say("[nobody answers: this is a recording. Enter plays its next turn; /help lists commands]")
             return
-        for _ in range(int(line or 1)):
+        count = _number(line or "1")
+        for _ in range(sys.maxsize if count is None else count):
             if not self._next():
                 return
 
@@ -233,7 +245,16 @@ class Repl:
         self._recording = recording
 
     def run(self, greeting: str) -> None:
-        """Read and answer until the end."""
+        """Read and answer until the end. What only memory holds can be saved before anything unforeseen ends it."""
+        with _ends_raised():
+            try:
+                self._run(greeting)
+            except BaseException as error:
+                with contextlib.suppress(Exception):
+                    self._rescue(error)
+                raise
+
+    def _run(self, greeting: str) -> None:
         self._terminal.say(f"{harmless(greeting)}\n{self._speaker.hint}")
         while True:
             try:
@@ -252,8 +273,41 @@ class Repl:
                 self._terminal.say("[interrupted]")
             except StoreError as error:
                 self._terminal.say(f"[not in the store yet: {harmless(str(error))}]")
+            except Exception as error:  # whatever a line asks for, it ends no session
+                self._terminal.say(f"[{_told(error)}]")
+
+    def _rescue(self, error: BaseException) -> None:
+        """Save what only memory holds where the user says; else in a file that only its owner can read."""
+        if self._has_store or self._speaker.is_recorded or not len(self._speaker.history):
+            return
+        name = ""
+        if not isinstance(error, SystemExit):  # whoever ended it waits for no answer
+            try:
+                name = (self._terminal.ask(f"\n[ended by {_told(error)}]\n{_OFFER}") or "").strip()
+            except KeyboardInterrupt:
+                return
+            except Exception:  # there may be no terminal any more
+                name = ""
+        if not (name and self._is_saved(name)):
+            self._is_saved(spare_file())
+
+    def _is_saved(self, file: str | Path) -> bool:
+        said, is_saved = f"[saved: {file}; /load goes on with it]", True
+        try:
+            self._speaker.history.save(file)
+        except Exception as error:
+            said, is_saved = f"[{file}: not saved: {_told(error)}]", False
+        with contextlib.suppress(Exception):
+            self._terminal.say(harmless(said))
+        return is_saved
 
     def _status(self) -> str:
+        try:
+            return self._figures()
+        except Exception as error:  # it is shown at each prompt
+            return _told(error)
+
+    def _figures(self) -> str:
         stats = self._speaker.history.stats()
         share = stats.view_tokens / max(1, stats.raw_tokens)
         return (
@@ -306,11 +360,11 @@ class Repl:
             self._terminal.say(f"{harmless(text[:_FIRST_CHARS])}\n[{len(text) - _FIRST_CHARS:,} chars more: {command}]")
 
     def _recall(self, argument: str) -> None:
-        name = argument.removeprefix("#")
+        number = _number(argument.removeprefix("#"))
         try:
-            text = self._speaker.history.recall(int(name) if name.isdecimal() else argument)
+            text = self._speaker.history.recall(argument if number is None else number)
         except LookupError as error:
-            self._terminal.say(f"[{harmless(str(error.args[0]))}]")
+            self._terminal.say(f"[{_clipped(str(error.args[0]), _MOST_CHARS)}]")
         else:
             self._terminal.say(harmless(text))
 
@@ -334,7 +388,9 @@ class Repl:
             self._terminal.say("[this session is kept in its store: end it, and load that one without --store]")
             return
         try:
-            self._speaker.history = History.load(argument)
+            loaded = History.load(argument)
+            loaded.view(), loaded.stats()  # what it cannot do is seen before it takes the place of another
+            self._speaker.history = loaded
         except TranscriptError as error:
             self._terminal.say(f"[{harmless(str(error))}]")
         except OSError as error:
@@ -366,8 +422,40 @@ def _turns(messages: list[Any]) -> Iterator[list[Any]]:
         yield turn
 
 
-def _clipped(text: str) -> str:
-    return textwrap.shorten(harmless(text), 100, placeholder=" …")
+@contextlib.contextmanager
+def _ends_raised() -> Iterator[None]:
+    """In it, the signals that end a program and the terminal's going away are a SystemExit."""
+
+    def end(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before: dict[int, Any] = {}
+    try:
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            # Who ignores a signal, as nohup does, is let to; and only the main thread may set anything.
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                with contextlib.suppress(ValueError):
+                    before[number] = signal.signal(number, end)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _number(text: str) -> int | None:
+    """The number that a text is; None where it is none, or one that nothing has."""
+    return int(text) if text.isdecimal() and len(text) < 20 else None
+
+
+def _told(error: BaseException) -> str:
+    """An error on one line."""
+    return _clipped(f"{type(error).__name__}: {error}", _MOST_CHARS)
+
+
+def _clipped(text: str, most: int = 100) -> str:
+    line = " ".join(harmless(text).split())
+    return line if len(line) <= most else f"{line[: most - 2]} …"
 
 
 def _in_short(who: str, text: str) -> str:

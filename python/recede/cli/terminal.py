@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import click
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
-__all__ = ["Terminal"]
+__all__ = ["Terminal", "spare_file"]
 
 _PROMPT = "> "
 
@@ -25,8 +26,9 @@ class Terminal:
     def __init__(self) -> None:
         """Take standard input; on a terminal, prompt_toolkit edits its lines."""
         self._session: PromptSession[str] | None = None
-        if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(errors="replace")
+        for stream in (sys.stdin, sys.stdout):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         if sys.stdin.isatty() and sys.stdout.isatty():
             try:
                 from prompt_toolkit import PromptSession
@@ -54,17 +56,41 @@ class Terminal:
             return line.rstrip("\r\n")
         return self._session.prompt(_PROMPT, bottom_toolbar=status, placeholder=hint, reserve_space_for_menu=0)
 
+    def ask(self, question: str) -> str | None:
+        """The answer to a question, read in the plainest way; None where nobody is there.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+        if self._session is None:
+            return None
+        self.say(question, end="")
+        return sys.stdin.readline() or None
+
     def say(self, text: str, end: str = "\n") -> None:
         """Write a text."""
         click.echo(text + end, nl=False)
+
+
+def spare_file() -> Path:
+    """A file that there is not yet, for a session that would be lost; its folder can be opened by its owner alone."""
+    try:
+        _state().mkdir(parents=True, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix="session-", dir=_state())
+    except OSError:
+        folder = tempfile.mkdtemp(prefix="recede-session-")
+    return Path(folder, "session.json")
+
+
+def _state() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recede"
 
 
 def _lines_typed() -> Any:
     """The lines of earlier sessions, readable by their owner alone; of this one where there is no place for them."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    file = Path(state) / "recede" / "chat_history"
+    file = _state() / "chat_history"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))

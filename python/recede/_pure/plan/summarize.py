@@ -30,8 +30,11 @@ def summarize(facts: Facts, before: Plan, given: Given) -> Plan | Request | None
     outline, policy, earlier = facts.outline, facts.policy, facts.earlier_summaries
     kept = keep_set(facts, without=earlier)
     dropped = sorted(set(range(len(outline.messages))) - kept - set(earlier))
-    if not dropped or not facts.keeps_pairs(replace(before, kept=sorted(kept))):
+    without = replace(before, kept=sorted(kept))
+    if not dropped or not facts.keeps_pairs(without):
         return None
+    if policy.goal == "reduce" and not facts.fits(without):
+        return None  # with any summary it would not fit either, so nobody is asked for one
     if given is None:
         previous = previous_summary(outline, earlier)
         built_in = built_in_summary(outline, facts.tools, facts.task, dropped, previous)[: policy.summary_max_chars]

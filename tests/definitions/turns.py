@@ -1,14 +1,15 @@
-"""Turns -> text, for the managers that think in turns; rendered anew for each context."""
+"""A session of turns: each context is rendered again."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from definitions.attempts import Attempts
+from definitions.hybrid import summary_pays, wanted_turns
 from recede._pure.outline import Result
 from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
 from recede._pure.plan.boundary import Fold
 from recede._pure.plan.facts import Facts
-from recede._pure.plan.hybrid import summary_pays, wanted_turns
 from recede._pure.policy import Policy
 from recede._pure.walk import walk
 
@@ -23,47 +24,65 @@ class Turn(NamedTuple):
     masked_tokens: int
 
 
-class TurnLog:
+class Turns:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.turns: list[Turn] = []
+        self.timestamps: list[float] = []
         self.first = 0  # turns before this one stand in a summary
         self.summary_chars = self.summary_tokens = 0
         self.due: int | None = None  # how many turns the summary is to stand for that is due
         self.judged = 0  # turns that there were when that was judged
         self.waste = 0  # chars that requests since the last summary sent without need
+        self.retries = Attempts()
         self.rows: list[tuple[int, int]] = []  # of each request: tokens of all turns before it, and of those sent
         self.events: list[tuple[int, bool]] = []  # after how many turns: a request, or (True) a summary
 
     def __len__(self) -> int:
+        return 2 * len(self.turns)
+
+    def turn_count(self) -> int:
         return len(self.turns)
 
     def masked_text(self, observation: str) -> str | None:
         """What masking would put in the place of this observation, if it came now; None where it stays."""
         if is_placeholder(observation, self.policy.placeholder):
             return None
-        text = fill(Observation(observation, turn=len(self) + 1), self.policy)
+        text = fill(Observation(observation, turn=len(self.turns) + 1), self.policy)
         return text if len(text) < len(observation) else None
 
-    def add(self, reasoning: str, action: str, observation: str, tokens: tuple[int, int, int] | None = None) -> None:
-        """The next turn comes; its tokens are words, where they are not given."""
+    def add_turn(
+        self,
+        reasoning: str,
+        action: str,
+        observation: str,
+        timestamp: float,
+        tokens: tuple[int, int, int] | None = None,
+    ) -> int:
+        """The next turn; its number. Its tokens are words, where they are not given."""
         self._request()
         placeholder = self.masked_text(observation)
         if tokens is None:
             frame = _render(1, reasoning, action, "")
             tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
         self.turns.append(Turn(reasoning, action, observation, placeholder, *tokens))
+        self.timestamps.append(timestamp)
+        return len(self.turns)
 
     def summary_due(self) -> int | None:
         """How many turns, from the first on, the summary is to stand for that is due before the next request."""
-        if self.judged < len(self):
-            self.judged = len(self)
+        if self.judged < len(self.turns):
+            self.judged = len(self.turns)
             self.due = self._judge()
-        return self.due
+        return self.due if self.retries.may_ask(len(self.turns), 0, 0) else None
+
+    def summary_failed(self) -> None:
+        """The summary that was due failed."""
+        self.retries = self.retries.failed(len(self.turns), 0)
 
     def _judge(self) -> int | None:
         rules = self.policy.summaries
-        wanted = None if rules is None else wanted_turns(rules, len(self))
+        wanted = None if rules is None else wanted_turns(rules, len(self.turns))
         if rules is None or wanted is None or wanted <= self.first:
             return None
         _, _, _, model = rules
@@ -90,29 +109,30 @@ class TurnLog:
     def summarize_through(self, turn: int, chars: int, tokens: int) -> None:
         """A summary stands for the turns up to this one; what is older than the window is masked."""
         self._request()
-        self.events.append((len(self), True))
-        self.first = min(turn, len(self))
+        self.events.append((len(self.turns), True))
+        self.first = min(turn, len(self.turns))
         self.summary_chars, self.summary_tokens = chars, tokens
-        self.due, self.waste = None, 0
+        self.due, self.waste, self.retries = None, 0, Attempts()
         self.rows[-1] = self._tokens()
 
-    def context(self, before: str) -> str:
-        """The context of the next request, behind what stands before its turns."""
+    def context(self) -> tuple[int, list[str], str, bool]:
+        """The context of the next request after its prompts, in one open chunk."""
         self._request()
         masked = self._masked()
         shown = list(enumerate(self.turns))[self.first :]
-        return before + "".join(
+        rendered = (
             _render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation))
             for place, turn in shown
         )
+        return 0, [], "".join(rendered), True
 
-    def masked(self, start: int) -> list[tuple[int, str]]:
+    def masked_turns(self, start: int) -> list[tuple[int, str]]:
         """The turns that the context of the next request masks, from 1, and what stands there, from one of them on."""
         self._request()
         return [(place + 1, text) for place, text in sorted(self._masked().items())][start:]
 
-    def turn(self, turn: int) -> tuple[str, str, str] | None:
-        return self.turns[turn - 1][:3] if 0 < turn <= len(self) else None
+    def turn(self, turn: int) -> tuple[tuple[str, str, str], float] | None:
+        return (self.turns[turn - 1][:3], self.timestamps[turn - 1]) if 0 < turn <= len(self.turns) else None
 
     def figures(self) -> tuple[int, int, int, int]:
         """Turns that are masked; tokens of all observations, of those masked, and of what stands there."""
@@ -125,14 +145,18 @@ class TurnLog:
             sum(turn.masked_tokens for turn in masked),
         )
 
-    def requests(self) -> list[tuple[int, int]]:
-        """What each request sent, the next one included: tokens of all turns before it, and those sent."""
+    def requests(self, start: int, end: int) -> list[tuple[int, int]]:
+        """What the requests sent after so many turns: tokens of all turns before them, and those sent."""
         self._request()
-        return self.rows
+        return self.rows[start:end]
+
+    def sums(self) -> tuple[int, int]:
+        rows = self.requests(0, len(self.turns))
+        return sum(raw for raw, _ in rows), sum(sent for _, sent in rows)
 
     def _request(self) -> None:
-        if len(self.rows) <= len(self):
-            self.events.append((len(self), False))
+        if len(self.rows) <= len(self.turns):
+            self.events.append((len(self.turns), False))
             self.rows.append(self._tokens())
 
     def _tokens(self) -> tuple[int, int]:

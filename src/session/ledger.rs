@@ -48,7 +48,7 @@ impl Ledger {
     }
 
     /// All that is in memory was written to the store.
-    pub fn let_go(&mut self) {
+    pub fn evict(&mut self) {
         self.stored = self.observations();
         self.places = vec![];
         self.newest = HashMap::new();

@@ -6,13 +6,17 @@ which is the definition; the core makes none twice.
 
 from __future__ import annotations
 
+from typing import Any
+
+from definitions.hybrid import replay_summarized
+from definitions.optimum import replay_optimum
 from recede._pure.outline import Outline
 from recede._pure.plan import make_plan
 from recede._pure.plan.facts import Facts, Plan, Sent
-from recede._pure.plan.hybrid import replay_summarized
-from recede._pure.plan.optimum import replay_optimum
 from recede._pure.policy import Policy
+from recede._pure.scan import scan
 from recede._pure.turns import Turns
+from recede._pure.walk import walk
 
 Request = tuple[int, int]
 """How many messages came before a request, and the chars of its answer."""
@@ -25,7 +29,23 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
     return [(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers]
 
 
-def replay(outline: Outline, policy: Policy) -> list[Sent]:
+def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> tuple[list[Request], list[list[Sent]]]:
+    """The requests of a session, and what they would have sent under each policy."""
+    return _replayed(walk(messages), policies, image_chars)
+
+
+def replay_json(
+    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int
+) -> tuple[list[Request], list[list[Sent]]]:
+    """The same for bytes."""
+    return _replayed(scan(data, surrogates=surrogates), policies, image_chars)
+
+
+def _replayed(outline: Outline, policies: list[Policy], image_chars: int) -> tuple[list[Request], list[list[Sent]]]:
+    return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
+
+
+def _replay(outline: Outline, policy: Policy) -> list[Sent]:
     """What each request of a session would have sent."""
     made = requests(outline, policy.image_chars)
     if policy.summaries is not None:

@@ -7,7 +7,7 @@
 
 use crate::plan::Move;
 use crate::store::page::{put_u32, put_u64, u32_at, u64_at};
-use crate::store::{Changes, Record, RecordKind, Result, Store};
+use crate::store::{Changes, Kind, Record, RecordKind, Result, Store, StoreError};
 use std::ops::Range;
 
 /// Observations of a block, moves of it, and about as many ids.
@@ -83,11 +83,13 @@ impl Entry {
     }
 
     /// The message of the newest call, and whether that has a result.
+    #[must_use]
     pub fn call(&self) -> Option<(usize, bool)> {
         Some((self.call.checked_sub(1)? as usize, self.is_answered == 1))
     }
 
     /// The newest observation.
+    #[must_use]
     pub fn number(&self) -> Option<usize> {
         (self.number > 0).then_some(self.number as usize)
     }
@@ -129,6 +131,7 @@ fn blocks(store: &Store) -> u64 {
 }
 
 /// How many observations, ids, or moves there is room for.
+#[must_use]
 pub fn room(store: &Store) -> usize {
     (blocks(store) as usize).saturating_mul(BLOCK)
 }
@@ -165,6 +168,9 @@ pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
     }
     moves.truncate(places.end - first * BLOCK);
     moves.drain(..(places.start - first * BLOCK).min(moves.len()));
+    if moves.len() < places.len() {
+        return Err(StoreError::new(Kind::Damaged, "it has fewer moves of the boundary than it counts"));
+    }
     Ok(moves)
 }
 
@@ -258,7 +264,8 @@ impl<'a, 'b> Writer<'a, 'b> {
             self.add_block()?;
         }
         let blocks = self.blocks();
-        updates.sort_unstable_by_key(|(hash, _)| bucket_of(*hash, blocks));
+        // By the hash, too, so that the same session makes the same store.
+        updates.sort_unstable_by_key(|(hash, _)| (bucket_of(*hash, blocks), *hash));
         for updates in updates.chunk_by(|one, other| bucket_of(one.0, blocks) == bucket_of(other.0, blocks)) {
             let number = bucket_of(updates[0].0, blocks) as usize;
             let mut block = self.block(number)?;

@@ -1,10 +1,13 @@
-"""The append-only session, planned anew for each view."""
+"""A session of messages: each view is planned again."""
 
 from __future__ import annotations
 
 import json
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
+from definitions.attempts import Attempts
 from recede._errors import TranscriptError
 from recede._pure.plan import Costs, Facts, Given, Plan, Request, make_plan
 from recede._pure.policy import Policy
@@ -13,21 +16,23 @@ from recede._pure.scan import scan
 from recede._pure.splice import splice, summary_message
 
 
-class History:
+class Messages:
     """Everything that was appended, and the session: what is planned, which after a summary is that and the rest."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
         self.policy = policy
         self.raw_cost_at_most = raw_cost_at_most
         self.costs: Costs | None = None  # of the session
-        self.next: tuple[tuple[Any, ...], list[bytes], list[int]] | None = None  # what it will be, with its numbers
+        self.next: tuple[list[bytes], list[int]] | None = None  # what it will be, with its numbers
         self.messages: list[bytes] = []
         self.session: list[bytes] = []
         self.numbers: list[int] = []  # of the observations of the session
+        self.retries = Attempts()
         self.seen = 0  # observations ever
         self.facts = self._facts()
         self.plan = self._raw()
         self.view = b"[]"
+        self.counted = (0, 0, 0)
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
 
@@ -43,7 +48,7 @@ class History:
         self.session, self.facts = before, facts
         return [one and one.text for one in masked]
 
-    def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> None:
+    def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> int:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
         self._push(message, surrogates)
         self.messages.append(self.session[-1])
@@ -54,6 +59,7 @@ class History:
             self.costs = [*messages, costs[0]], [*observations, *costs[1]]
             self.facts.costs = self.costs
         self.is_current = False
+        return 0
 
     def _push(self, message: bytes, surrogates: bool) -> None:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
@@ -83,17 +89,17 @@ class History:
         return error
 
     def look(self, summary: Given = None) -> tuple[Any, ...] | None:
-        """Makes the view that of the history: None, or what a summary is asked for, or how the session begins anew."""
+        """Makes the view that of the history: None, or what a summary is asked for, or what it left to be counted."""
         if self.next is not None:
-            return self.next[0]
+            return "costs", *self.next
         if self.is_current:
             return None
         if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
             plan: Plan | Request = self._raw()
         else:
-            plan = make_plan(self.facts, summary)
+            plan = self._plan(summary)
         if isinstance(plan, Request):
-            return "ask", plan.dropped, plan.previous, plan.built_in
+            return "summary", [self.session[index] for index in plan.dropped], plan.previous, plan.built_in
         before = _elements(self.view)
         self.plan = plan
         self.view = splice(self._data(), self.facts.outline, plan)
@@ -111,67 +117,62 @@ class History:
         results = self.facts.outline.results
         numbers = [self.numbers[result.index] for result in results if result.message in set(plan.kept)]
         session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
-        self.next = ("anew", plan.kept, plan.summary.place, message), session, numbers
-        return self.next[0]
+        self.next = session, numbers
+        if self.costs is not None:
+            return "costs", *self.next
+        self.restart()
+        return None
 
-    def anew(self) -> tuple[list[bytes], list[int]]:
-        """The messages of the session that is to begin, and the numbers of its observations."""
-        return ([], []) if self.next is None else self.next[1:]
+    def _plan(self, summary: Given) -> Plan | Request:
+        """With a summary where one may be asked for."""
+        asking = copy(self.facts)
+        asking.policy = replace(self.policy, ask_summary=True)
+        if not isinstance(make_plan(asking, None), Request):
+            return make_plan(self.facts, summary)  # none would help
+        turns, cost = len(self.facts.runs.starts), self.facts.cost(self._raw())
+        if not self.retries.may_ask(turns, cost, self.policy.max_cost or 0):
+            return make_plan(self.facts, False)
+        plan = make_plan(self.facts, summary)
+        if not isinstance(plan, Request) and plan.summary is None:
+            self.retries = self.retries.failed(turns, cost)
+        return plan
 
-    def begin_anew(self, costs: Costs | None = None) -> None:
-        """The session begins anew, with these costs of its messages where they are not their characters."""
+    def restart(self, costs: Costs | None = None) -> None:
+        """The session continues after a summary, with these costs of its messages where they are not characters."""
         if self.next is not None:
-            _, self.session, self.numbers = self.next
+            self.session, self.numbers = self.next
             self.next = None
             self.costs = costs
             self.facts = self._facts()
+            self.retries = Attempts()
 
-    def restore(self, past: list[bytes], session: list[bytes], numbers: list[int]) -> None:
-        """What was appended before the last summary, and the session that it left, with its observations' numbers."""
-        self.messages = list(past)
-        self.seen = len(self._observations())
-        self.next = (), list(session), list(numbers)
+    def chunks(self) -> tuple[int, list[bytes], bytes, bool]:
+        return 0, [], self.view, True
 
-    def chunks(self) -> list[bytes]:
-        return [self.view]
+    def changes(self) -> tuple[None, bytes, bool]:
+        return None, self.view, True
 
-    def changes(self) -> None:
-        """The list of the view is made of its chunks."""
-
-    def is_long(self) -> bool:
-        """Whether the list of the view is too long to be kept; here it is never made from one that was."""
-        return False
-
-    def counts(self) -> tuple[int, int, int]:
-        return self.counted
-
-    def changed(self) -> tuple[int, int] | None:
-        """From which message and byte on the view changed last."""
-        return self.changed_at
+    def first_here(self) -> int:
+        return 0
 
     def totals(self) -> tuple[int, int, int]:
-        """Chars and turns of all that was appended, and orphans among what is planned."""
         outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
         whole = Facts(outline, self.policy, None)
         return outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
 
-    def moves(self) -> tuple[int, list[tuple[int, int, int, int]]]:
-        """How the boundary moved: how many moves are in a store, of which this has none, and those behind them."""
-        return 0, list(self.plan.moves)
+    def stats(self) -> tuple[Any, ...]:
+        """What the core's session says of itself."""
+        return self.totals(), self.counted, self.changed_at, 0, list(self.plan.moves)
 
     def message(self, index: int) -> bytes:
         return self.messages[index]
 
-    def session_message(self, index: int) -> bytes:
-        return self.session[index]
-
-    def number_of(self, identity: str) -> int | None:
-        numbers = [number for number, (found, _) in enumerate(self._observations(), 1) if found == identity]
-        return numbers[-1] if numbers else None
-
-    def recall(self, number: int) -> str | None:
+    def recall(self, observation: int | str) -> str | None:
         observations = self._observations()
-        return observations[number - 1][1] if 0 < number <= len(observations) else None
+        if isinstance(observation, str):
+            numbers = [number for number, (found, _) in enumerate(observations, 1) if found == observation]
+            observation = numbers[-1] if numbers else 0
+        return observations[observation - 1][1] if 0 < observation <= len(observations) else None
 
     def _observations(self) -> list[tuple[str | None, str]]:
         outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)

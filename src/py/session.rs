@@ -1,0 +1,474 @@
+//! A session as Python holds it: frozen, with its state behind a lock. Nothing of Python is called while that is held.
+
+use super::RawCosts;
+use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
+use super::guard::guarded;
+use super::store::PyStore;
+use super::values::number;
+use crate::plan::Move;
+use crate::session::{
+    Change, Chunks, Counts, Failure, Look, MessageCosts, RequestTokens, Result, Session, Shown, Text, TurnTokens,
+    stored_moves,
+};
+use crate::store::Store;
+use crate::store::file::Name;
+use crate::store::memory::Memory;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+type Texts<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
+type MoveNumbers = (usize, usize, usize, usize);
+/// How many chunks stand, those that follow, what is open, and whether a reader keeps them.
+type ChunksOf<'py, T> = (usize, Vec<Bound<'py, T>>, Bound<'py, T>, bool);
+
+/// See `recede.History` and the managers of turns, which are all that call it.
+#[pyclass(frozen, name = "Session", module = "recede._core")]
+pub struct PySession {
+    session: Mutex<Session>,
+    store: Option<Py<PyStore>>,
+}
+
+#[pymethods]
+impl PySession {
+    #[new]
+    #[pyo3(signature = (policy, *, raw_cost_at_most=0, turns=false, store=None))]
+    fn new(policy: &PyPolicy, raw_cost_at_most: usize, turns: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
+        guarded(|| {
+            let text = if turns { Text::Turns } else { Text::Json };
+            Ok(PySession { session: Mutex::new(Session::new(policy.policy.clone(), raw_cost_at_most, text)), store })
+        })
+    }
+
+    // Messages
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.read(py, |session| session.len())))
+    }
+
+    /// What masking would put in the place of each observation of a message, if that were appended now.
+    fn masked_texts<'py>(
+        &self,
+        py: Python<'py>,
+        message: &[u8],
+        surrogates: bool,
+    ) -> PyResult<Vec<Option<Bound<'py, PyString>>>> {
+        guarded(|| {
+            let texts = self.with(py, |session, _| session.masked_texts(message, surrogates))?;
+            texts.iter().map(|text| text_of(py, text.as_deref())).collect()
+        })
+    }
+
+    /// Appends a message; the first one that is in memory now.
+    #[pyo3(signature = (message, surrogates, costs=None))]
+    fn append(&self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<usize> {
+        guarded(|| {
+            self.with(py, |session, store| {
+                session.append(message, surrogates, costs, store)?;
+                Ok(session.first_message_here())
+            })
+        })
+    }
+
+    fn message<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| {
+            let data = self.with(py, |session, store| session.message(index, store))?;
+            Ok(PyBytes::new(py, &data))
+        })
+    }
+
+    /// The text of an observation, by its number or the id of its call.
+    fn recall<'py>(&self, observation: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyString>>> {
+        guarded(|| {
+            let py = observation.py();
+            let text = if let Ok(id) = observation.cast::<PyString>() {
+                let id = bytes_of(id);
+                self.with(py, |session, mut store| match session.number_of(&id, store.as_deref_mut())? {
+                    Some(number) => session.recall(number, store),
+                    None => Ok(None),
+                })?
+            } else {
+                let number = usize::try_from(number(observation)?).unwrap_or(usize::MAX);
+                self.with(py, |session, store| session.recall(number, store))?
+            };
+            text_of(py, text.as_deref())
+        })
+    }
+
+    // Views
+
+    /// Makes the view that of the history. None; or ("summary", messages, earlier summary, built-in one); or ("costs",
+    /// messages, numbers of their observations) of what a summary left, for `restart`.
+    #[pyo3(signature = (summary=None))]
+    fn look<'py>(&self, py: Python<'py>, summary: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        guarded(|| {
+            let summary = summary_of(summary)?;
+            let list =
+                |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
+            Ok(Some(match self.with(py, |session, store| session.look(&summary, store))? {
+                Look::Ready => return Ok(None),
+                Look::AskSummary(messages, previous, built_in) => {
+                    ("summary", list(messages)?, text_of(py, previous.as_deref())?, to_str(py, &built_in)?)
+                        .into_pyobject(py)?
+                }
+                Look::AskCosts => {
+                    let (messages, numbers) = self.read(py, |session| session.restarting_messages());
+                    ("costs", list(messages)?, numbers).into_pyobject(py)?
+                }
+            }))
+        })
+    }
+
+    fn restart(&self, py: Python<'_>, costs: RawCosts) -> PyResult<()> {
+        guarded(|| {
+            let costs = costs_of(Some(costs));
+            self.with(py, |session, store| session.restart(costs, store))
+        })
+    }
+
+    /// The next view is read from its first message on; what was read last could not be used.
+    fn forget(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            self.read(py, Session::forget);
+            Ok(())
+        })
+    }
+
+    /// The chunks of the view: how many of those read last still stand, those that follow, what is open, and whether a
+    /// reader keeps them.
+    fn chunks<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py, PyBytes>> {
+        guarded(|| {
+            let (Chunks { stand, done, open }, keeps) = self.with(py, keeping(Session::chunks))?;
+            Ok((stand, done.iter().map(|chunk| PyBytes::new(py, chunk)).collect(), PyBytes::new(py, &open), keeps))
+        })
+    }
+
+    /// What changed in the list of the view: from which message on, and each as its index or its bytes; or None, and the
+    /// bytes of the view. And whether a reader keeps it.
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<(Option<usize>, Bound<'py, PyAny>, bool)> {
+        guarded(|| {
+            let (change, keeps) = self.with(py, keeping(Session::changes))?;
+            let (from, items) = match change {
+                Change::All(view) => return Ok((None, PyBytes::new(py, &view).into_any(), keeps)),
+                Change::From(from, items) => (from, items),
+            };
+            let list = PyList::empty(py);
+            for item in items {
+                match item {
+                    Shown::Appended(index) => list.append(index)?,
+                    Shown::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
+                }
+            }
+            Ok((Some(from), list.into_any(), keeps))
+        })
+    }
+
+    /// Of all that was appended characters, turns and orphans; of the view messages, characters and masked observations;
+    /// the message and the byte that changed last; moves in the store, and those after them.
+    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+    fn stats(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<((usize, usize, usize), (usize, usize, usize), Option<(usize, usize)>, usize, Vec<MoveNumbers>)> {
+        guarded(|| {
+            Ok(self.read(py, |session| {
+                let (Counts { messages, chars, masked }, (stored, newest)) = (session.counts(), session.moves());
+                let newest = newest.into_iter().map(numbers_of).collect();
+                (session.totals(), (messages, chars, masked), session.changed(), stored, newest)
+            }))
+        })
+    }
+
+    fn totals(&self, py: Python<'_>) -> PyResult<(usize, usize, usize)> {
+        guarded(|| Ok(self.read(py, |session| session.totals())))
+    }
+
+    fn stored_moves(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<MoveNumbers>> {
+        guarded(|| {
+            let moves = self.with(py, |_, store| match store {
+                Some(store) => Ok(stored_moves(store, start..end)?),
+                None => Err(Failure::Closed),
+            })?;
+            Ok(moves.into_iter().map(numbers_of).collect())
+        })
+    }
+
+    // Files and stores
+
+    /// The first message of the session that is not in the store alone.
+    fn first_here(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.read(py, |session| session.first_here())))
+    }
+
+    /// Resumes what the store has; how many of its messages the session has now.
+    fn open(&self, py: Python<'_>, options: &[u8], counts: bool, evict_after: (usize, usize)) -> PyResult<usize> {
+        guarded(|| {
+            self.with(py, |session, store| match store {
+                Some(store) => session.open(store, options, counts, evict_after),
+                None => Err(Failure::Closed),
+            })
+        })
+    }
+
+    /// The session as the bytes of a store that is closed.
+    fn save<'py>(&self, py: Python<'py>, options: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| {
+            let files = Memory::default();
+            self.with(py, |session, store| {
+                let mut target = Store::open(Box::new(files.clone()))?;
+                session.save(&mut target, options, store)?;
+                Ok(target.close()?)
+            })?;
+            Ok(PyBytes::new(py, &files.bytes(Name::Store).unwrap_or_default()))
+        })
+    }
+
+    /// Reads what a file has up to its last summary; how many messages that are.
+    fn load(&self, py: Python<'_>, source: &PyStore, counts: bool) -> PyResult<usize> {
+        guarded(|| {
+            let loaded = source.with_any(py, |source| {
+                let source = source.ok_or(Failure::Closed)?;
+                let snapshot = Session::snapshot_of(source)?.unwrap_or_default();
+                self.held().load(source, snapshot, counts)
+            });
+            loaded.map_err(|failure| match failure {
+                Failure::Store(error) => source.raised(py, &error),
+                other => self.raised(py, other),
+            })
+        })
+    }
+
+    // Turns
+
+    fn turn_count(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.read(py, |session| session.turn_count())))
+    }
+
+    fn masked_text<'py>(&self, observation: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyString>>> {
+        guarded(|| {
+            let (py, observation) = (observation.py(), bytes_of(observation));
+            text_of(py, self.read(py, |session| session.masked_text(&observation)).as_deref())
+        })
+    }
+
+    /// Tokens are those of the turn without its observation, of that, and of what masking puts in its place.
+    #[pyo3(signature = (reasoning, action, observation, timestamp, tokens=None))]
+    fn add_turn(
+        &self,
+        reasoning: &Bound<'_, PyString>,
+        action: &Bound<'_, PyString>,
+        observation: &Bound<'_, PyString>,
+        timestamp: f64,
+        tokens: Option<(usize, usize, usize)>,
+    ) -> PyResult<usize> {
+        guarded(|| {
+            let py = reasoning.py();
+            let tokens = tokens.map(|(own, observation, masked)| TurnTokens { own, observation, masked });
+            let [reasoning, action, observation] = [reasoning, action, observation].map(bytes_of);
+            Ok(self.read(py, |session| {
+                session.add_turn((&reasoning, &action, &observation), timestamp, tokens);
+                session.turn_count()
+            }))
+        })
+    }
+
+    fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<(Texts<'py>, f64)>> {
+        guarded(|| {
+            let texts = self.read(py, |session| {
+                let ((one, two, three), timestamp) = session.turn(turn)?;
+                Some(([one, two, three].map(<[u8]>::to_vec), timestamp))
+            });
+            texts.map(|(texts, timestamp)| Ok((self.texts_of(py, &texts)?, timestamp))).transpose()
+        })
+    }
+
+    fn summary_due(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        guarded(|| Ok(self.read(py, Session::summary_due)))
+    }
+
+    fn summary_failed(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            self.read(py, Session::summary_failed);
+            Ok(())
+        })
+    }
+
+    fn summarize_through(&self, py: Python<'_>, turn: usize, chars: usize, tokens: usize) -> PyResult<()> {
+        guarded(|| {
+            self.read(py, |session| session.summarize_through(turn, chars, tokens));
+            Ok(())
+        })
+    }
+
+    /// The context of the next request after its prompts.
+    fn context<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py, PyString>> {
+        guarded(|| {
+            let (Chunks { stand, done, open }, keeps) = self.with(py, |session, store| {
+                session.figures(); // the request is made
+                keeping(Session::chunks)(session, store)
+            })?;
+            let done = done.iter().map(|chunk| self.text(py, chunk)).collect::<PyResult<_>>();
+            let read = done.and_then(|done| Ok((stand, done, self.text(py, &open)?, keeps)));
+            // Nobody has what was read, where it is no text.
+            read.inspect_err(|_| self.read(py, Session::forget))
+        })
+    }
+
+    fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<(usize, Bound<'py, PyString>)>> {
+        guarded(|| {
+            let masked = self.read(py, |session| session.masked_turns(from));
+            masked.into_iter().map(|(turn, text)| Ok((turn, to_str(py, &text)?))).collect()
+        })
+    }
+
+    fn figures(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, usize)> {
+        guarded(|| {
+            let figures = self.read(py, Session::figures);
+            Ok((figures.masked_turns, figures.observation_tokens, figures.masked_tokens, figures.placeholder_tokens))
+        })
+    }
+
+    /// How many turns a summary stands for, and how many were evicted.
+    fn ends(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        guarded(|| Ok(self.read(py, |session| session.ends())))
+    }
+
+    /// Of the request before each turn after the first `start` ones, up to and with the next one after `end`: tokens of
+    /// all turns before it, and of those sent.
+    fn requests(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<(usize, usize)>> {
+        guarded(|| {
+            let requests = self.with(py, |session, store| {
+                let evicted = session.ends().1;
+                let mut requests = match store {
+                    Some(store) if start < evicted => Session::stored_requests(store, start, end.min(evicted))?,
+                    None if start < evicted => return Err(Failure::Closed),
+                    _ => vec![],
+                };
+                let here = session.requests();
+                let range =
+                    start.saturating_sub(evicted).min(here.len())..(end.saturating_sub(evicted)).min(here.len());
+                requests.extend_from_slice(&here[range]);
+                Ok(requests)
+            })?;
+            Ok(requests.into_iter().map(|RequestTokens { raw, sent }| (raw, sent)).collect())
+        })
+    }
+
+    /// The sums of all requests but the next one.
+    fn sums(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        guarded(|| {
+            let RequestTokens { raw, sent } = self.read(py, |session| session.sums());
+            Ok((raw, sent))
+        })
+    }
+
+    /// Turns that were evicted, as a context shows them.
+    fn stored_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<Texts<'py>>> {
+        guarded(|| {
+            let turns = self.with(py, |session, store| match store {
+                Some(store) => Ok(session.stored_turns(store, start, end)?),
+                None => Err(Failure::Closed),
+            })?;
+            turns.iter().map(|texts| self.texts_of(py, texts)).collect()
+        })
+    }
+
+    /// Stores where the session of turns is, and evicts those that are final.
+    fn evict_turns(&self, py: Python<'_>, options: &[u8]) -> PyResult<()> {
+        guarded(|| {
+            self.with(py, |session, store| match store {
+                Some(store) => Ok(session.evict_turns(store, options)?),
+                None => Err(Failure::Closed),
+            })
+        })
+    }
+
+    /// Resumes what the store has of turns, if it has a snapshot.
+    fn open_turns(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| {
+            self.with(py, |session, store| match store {
+                Some(store) => Ok(session.open_turns(store)?),
+                None => Ok(false),
+            })
+        })
+    }
+}
+
+/// The options of the session that a store has.
+#[pyfunction]
+pub fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    guarded(|| {
+        let snapshot = store.with(py, Session::snapshot_of)?;
+        Ok(snapshot.map(|snapshot| PyBytes::new(py, &snapshot.options)))
+    })
+}
+
+/// What was read of a view, and whether the reader keeps it; if not, the next time all of it is read again.
+fn keeping<T>(
+    read: impl FnOnce(&mut Session, Option<&mut Store>) -> Result<T>,
+) -> impl FnOnce(&mut Session, Option<&mut Store>) -> Result<(T, bool)> {
+    |session, store| {
+        let done = read(session, store)?;
+        let keeps = !session.is_long();
+        if !keeps {
+            session.forget();
+        }
+        Ok((done, keeps))
+    }
+}
+
+fn numbers_of(step: Move) -> MoveNumbers {
+    step.numbers().into()
+}
+
+impl PySession {
+    /// A text, which a store may have damaged.
+    fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+        match &self.store {
+            Some(store) => store.get().text(py, text),
+            None => to_str(py, text),
+        }
+    }
+
+    fn texts_of<'py>(&self, py: Python<'py>, [one, two, three]: &[Vec<u8>; 3]) -> PyResult<Texts<'py>> {
+        Ok((self.text(py, one)?, self.text(py, two)?, self.text(py, three)?))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with what is in memory.
+    fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Session) -> T + Send) -> T {
+        py.detach(|| work(&mut self.held()))
+    }
+
+    /// Does something with the session and its store.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Session, Option<&mut Store>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = match &self.store {
+            None => py.detach(|| work(&mut self.held(), None)),
+            Some(store) => store.get().with_any(py, |store| work(&mut self.held(), store)),
+        };
+        done.map_err(|failure| self.raised(py, failure))
+    }
+
+    fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
+        match (failure, &self.store) {
+            (Failure::Message(error), _) => transcript_error(py, &error),
+            (Failure::Store(error), Some(store)) => store.get().raised(py, &error),
+            (Failure::Store(error), None) => PyRuntimeError::new_err(error.to_string()),
+            (Failure::Closed, Some(store)) => store.get().closed(py),
+            (Failure::Closed, None) => PyRuntimeError::new_err("the session has no store"),
+            (Failure::Foreign, store) => {
+                let path = store.as_ref().map_or(String::new(), |store| store.get().path().display().to_string());
+                let words = "has messages that this history did not append: make the history again";
+                PyRuntimeError::new_err(format!("{path} {words}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A session as bytes: one versioned record of tagged optional fields, for a saved file, a store and a restart.
+//!
+//! ```text
+//! "recede s" | version (2) | fields: tag (2), is vital (2), length (8), bytes
+//! ```
+//!
+//! A reader skips a field whose tag it does not know, unless that is vital. Numbers have 8 bytes, little-endian.
+
+use super::Attempts;
+use super::ledger::{Ledger, Totals};
+use super::turns::{Row, TurnState};
+use super::view::Counts;
+use crate::plan::{FoldState, Move};
+use std::collections::BTreeMap;
+
+const MAGIC: &[u8; 8] = b"recede s";
+const VERSION: u16 = 1;
+const VITAL: u16 = 1;
+/// No number of a session comes near it, and no sum of such numbers overflows.
+pub const LARGEST: usize = 1 << 48;
+
+/// Tags of the fields. A number is never used for two meanings.
+mod tag {
+    pub const OPTIONS: u16 = 1;
+    pub const LEDGER: u16 = 2;
+    pub const INDEX: u16 = 3;
+    pub const BASE: u16 = 4;
+    pub const FOLD: u16 = 5;
+    pub const MASKED: u16 = 6;
+    pub const SUMMARY: u16 = 7;
+    pub const NUMBERS: u16 = 8;
+    pub const MESSAGES: u16 = 9;
+    pub const VIEW: u16 = 10;
+    pub const MOVES: u16 = 11;
+    pub const TURNS: u16 = 12;
+    pub const ROWS: u16 = 13;
+    pub const ATTEMPTS: u16 = 14;
+    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=ATTEMPTS;
+}
+
+/// What is known of a session beside the messages in memory.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Messages that were evicted.
+    pub messages: usize,
+    /// Bytes of these messages in the view, each with a comma.
+    pub view_bytes: usize,
+    /// Characters of the session, and what it costs.
+    pub chars: usize,
+    /// See `chars`.
+    pub cost: usize,
+    /// See `GrowingPairs::counts`.
+    pub counts: (usize, usize),
+    /// Until the session resumes with it.
+    pub fold: FoldState,
+}
+
+/// The session that a summary left.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Summarized {
+    /// How many messages had come.
+    pub past: usize,
+    /// The messages of the session from there on, and the numbers of their observations.
+    pub messages: Vec<Vec<u8>>,
+    /// See `messages`.
+    pub numbers: Vec<u32>,
+    /// The view in which the summary was shown first, what it counts, and how its boundary came to where it is; empty
+    /// where nobody is to see it again.
+    pub view: Vec<u8>,
+    /// See `view`.
+    pub counts: Counts,
+    /// See `view`.
+    pub moves: Vec<Move>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// The options that it holds for.
+    pub options: Vec<u8>,
+    /// What is known of all messages.
+    pub ledger: Ledger,
+    /// Ids and moves in the index, and how many of the first messages may be stored as another session rendered them.
+    pub ids: usize,
+    /// See `ids`.
+    pub moves: usize,
+    /// See `ids`.
+    pub stale: usize,
+    /// What is known of the session.
+    pub base: Base,
+    /// What its last summary left.
+    pub summarized: Option<Summarized>,
+    /// Summaries that failed since.
+    pub attempts: Attempts,
+    /// Of a session of turns; with a row for each turn in memory.
+    pub turns: Option<TurnState>,
+    /// See `turns`.
+    pub rows: Vec<u8>,
+}
+
+impl Snapshot {
+    /// It as bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let Snapshot { options, ledger, ids, moves, stale, base, summarized, attempts, turns, rows } = self;
+        let Totals { chars, turns: runs, ends_with_run } = ledger.totals;
+        let mut out = Fields::new();
+        out.add(tag::OPTIONS, VITAL, options);
+        out.numbers(tag::LEDGER, &[ledger.messages, ledger.stored, chars, runs, usize::from(ends_with_run)]);
+        out.numbers(tag::INDEX, &[*ids, *moves, *stale]);
+        let Base { messages, view_bytes, chars, cost, counts, fold } = base;
+        out.numbers(tag::BASE, &[*messages, *view_bytes, *chars, *cost, counts.0, counts.1]);
+        let FoldState { observations, masked_count, chars, removed, waste, requests, before, masked, .. } = fold;
+        out.numbers(tag::FOLD, &[*observations, *masked_count, *chars, *removed, *waste, *requests, *before]);
+        out.numbers(tag::MASKED, &masked.iter().map(|result| *result as usize).collect::<Vec<_>>());
+        if let Some(Summarized { past, messages, numbers, view, counts, moves }) = summarized {
+            out.numbers(tag::SUMMARY, &[*past, counts.messages, counts.chars, counts.masked]);
+            out.numbers(tag::NUMBERS, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
+            let list =
+                messages.iter().flat_map(|message| [&(message.len() as u64).to_le_bytes()[..], message].concat());
+            out.add(tag::MESSAGES, VITAL, &list.collect::<Vec<_>>());
+            out.add(tag::VIEW, 0, view);
+            out.numbers(tag::MOVES, &moves.iter().flat_map(|step| step.numbers()).collect::<Vec<_>>());
+        }
+        let Attempts { failures, turns: at, cost } = attempts;
+        out.numbers(tag::ATTEMPTS, &[*failures, *at, *cost]);
+        if let Some(turns) = turns {
+            out.numbers(tag::TURNS, &turns.numbers());
+            out.add(tag::ROWS, VITAL, rows);
+        }
+        out.0
+    }
+
+    /// Whether these bytes are meant to be a snapshot, which this version may not be able to read.
+    #[must_use]
+    pub fn is_meant(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    /// The snapshot of these bytes; None where they are none, or one that this version cannot read. Anyone may have
+    /// written them: the numbers are small enough to be added, and lists are in order.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let fields = Fields::read(bytes)?;
+        let numbers = |tag: u16| numbers_of(fields.get(&tag).copied().unwrap_or_default());
+        let [noted, stored, chars, turns, ends_with_run] = fixed(&fields, tag::LEDGER)?;
+        let [ids, moves, stale] = fixed(&fields, tag::INDEX)?;
+        let [messages, view_bytes, base_chars, cost, unanswered, without_call] = fixed(&fields, tag::BASE)?;
+        let [observations, masked_count, fold_chars, removed, waste, requests, before] = fixed(&fields, tag::FOLD)?;
+        let small = |numbers: Vec<usize>| numbers.into_iter().map(u32::try_from).collect::<Result<Vec<u32>, _>>().ok();
+        let totals = Totals { chars, turns, ends_with_run: ends_with_run == 1 };
+        let ledger = Ledger { messages: noted, stored, totals, ..Ledger::default() };
+        let masked = small(numbers(tag::MASKED)?).filter(|masked| is_ascending(masked))?;
+        let fold = FoldState {
+            messages,
+            observations,
+            masked_count,
+            chars: fold_chars,
+            removed,
+            waste,
+            requests,
+            before,
+            masked,
+        };
+        let summarized = match fields.get(&tag::SUMMARY) {
+            None => None,
+            Some(bytes) => {
+                let [past, shown, chars, masked] = numbers_of(bytes)?.try_into().ok()?;
+                let moves = numbers(tag::MOVES)?;
+                let (moves, []) = moves.as_chunks() else { return None };
+                Some(Summarized {
+                    past,
+                    messages: list_of(fields.get(&tag::MESSAGES)?)?,
+                    numbers: small(numbers(tag::NUMBERS)?).filter(|numbers| is_ascending(numbers))?,
+                    view: fields.get(&tag::VIEW).copied().unwrap_or_default().to_vec(),
+                    counts: Counts { messages: shown, chars, masked },
+                    moves: moves.iter().map(|numbers| Move::of(*numbers)).collect(),
+                })
+            }
+        };
+        let [failures, at, cost_then] = fixed(&fields, tag::ATTEMPTS)?;
+        let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
+        if rows.len() % Row::BYTES != 0 {
+            return None;
+        }
+        Some(Snapshot {
+            options: fields.get(&tag::OPTIONS).copied().unwrap_or_default().to_vec(),
+            ledger,
+            ids,
+            moves,
+            stale,
+            base: Base { messages, view_bytes, chars: base_chars, cost, counts: (unanswered, without_call), fold },
+            summarized,
+            attempts: Attempts { failures, turns: at, cost: cost_then },
+            turns: match fields.get(&tag::TURNS) {
+                None => None,
+                Some(bytes) => Some(TurnState::of(numbers_of(bytes)?.try_into().ok()?)),
+            },
+            rows,
+        })
+    }
+}
+
+/// Fields that are written one after another.
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn new() -> Self {
+        Fields([&MAGIC[..], &VERSION.to_le_bytes()].concat())
+    }
+
+    fn add(&mut self, tag: u16, flags: u16, bytes: &[u8]) {
+        self.0.extend_from_slice(&tag.to_le_bytes());
+        self.0.extend_from_slice(&flags.to_le_bytes());
+        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn numbers(&mut self, tag: u16, numbers: &[usize]) {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| (*number as u64).to_le_bytes()).collect();
+        self.add(tag, VITAL, &bytes);
+    }
+
+    /// The fields by their tags.
+    fn read(bytes: &[u8]) -> Option<BTreeMap<u16, &[u8]>> {
+        let (magic, rest) = bytes.split_first_chunk()?;
+        let (version, mut rest) = rest.split_first_chunk()?;
+        if magic != MAGIC || u16::from_le_bytes(*version) != VERSION {
+            return None;
+        }
+        let mut fields = BTreeMap::new();
+        while let Some((head, after)) = rest.split_first_chunk::<12>() {
+            let [one, two, three, four, length @ ..] = *head;
+            let (tag, flags) = (u16::from_le_bytes([one, two]), u16::from_le_bytes([three, four]));
+            let (bytes, after) = after.split_at_checked(usize::try_from(u64::from_le_bytes(length)).ok()?)?;
+            if !tag::KNOWN.contains(&tag) && flags & VITAL != 0 {
+                return None;
+            }
+            fields.insert(tag, bytes);
+            rest = after;
+        }
+        rest.is_empty().then_some(fields)
+    }
+}
+
+fn numbers_of(bytes: &[u8]) -> Option<Vec<usize>> {
+    let (numbers, rest) = bytes.as_chunks();
+    let number = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).ok();
+    let numbers = numbers.iter().map(|bytes| number(bytes).filter(|number| *number < LARGEST));
+    if rest.is_empty() { numbers.collect() } else { None }
+}
+
+fn is_ascending(numbers: &[u32]) -> bool {
+    numbers.is_sorted_by(|one, next| one < next)
+}
+
+/// The numbers of a field; zeros where there is no such field.
+fn fixed<const N: usize>(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<[usize; N]> {
+    fields.get(&tag).map_or(Some([0; N]), |bytes| numbers_of(bytes)?.try_into().ok())
+}
+
+fn list_of(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut list = vec![];
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let (one, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        list.push(one.to_vec());
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(list)
+}

@@ -1,0 +1,25 @@
+"""When a summary is asked for again that failed, or that did not help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_MOST_TURNS = 64
+
+
+class Attempts(NamedTuple):
+    """Summaries that failed in a row since the last one that did not; turns and cost of the session at the last."""
+
+    failures: int = 0
+    turns: int = 0
+    cost: int = 0
+
+    def failed(self, turns: int, cost: int) -> Attempts:
+        return Attempts(self.failures + 1, turns, cost)
+
+    def may_ask(self, turns: int, cost: int, budget: int) -> bool:
+        """After the first failure once 1 turn is new, then 2, 4 and so on; and a quarter of the budget."""
+        if not self.failures:
+            return True
+        wait = min(_MOST_TURNS, 2 ** (self.failures - 1))
+        return turns - self.turns >= wait and 4 * (cost - self.cost) >= budget

@@ -1,0 +1,369 @@
+"""A summarizer that fails or does not help is asked again by the rule, and views show what they show without it."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asked import Reducing, Waiting
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from strategies import words
+
+import recede
+from recede import History, HybridContextManager, ProductionHybridContextManager
+from support import built_engines, chat_call, chat_result, user, using
+
+ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+Messages = list[dict[str, Any]]
+FAILING = ["raises", "empty", "no text", "long"]
+LONG = "so many words " * 400
+
+
+class Asked:
+    """A summarizer that answers each call as it is told to, and notes after how many messages or turns it was asked."""
+
+    def __init__(self, answers: list[str]) -> None:
+        self.answers = answers
+        self.calls: list[tuple[int, list[Any], str | None]] = []
+        self.length = 0
+
+    def __call__(self, items: list[Any], previous: str | None) -> Any:
+        answer = self.answers[min(len(self.calls), len(self.answers) - 1)]
+        self.calls.append((self.length, items, previous))
+        if answer == "raises":
+            raise OSError("no model")
+        return {"empty": " \n", "no text": 5, "long": LONG}.get(answer, f"summary {len(self.calls)}")
+
+    async def awaited(self, items: list[Any], previous: str | None) -> Any:
+        await asyncio.sleep(0)
+        return self(items, previous)
+
+
+@st.composite
+def sessions(draw: Any) -> Messages:
+    """Turns of one or two calls; each message is there once."""
+    messages = [{"role": "system", "content": "Be brief."}] if draw(st.booleans()) else []
+    messages.append(user("Find the bug."))
+    sizes = st.lists(st.sampled_from([0, 3, 40, 40, 150, 400]), min_size=1, max_size=2)
+    for turn, seen in enumerate(draw(st.lists(sizes, min_size=6, max_size=24))):
+        names = [f"{turn}.{place}" for place in range(len(seen))]
+        messages += [chat_call(name, "run") for name in names]
+        messages += [chat_result(name, "a word " * size) for name, size in zip(names, seen, strict=True)]
+        if draw(st.integers(0, 5)) == 0:
+            messages.append(user(f"And {turn}?"))
+    return messages
+
+
+@st.composite
+def options(draw: Any) -> dict[str, Any]:
+    budget = draw(st.sampled_from([50, 400, 1_500, 3_000, 6_000]))
+    chosen: dict[str, Any] = {"max_input_chars": budget}
+    if draw(st.integers(0, 2)) == 0:
+        chosen = {"max_input_tokens": budget // 6, "token_counter": draw(st.sampled_from([None, words]))}
+    chosen |= draw(st.sampled_from([{"boundary": "sliding"}, {"boundary": "break_even"}, {"mask_chunk": 3}]))
+    window = st.sampled_from([{}, {"preserve_recent_raw_turns": 2}, {"keep_turns": 2}, {"keep_results": 3}])
+    optional = {
+        "summary_max_chars": st.just(9_000),
+        "strict_pairs": st.booleans(),
+        "observation_masking": st.booleans(),
+    }
+    return {**chosen, **draw(window), **draw(st.fixed_dictionaries({}, optional=optional))}
+
+
+def raw(view: Messages, session: Messages) -> Messages:
+    """The messages of a view, unmasked: those of the session, and the summary."""
+    results = {message["pairId"]: message for message in session if message.get("pairRole") == "result"}
+    return [results[message["pairId"]] if message.get("pairRole") == "result" else message for message in view]
+
+
+@ENGINES
+@settings(max_examples=40)
+@given(
+    messages=sessions(),
+    options=options(),
+    answers=st.lists(st.sampled_from([*FAILING, "helps"]), max_size=6),
+    built_in=st.booleans(),
+    data=st.data(),
+)
+def test_a_history_asks_by_the_rule_and_shows_the_rest_without(
+    engine_name: str, messages: Messages, options: dict[str, Any], answers: list[str], built_in: bool, data: Any
+) -> None:
+    answers = [*answers, "raises"]
+    asked, expected = Asked(answers), Asked(answers)
+    functions = {} if built_in else {"summarizer": asked}
+    with using(engine_name):
+        history = History(**options, **functions)
+        reducing = Reducing({**options, "boundary": options.get("boundary", "sliding")})
+        reducing.options |= {} if built_in else {"summarizer": expected}
+        session: Messages = []
+        for length, message in enumerate(messages, 1):
+            if data.draw(st.integers(0, 7), label="load") == 0 and engine_name == "rust":  # a definition has no file
+                history = _loaded(history, asked, options, built_in)
+            history.append(message)
+            session.append(message)
+            if data.draw(st.integers(0, 3), label="skip") == 0:
+                continue
+            asked.length = expected.length = length
+            if data.draw(st.booleans(), label="stats first"):
+                history.stats()
+            reduction = reducing.view(session)
+            for _ in range(2):
+                assert history.view() == reduction.messages
+                assert b"".join(history.view_chunks()) == history.view_json()
+            stats = history.stats()
+            counts = stats.view_messages, stats.view_chars, stats.orphans
+            assert counts == (len(reduction.messages), reduction.chars_after, len(reduction.orphans))
+            assert stats.boundary_moves == reduction.boundary_moves
+            assert asked.calls == expected.calls, "asked when the rule says so, and of the same"
+            assert built_in or isinstance(history.summarizer_error, Exception) == _failed(asked)
+            if reduction.reduction_stage == "summarization":
+                event("summarized")
+                session = raw(reduction.messages, session)
+                reducing = Reducing(reducing.options)
+    assert len({length for length, *_ in asked.calls}) == len(asked.calls), "once for the same messages"
+    event(f"failures in a row: {len(reducing.waiting.failures)}")
+
+
+def _failed(asked: Asked) -> bool:
+    """Whether the last call raised, or gave no text."""
+    calls = len(asked.calls)
+    return calls > 0 and asked.answers[min(calls, len(asked.answers)) - 1] in FAILING[:3]
+
+
+def _loaded(history: History, asked: Asked, options: dict[str, Any], built_in: bool) -> History:
+    """The same from a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "session.json")
+        history.save(path)
+        functions = {"summarizer": None if built_in else asked, "token_counter": options.get("token_counter")}
+        loaded = History.load(path, **functions)
+    loaded._summarizer_error = history.summarizer_error  # what it raised is not kept
+    return loaded
+
+
+@settings(max_examples=60)
+@given(
+    messages=sessions(),
+    options=options(),
+    answers=st.lists(st.sampled_from([*FAILING, "helps"]), max_size=5),
+    steps=st.lists(st.sampled_from(["view", "view", "view", "none", "restart", "crash"]), min_size=1),
+    let_go_after=st.sampled_from([3, 1_024]),
+)
+def test_a_history_with_a_store_waits_after_a_restart_too(
+    messages: Messages, options: dict[str, Any], answers: list[str], steps: list[str], let_go_after: int
+) -> None:
+    answers = [*answers, "raises"]
+    plain_asked, asked = Asked(answers), Asked(answers)
+    with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recede._history._EVICT_AFTER", (let_go_after, 1 << 30))
+        path = Path(folder, "session.store")
+        store = recede.TurnStore(path, sync_every=1)
+        plain = History(**options, summarizer=plain_asked)
+        stored = History(store=store, **options, summarizer=asked)
+        for length, message in enumerate(messages, 1):
+            plain.append(message)
+            stored.append(message)
+            plain_asked.length = asked.length = length
+            step = steps[length % len(steps)]
+            if step in ("restart", "crash"):
+                store.sync()
+                store.close() if step == "restart" else store.close(sync=False)
+                store = recede.TurnStore(path, sync_every=1)
+                stored = History(store=store, **options, summarizer=asked)
+            if step != "none":
+                assert stored.view_json() == plain.view_json()
+                assert asked.calls == plain_asked.calls
+        assert store.verify().is_sound
+        store.close()
+        event(f"calls: {len(asked.calls)}")
+
+
+def test_what_is_written_down_between_two_failures_keeps_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recede._history._EVICT_AFTER", (1, 1))
+    options: dict[str, Any] = {"max_input_chars": 2_000}
+    plain_asked, asked = Asked(["raises"]), Asked(["raises"])
+    with using("rust"):
+        plain = History(**options, summarizer=plain_asked)
+        messages = [user("Go.")]
+        for turn in range(70):
+            messages += [chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 99)]
+        for length, message in enumerate(messages, 1):
+            asked.length = plain_asked.length = length
+            plain.append(message)
+            with recede.TurnStore(tmp_path / "session.store") as store:
+                history = History(store=store, **options, summarizer=asked)
+                history.append(message)
+                assert history.view() == plain.view()
+    assert asked.calls == plain_asked.calls and len(asked.calls) == 6
+
+
+def turns_asked(count: int, every: int, tail: int, answers: list[str]) -> list[tuple[int, int, int]]:
+    """After which turns a manager asks, and for which ones."""
+    waiting, asked, summarized = Waiting(), list[tuple[int, int, int]](), 0
+    for turn in range(every, count + 1):
+        wanted = turn // every * every - tail
+        if wanted <= summarized or not waiting.is_over(turn):
+            continue
+        answer = answers[min(len(asked), len(answers) - 1)]
+        asked.append((turn, summarized + 1, wanted))
+        if answer == "helps":
+            summarized, waiting = wanted, Waiting()
+        else:
+            waiting.failed(turn)
+    return asked
+
+
+def run(manager: Any, asked: Asked, count: int, way: str) -> None:
+    """So many turns, in one of the ways that a manager offers; each asks for a summary more often than it must."""
+
+    async def with_tasks() -> None:
+        for asked.length in range(len(manager) + 1, count + 1):
+            await manager.aadd_turn("Think.", "act", "seen " * 9)
+            assert not await manager.amaybe_create_summary()
+
+    if way == "run_agent":
+        manager.run_agent("Work.", count)
+    elif way == "arun_agent":
+        asyncio.run(manager.arun_agent("Work.", count))
+    elif way == "aadd_turn":
+        asyncio.run(with_tasks())
+    else:
+        for asked.length in range(len(manager) + 1, count + 1):
+            manager.add_turn("Think.", "act", "seen " * 9)
+            assert not manager.maybe_create_summary()
+
+
+@ENGINES
+@settings(max_examples=40)
+@given(
+    count=st.integers(1, 150),
+    every=st.integers(1, 20),
+    tail=st.integers(0, 19),
+    answers=st.lists(st.sampled_from(["raises", "empty", "no text", "helps"]), max_size=9),
+    last=st.sampled_from(["raises", "empty", "no text", "helps"]),
+    way=st.sampled_from(["add_turn", "aadd_turn", "run_agent", "arun_agent"]),
+    is_async=st.booleans(),
+)
+def test_a_manager_asks_by_the_rule(
+    engine_name: str, count: int, every: int, tail: int, answers: list[str], last: str, way: str, is_async: bool
+) -> None:
+    every, answers = max(every, tail + 1), [*answers, last]
+    asked = Asked(answers)
+    summarizer = asked.awaited if is_async and way.startswith("a") and way != "add_turn" else asked
+    with using(engine_name):
+        if way.endswith("agent"):
+
+            def act(action: str) -> str:
+                asked.length = len(manager) + 1
+                return "seen " * 9
+
+            config = {"masking_window": 2, "summarize_at": every, "tail_window": tail}
+            manager: Any = ProductionHybridContextManager(
+                lambda context: ("Think.", "act"), summarizer, config, execute=act
+            )
+        else:
+            manager = HybridContextManager(summarizer, 2, every, tail)
+        run(manager, asked, count, way)
+    found = [(length, turns[0].turn, turns[-1].turn) for length, turns, _ in asked.calls]
+    expected = turns_asked(count, every, tail, answers)
+    assert found == expected
+    failed = [answer for answer, _ in zip([*answers, *[last] * len(found)], found, strict=False) if answer != "helps"]
+    assert manager.summary_failures == len(failed)
+    # Each turn is in the context once, whatever failed.
+    end = manager.summaries[-1].end_turn if manager.summaries else 0
+    assert manager.get_context("S", "U").count("\nTurn ") == count - end
+    event(f"failures: {len(failed)}")
+
+
+@settings(max_examples=150)
+@given(
+    count=st.integers(20, 120),
+    answers=st.lists(st.sampled_from(["raises", "empty", "helps"]), max_size=8),
+    restarts=st.sets(st.integers(1, 120), min_size=1, max_size=20),
+    block=st.integers(1, 40),
+)
+def test_a_manager_with_a_store_waits_after_a_restart_too(
+    count: int, answers: list[str], restarts: set[int], block: int
+) -> None:
+    answers = [*answers, "raises"]
+    asked = Asked(answers)
+    with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recede._turn_log._BLOCK", block)
+        store = recede.TurnStore(Path(folder, "session.store"))
+        manager = HybridContextManager(asked, 2, 5, 3, store=store)
+        for asked.length in range(1, count + 1):
+            manager.add_turn("Think.", "act", "seen " * 9)
+            if asked.length in restarts:
+                store.close()
+                store = recede.TurnStore(Path(folder, "session.store"))
+                manager = HybridContextManager(asked, 2, 5, 3, store=store)
+                assert not manager.maybe_create_summary()
+        store.close()
+    found = [(length, turns[0].turn, turns[-1].turn) for length, turns, _ in asked.calls]
+    assert found == turns_asked(count, 5, 3, answers)
+
+
+def test_a_model_that_is_down_costs_some_calls() -> None:
+    """What was seen: 99 calls with 9,801 messages in 100 turns."""
+    asked = Asked(["raises"])
+    history = History(max_input_chars=2_000, summarizer=asked)
+    history.append(user("Go."))
+    for turn in range(1, 101):
+        history.extend([chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 99)])
+        asked.length = turn
+        history.view()
+    first = asked.calls[0][0]
+    assert [length - first for length, *_ in asked.calls] == [0, 1, 3, 7, 15, 31, 63]
+
+
+@ENGINES
+def test_nobody_is_asked_where_the_window_alone_is_over_the_budget(engine_name: str) -> None:
+    with using(engine_name):
+        _grow_over_the_budget()
+
+
+def _grow_over_the_budget() -> None:
+    asked = Asked(["helps"])
+    options: dict[str, Any] = {"max_input_chars": 1_000, "summarizer": asked}
+    history, messages = History(**options), [user("Go.")]
+    for turn in range(40):
+        messages += [chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 400)]
+        reduction = recede.reduce(messages, **options)
+        history.extend(messages[len(history) :])
+        assert history.view() == recede.truncate_history(reduction.messages, keep_messages=99).messages
+        assert not reduction.within_budget
+        assert reduction.reduction_stage == "fallback" or turn < 2
+    assert asked.calls == []
+    # Once a summary could help again, one is asked for.
+    messages += [user("Well?"), user("Then?"), user("And?"), user("So?")]
+    history.extend(messages[len(history) :])
+    view = history.view()
+    assert len(asked.calls) == 1
+    assert view[0]["content"] == "Conversation summary:\nsummary 1"
+
+
+def test_a_counter_that_fails_after_the_summarizer_answered_is_a_failure() -> None:
+    def counter(text: str) -> int:
+        if text.startswith("summary"):
+            raise RuntimeError("no tokenizer")
+        return words(text)
+
+    asked = Asked(["helps"])
+    history = History(max_input_tokens=300, token_counter=counter, summarizer=asked)
+    history.append(user("Go."))
+    failures = []
+    for turn in range(1, 41):
+        history.extend([chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 20)])
+        try:
+            history.view()
+        except RuntimeError:
+            failures.append(turn)
+        assert history.view() == history.view()
+    assert [turn - failures[0] for turn in failures] == [0, 2, 4, 8, 16]
+    assert len(asked.calls) == len(failures)
