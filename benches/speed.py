@@ -259,8 +259,6 @@ def contexts(plan: Plan) -> Section:
     claims.append(at_least("10", f"{what}, against rendering all", found["naive"] / found["core"], 2, figure))
     figure = ratio(found["core, copying"] / found["core"])
     claims.append(Claim("10", "the same: copying each context once / what it takes", figure))
-    figure = f"{ratio(found['mirror'] / found['core'])} ({time(found['mirror'])})"
-    claims.append(Claim("10", f"{what}, against the mirror", figure))
     first, last = (found[f"turn {mark}"] for mark in (20, 2_000))
     figure = f"{last / first:.2f} ({time(last)} against {time(first)}; a copy takes {time(found['copy 2000'])})"
     claims.append(Claim("10", "a turn at turn 2,000 / at turn 20", figure))
