@@ -481,6 +481,10 @@ impl Session {
             items.push(match self.origins.get(gone + message) {
                 _ if is_masked => Shown::Bytes(self.shown_message(message)),
                 Some(Origin::New) => Shown::Bytes(self.log.message(message).to_vec()),
+                // Of a message that the store alone has as it was appended, the session has the bytes.
+                Some(Origin::Message(index)) if (*index as usize) < self.past.first => {
+                    Shown::Bytes(self.log.message(message).to_vec())
+                }
                 Some(Origin::Message(index)) => Shown::Appended(*index as usize),
                 None => Shown::Appended(self.past.end() + gone + message - self.origins.len()),
             });

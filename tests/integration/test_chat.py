@@ -43,6 +43,12 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 
 
+def default_signals() -> None:
+    """As a terminal starts a program, also where these tests run in the background of a shell, which ignores some."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """A `recede chat` in a pseudo-terminal."""
 
@@ -55,6 +61,7 @@ class Terminal:
             encoding="utf-8",
             dimensions=size,
             timeout=20,
+            preexec_fn=default_signals,
         )
         self.child.delaybeforesend = None
         self.child.logfile_read = self.shown = io.StringIO()
