@@ -395,12 +395,6 @@ impl Session {
         (self.stored.moves, self.newest_moves())
     }
 
-    /// Whether something of it is in the store alone.
-    #[must_use]
-    pub fn has_evicted(&self) -> bool {
-        self.ledger.stored + self.past.first + self.log.base.messages > 0
-    }
-
     /// The calls that results of the last message belong to, where these were evicted; notes that they are answered.
     pub(super) fn late_calls(&mut self, store: Option<&mut Store>) -> Result<Vec<(usize, Name, bool)>> {
         let Some(store) = store.filter(|_| self.log.base.messages > 0) else { return Ok(vec![]) };

@@ -230,7 +230,7 @@ impl Session {
         self.view.list_from = self.view.list_from.min(message);
     }
 
-    /// The view was made anew: says from where on it shows otherwise than the one before.
+    /// A view was made: notes the first message that changed.
     pub(super) fn settle_change(&mut self) {
         let (results, gone) = (&self.log.outline.results, self.log.base.messages);
         let messages = self.view.flipped.keys().map(|result| gone + results[*result as usize].message as usize);
