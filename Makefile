@@ -14,7 +14,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup build demo test lint fmt test-rust test-python test-slow bench fuzz clean
+.PHONY: help setup build release demo test lint fmt test-rust test-python test-slow bench fuzz clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -24,9 +24,12 @@ setup:
 
 build: setup $(extension) ## Build the Rust core into .venv
 $(extension): $(sources) .venv/.ready
-	PIP_QUIET=1 $(python) -m maturin develop --release --quiet
+	PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet
 	@touch $@
 .venv/.ready: | setup ;
+
+release: setup  # as in a wheel
+	PIP_QUIET=1 $(python) -m maturin develop --release --quiet
 
 demo: build ## Reduce a recorded session (FILE=... another one) and show before and after
 	@$(python) scripts/demo.py $(if $(FILE),"$(FILE)")
@@ -59,7 +62,7 @@ test-slow: build ## The slow tests, and the properties with random examples (SEE
 	$(python) -m pytest -m slow
 	HYPOTHESIS_PROFILE=random $(python) -m pytest --hypothesis-seed=$(SEED) tests/property tests/differential
 
-bench: build ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
+bench: release ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
 fuzz: build ## Scanner against a full parser, turn store against a list, core against mirror, readers of files (SECONDS=60 each, SEED=..., CASES=... at most)
