@@ -74,40 +74,9 @@ _JsonRequest: TypeAlias = tuple[list[tuple[int, int]], str | None, str]
 # summarized turns, chars that a summary was made of, its own).
 _Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
 
-# When they are due: by turns (the first, every), or by prices (read, write, input, output); the tail; of a model, chars
-# of its summary and of its prompt.
-_Summaries: TypeAlias = tuple[
-    tuple[int, int] | None, tuple[float, float, float, float] | None, int, tuple[int, int] | None
-]
-
 @final
 class Policy:
-    def __new__(
-        cls,
-        *,
-        goal: Literal["reduce", "mask", "summarize", "truncate"],
-        max_cost: int | None,
-        enabled: bool,
-        recent_messages: int | None,
-        recent_turns: int | None,
-        recent_results: int | None,
-        keep_by_tool: tuple[tuple[str, int | None], ...],
-        exclude_tools: tuple[str, ...],
-        keep_errors: bool,
-        boundary: tuple[str, float, float],
-        cold_requests: tuple[int, ...],
-        observation_masking: bool,
-        max_observation_chars: int | None,
-        placeholder: tuple[tuple[str, str], ...] | None,
-        lines_form: bool,
-        min_masked_chars: int,
-        image_chars: int,
-        strict_pairs: bool,
-        summary_max_chars: int,
-        summary_role: str | None,
-        ask_summary: bool,
-        summaries: _Summaries | None = None,
-    ) -> Policy: ...
+    def __new__(cls, parameters: dict[str, Any]) -> Policy: ...
 
 @final
 class Session:

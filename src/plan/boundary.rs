@@ -181,7 +181,7 @@ impl Fold {
     pub fn window_start(&self, ground: Ground) -> usize {
         let (start, outline) = (self.aging.start(ground), ground.outline);
         let results = outline.results_before(self.chars_before.len());
-        let first = ground.policy.recent_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
+        let first = ground.policy.keep_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
         start.min(match first {
             None => usize::MAX,
             Some(0) => 0,
@@ -271,7 +271,7 @@ impl Fold {
             Boundary::BreakEven { read, write } => {
                 let waste = self.waste.saturating_add(self.gain);
                 // A request that finds the cache cold is not served anything anyway.
-                let is_cold = |request: usize| policy.cold_requests.binary_search(&request).is_ok();
+                let is_cold = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
                 let is_cold = is_cold(self.messages_let_go + end) || (is_now && is_cold(NOW));
                 self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
             }

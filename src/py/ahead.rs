@@ -47,7 +47,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
             return None;
         }
         // A turn or a result is a message at least.
-        let recent = [policy.recent_messages, policy.recent_turns, policy.recent_results].into_iter().flatten().max();
+        let recent = [policy.keep_messages, policy.keep_turns, policy.keep_results].into_iter().flatten().max();
         let window = messages.len().saturating_sub(recent.unwrap_or(0));
         let texts = Texts::of(messages.py(), policy);
         Some(Ahead { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })

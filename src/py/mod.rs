@@ -24,15 +24,13 @@ use crate::report;
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
 use ahead::Ahead;
-use convert::{PyPolicy, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use convert::{PyPolicy, RawCosts, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use guard::guarded;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
 
 /// Reduces a list of dicts; see `recede.reduce`.
 #[pyfunction]

@@ -1,7 +1,6 @@
 //! A session as Python holds it: frozen, with its state behind a lock. Nothing of Python is called while that is held.
 
-use super::RawCosts;
-use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
+use super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
 use super::guard::guarded;
 use super::store::PyStore;
 use super::values::number;

@@ -173,7 +173,7 @@ class Turns:
         if rule == "break_even":
             places = set(self._fold().masked)
         else:
-            older = max(0, (self.events[-1][0] if self.events else 0) - (self.policy.recent_results or 0))
+            older = max(0, (self.events[-1][0] if self.events else 0) - (self.policy.keep_results or 0))
             places = set(range(older // int(chunk) * int(chunk) if rule == "stepped" else older))
         texts = {place: self.turns[place].placeholder for place in places}
         return {place: text for place, text in texts.items() if text is not None}

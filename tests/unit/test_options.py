@@ -33,16 +33,14 @@ def test_whole_numbers(name: str) -> None:
             reduce(**{name: bad})
 
 
-@pytest.mark.parametrize(
-    "name", [*WHOLE_FROM_0, *FLAGS, "summary_max_chars", "boundary", "keep_by_tool", "exclude_tools"]
-)
+@pytest.mark.parametrize("name", [*WHOLE_FROM_0, *FLAGS, "summary_max_chars", "boundary", "exclude_tools"])
 def test_none_is_refused_where_it_means_nothing(name: str) -> None:
     with pytest.raises((TypeError, ValueError), match=name):
         reduce(**{name: None})
 
 
 @pytest.mark.parametrize(
-    "name", [*WHOLE_OR_NONE, "mask_chunk", "placeholder", "summarizer", "token_counter", "summary_role"]
+    "name", [*WHOLE_OR_NONE, "mask_chunk", "placeholder", "summarizer", "token_counter", "summary_role", "keep_by_tool"]
 )
 def test_none_is_the_default_elsewhere(name: str) -> None:
     assert reduce(**{name: None}) == reduce()
