@@ -17,7 +17,7 @@ from recede._api import (
     truncate_history,
 )
 from recede._engine import ENGINE
-from recede._errors import StoreError, TranscriptError
+from recede._errors import RecedeError, StoreError, TranscriptError
 from recede._report import (
     BoundaryMove,
     ContextReport,
@@ -88,6 +88,7 @@ __all__ = [
     "PolicyReplay",
     "Prices",
     "ProductionHybridContextManager",
+    "RecedeError",
     "Reduction",
     "Replay",
     "ReplayedTurn",
