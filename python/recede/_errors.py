@@ -12,7 +12,9 @@ __all__ = ["RecedeError", "StoreError", "TranscriptError", "no_such"]
 
 
 class RecedeError(Exception):
-    """The base of the errors that recede raises for its input and its files::
+    """The base of the errors that recede raises for its input and its files.
+
+    ::
 
         RecedeError
         ├── TranscriptError (ValueError)  no history: malformed JSON, a wrong shape, or a file of no known format
