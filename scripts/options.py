@@ -27,7 +27,13 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("_api.py", "truncate_history"): ("truncate", frozenset()),
     ("_api.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("_api.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
+    ("_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
+    ("_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
+    ("_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
+    ("_history.py", "History.from_json"): ("reduce", frozenset({"token_counter"})),
 }
+# Defaults that are others in a file.
+_DEFAULTS = {"_history.py": {"boundary": "break_even"}}
 _TAKEN_BY = {
     "reduce": "`reduce`",
     "mask": "`mask_observations`",
@@ -37,12 +43,12 @@ _TAKEN_BY = {
 }
 
 
-def parameters(goal: str, but: frozenset[str], indent: str) -> str:
+def parameters(file: str, goal: str, but: frozenset[str], indent: str) -> str:
     """The options of a goal as keyword parameters, in lines of the width that the project has."""
     lines = [indent]
     for name, option in OPTIONS.items():
         if goal in option.goals and name not in but:
-            default = repr(option.default).replace("'", '"')
+            default = repr(_DEFAULTS.get(file, {}).get(name, option.default)).replace("'", '"')
             text = f"{name}: {option.kind.annotation} = {default}, "
             if len(lines[-1]) + len(text) > _WIDTH and lines[-1] != indent:
                 lines.append(indent)
@@ -50,13 +56,15 @@ def parameters(goal: str, but: frozenset[str], indent: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def with_signature(source: str, function: str, goal: str, but: frozenset[str]) -> str:
+def with_signature(source: str, file: str, function: str, goal: str, but: frozenset[str]) -> str:
     """The source with the parameters of one function after its `*,`."""
     start = source.index(f"class {function.partition('.')[0]}:") if "." in function else 0
-    pattern = re.compile(rf"( *)def {function.rpartition('.')[2]}\(\n((?:.*\n)*?.*\*,)\n((?:.*\n)*?) *\) ->")
+    # What the function has besides comes first, in lines of its own.
+    first = next(name for name, option in OPTIONS.items() if goal in option.goals and name not in but)
+    pattern = re.compile(rf"( *)def {function.rpartition('.')[2]}\(\n((?:.*\n)*?.*,)\n( *{first}: (?:.*\n)*?) *\) ->")
     found = pattern.search(source, start)
     assert found is not None, function
-    return source[: found.start(3)] + parameters(goal, but, found[1] + "    ") + "\n" + source[found.end(3) :]
+    return source[: found.start(3)] + parameters(file, goal, but, found[1] + "    ") + "\n" + source[found.end(3) :]
 
 
 def documented() -> str:
@@ -78,7 +86,8 @@ def written() -> dict[Path, str]:
     texts: dict[Path, str] = {}
     for (file, function), (goal, but) in SIGNATURES.items():
         path = PACKAGE / file
-        texts[path] = with_signature(texts.get(path) or path.read_text(encoding="utf-8"), function, goal, but)
+        source = texts.get(path) or path.read_text(encoding="utf-8")
+        texts[path] = with_signature(source, file, function, goal, but)
     api, page = PACKAGE / "_api.py", ROOT / "docs" / "semantics.md"
     texts[api] = re.sub(
         r"(?<=        max_input_chars: )(?:.*\n)*?(?=\n    Returns:)",

@@ -4,21 +4,19 @@
 
 from __future__ import annotations
 
-from functools import update_wrapper
-
 from recede import _engine
 from recede._policy import block_policy, compiled, image_chars_of, template_policy
 from recede._repair import apply_repairs
-from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
+from recede._signature import runs
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from typing import Any, Literal, TypeAlias, TypeVar, Union
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any, Literal, TypeAlias, Union
 
     from recede._types import Summarizer, TokenCounter
 
-    _Function = TypeVar("_Function", bound=Callable[..., Any])
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
 
 __all__ = [
@@ -46,16 +44,6 @@ __all__ = [
 
 # Beyond any model, and what the core can add up.
 _MOST_TOKENS = 1 << 40
-_TOOLS = Reduction._fields.index("tools")
-_SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
-
-
-def _runs(body: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """A public function whose text is a signature and a docstring; a call goes to `body`, which takes a dict.
-
-    So `help` and editors show every option with its type and default, and a call handles only those that were given.
-    """
-    return lambda declared: update_wrapper(body, declared)  # type: ignore[return-value]
 
 
 def _for_messages(goal: str) -> Callable[..., Reduction]:
@@ -66,7 +54,7 @@ def _for_bytes(goal: str) -> Callable[..., JsonReduction]:
     return lambda data, **options: _reduce_json(goal, data, options)
 
 
-@_runs(_for_messages("reduce"))
+@runs(_for_messages("reduce"))
 def reduce(
     messages: list[Any], *,
     max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
@@ -140,7 +128,7 @@ def reduce(
     """
 
 
-@_runs(_for_bytes("reduce"))
+@runs(_for_bytes("reduce"))
 def reduce_json(
     data: Json, *,
     max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
@@ -183,7 +171,7 @@ def reduce_json(
     """
 
 
-@_runs(_for_messages("mask"))
+@runs(_for_messages("mask"))
 def mask_observations(
     messages: list[Any], *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -216,7 +204,7 @@ def mask_observations(
     """
 
 
-@_runs(_for_bytes("mask"))
+@runs(_for_bytes("mask"))
 def mask_observations_json(
     data: Json, *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -236,7 +224,7 @@ def mask_observations_json(
     """
 
 
-@_runs(_for_messages("summarize"))
+@runs(_for_messages("summarize"))
 def summarize_history(
     messages: list[Any], *,
     preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
@@ -270,7 +258,7 @@ def summarize_history(
     """
 
 
-@_runs(_for_messages("truncate"))
+@runs(_for_messages("truncate"))
 def truncate_history(
     messages: list[Any], *,
     preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
@@ -318,7 +306,7 @@ class HistoryReducer:
 
     __slots__ = ("_options",)
 
-    @_runs(lambda self, **options: self._hold(options))
+    @runs(lambda self, **options: self._hold(options))
     def __init__(
         self, *,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
@@ -353,17 +341,17 @@ class HistoryReducer:
 
 def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
     engine = _engine.engine
-    view: list[Any] = engine.reduce(messages, block_policy(engine, keep, mask_chunk, options))[0]
+    view: list[Any] = engine.reduce(messages, block_policy(engine, keep, mask_chunk, options)).messages
     return view
 
 
 def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Any) -> bytes:
     engine = _engine.engine
-    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options))[0]
+    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options)).json
     return view
 
 
-@_runs(_old_of_messages)
+@runs(_old_of_messages)
 def mask_old_observations(
     messages: list[Any], keep: int = 4, mask_chunk: int | None = None, *,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
@@ -395,7 +383,7 @@ def mask_old_observations(
     """
 
 
-@_runs(_old_of_bytes)
+@runs(_old_of_bytes)
 def mask_old_observations_json(
     data: Json, keep: int = 4, mask_chunk: int | None = None, *,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
@@ -559,13 +547,13 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     if counter is not None:
         costs = costs_of(engine.texts(messages, policy), counter, image_chars_of(options))
     answer, error = engine.reduce(messages, policy, costs), None
-    if len(answer) == 3:
-        dropped, previous, builtin = answer
-        summary, error = asked_summary([messages[index] for index in dropped], previous, builtin, summarizer, counter)
+    if type(answer) is SummaryRequest:
+        dropped = [messages[index] for index in answer.dropped]
+        summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
         answer = engine.reduce(messages, policy, costs, summary)
-    if answer[0] is messages and given == messages:
-        answer = (given, *answer[1:])
-    return Reduction._make(_report(answer, error))
+    if messages is not given and answer.messages is messages and given == messages:
+        answer = answer._replace(messages=given)
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 
 def _copied(messages: list[Any]) -> list[Any]:
@@ -584,23 +572,11 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
         costs = costs_of(engine.texts(_history_of(raw), policy), counter, image_chars_of(options))
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
-    if len(answer) == 3:
-        spans, previous, builtin = answer
-        dropped = [_loads(raw[start:end]) for start, end in spans] if summarizer is not None else []
-        summary, error = asked_summary(dropped, previous, builtin, summarizer, counter)
+    if type(answer) is SummaryRequest:
+        dropped = [_loads(raw[start:end]) for start, end in answer.dropped] if summarizer is not None else []
+        summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
         answer = engine.reduce_json(raw, surrogates, policy, costs, summary)
-    return JsonReduction._make(_report(answer, error))
-
-
-def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
-    fields = list(answer)
-    new = tuple.__new__  # what the named tuple would call
-    fields[_TOOLS] = {name: new(ToolReport, figures) for name, figures in fields[_TOOLS].items()}
-    if error is not None:
-        fields[_SUMMARIZER_ERROR] = error
-    if fields[-1]:
-        fields[-1] = tuple(map(BoundaryMove._make, fields[-1]))
-    return fields
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 
 def asked_summary(
@@ -626,7 +602,8 @@ def asked_summary(
 
 def reduced(messages: list[Any], policy: Any) -> Reduction:
     """The reduction of a history by a policy that asks for no summary."""
-    return Reduction._make(_report(_engine.engine.reduce(messages, policy), None))
+    reduction: Reduction = _engine.engine.reduce(messages, policy)
+    return reduction
 
 
 def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:

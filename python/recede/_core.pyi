@@ -3,6 +3,8 @@
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
+from recede._report import JsonReduction, Reduction, SummaryRequest
+
 __all__ = [
     "Policy",
     "Session",
@@ -20,56 +22,9 @@ __all__ = [
     "texts",
 ]
 
-_ToolFigures: TypeAlias = tuple[int, int, int, int]
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
-_Stage: TypeAlias = Literal["masking", "summarization", "fallback"]
-
-# The fields of `Reduction` and of `JsonReduction`, in their order.
-_Answer: TypeAlias = tuple[
-    list[Any],
-    bool,
-    int,
-    Literal["ok", "fallback"],
-    _Stage | None,
-    int,
-    int,
-    dict[str, _ToolFigures],
-    int,
-    int,
-    bool,
-    tuple[int, ...],
-    int | None,
-    int,
-    None,
-    int,
-    tuple[tuple[int, int, int, int], ...],
-]
-_JsonAnswer: TypeAlias = tuple[
-    bytes,
-    bool,
-    int,
-    Literal["ok", "fallback"],
-    _Stage | None,
-    int,
-    int,
-    dict[str, _ToolFigures],
-    int,
-    int,
-    bool,
-    tuple[int, ...],
-    int | None,
-    int,
-    None,
-    int,
-    tuple[tuple[int, int, int, int], ...],
-]
-
-# Stage 2 wants a summary: the messages to be summarized, the earlier summary, the built-in one.
-_Request: TypeAlias = tuple[list[int], str | None, str]
-_JsonRequest: TypeAlias = tuple[list[tuple[int, int]], str | None, str]
-
 # Of each request (messages before it, chars of its answer); by policy, of each request (chars, cached chars, masked,
 # summarized turns, chars that a summary was made of, its own).
 _Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
@@ -155,10 +110,10 @@ class Store:
 
 def reduce(
     messages: list[Any], policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
-) -> _Answer | _Request: ...
+) -> Reduction | SummaryRequest: ...
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
-) -> _JsonAnswer | _JsonRequest: ...
+) -> JsonReduction | SummaryRequest: ...
 def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> _Replay: ...
 def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> _Replay: ...
 def stored_options(store: Store) -> bytes | None: ...

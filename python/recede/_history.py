@@ -1,13 +1,15 @@
 """The append-only session of a long-running agent: the work of a message is done once, when it comes."""
 
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from recede import _engine
 from recede._api import as_bytes, asked_summary, costs_of
@@ -17,6 +19,7 @@ from recede._history_file import as_json, elements
 from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede._report import BoundaryMove
 from recede._response import messages_of, plain
+from recede._signature import runs
 from recede._stored_moves import StoredMoves
 from recede._strict import unique
 
@@ -109,9 +112,10 @@ class History:
             has messages goes on where that was last synced; when it syncs is the store's to say (``sync_every``). In
             memory is only what can still change: without a budget the newest messages, with one those since the last
             summary. Everything else is read from the store when it is asked for, a view as well.
-        **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
-            `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
-            caches; with ``mask_chunk`` it is ``"stepped"``.
+
+    The other options are with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
+    `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt caches; with
+    ``mask_chunk`` it is ``"stepped"``.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the store is a manager's.
@@ -137,7 +141,23 @@ class History:
         (9254, 2366)
     """
 
+    @runs(lambda self, **options: self._begin(**options))
     def __init__(
+        self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    ) -> None:  # fmt: skip
+        """See the class."""
+
+    def _begin(
         self,
         *,
         keep: int = 4,
@@ -286,7 +306,20 @@ class History:
             )
 
     @classmethod
-    def from_messages(cls, messages: Iterable[Any], **options: Any) -> History:
+    @runs(lambda cls, messages, **options: cls(**options)._with(messages))
+    def from_messages(
+        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    ) -> History:  # fmt: skip
         """A history of these messages; the options are those of `History`.
 
         Example:
@@ -294,12 +327,26 @@ class History:
             >>> recede.History.from_messages([{"role": "user", "content": "hello"}])
             <History: 1 messages, 5 chars>
         """
-        history = cls(**options)
-        history.extend(messages)
-        return history
+
+    def _with(self, messages: Iterable[Any]) -> History:
+        self.extend(messages)
+        return self
 
     @classmethod
-    def from_json(cls, data: Json, **options: Any) -> History:
+    @runs(lambda cls, data, **options: cls(**options)._with_json(data))
+    def from_json(
+        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    ) -> History:  # fmt: skip
         """A history of a JSON array of messages, each with its own bytes; the options are those of `History`.
 
         Raises:
@@ -310,16 +357,17 @@ class History:
             >>> recede.History.from_json('[{"role": "user", "content": 1.50e0}]'.replace("1.50e0", '"hi"')).to_json()
             b'[{"role": "user", "content": "hi"}]'
         """
-        history = cls(**options)
+
+    def _with_json(self, data: Json) -> History:
         raw, surrogates = as_bytes(data)
         # Only after the strict reader has accepted it, json may read it.
-        history._engine.reduce_json(raw, surrogates, compiled(history._engine, "truncate", {}))
+        self._engine.reduce_json(raw, surrogates, compiled(self._engine, "truncate", {}))
         if raw.lstrip()[:1] != b"[":
             raise TranscriptError("history", offset=0)
         _loads(raw)  # what Python cannot read is refused here, and no view fails later
         for message in elements(raw.decode("utf-8", "surrogatepass")):
-            history._append(*as_bytes(message), None)
-        return history
+            self._append(*as_bytes(message), None)
+        return self
 
     # Views
 

@@ -68,20 +68,17 @@ impl<T: Parameter> Parameter for Option<T> {
     }
 }
 
-impl<T: Parameter> Parameter for ByTool<T> {
-    /// Pairs of a name and what is set for it.
+impl Parameter for ByTool<Option<usize>> {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let rule = |pair: PyResult<Bound<'_, PyAny>>| {
-            let (tool, set): (Bound<'_, PyString>, Bound<'_, PyAny>) = pair?.extract()?;
-            Ok((bytes_of(&tool), T::read(&set)?))
-        };
-        value.try_iter()?.map(rule).collect()
+        let rules: Vec<(Bound<'_, PyString>, Option<usize>)> = value.extract()?;
+        Ok(rules.into_iter().map(|(tool, newest)| (bytes_of(&tool), newest)).collect())
     }
 }
 
-impl Parameter for () {
-    fn read(_: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(())
+impl Parameter for ByTool<()> {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let tools: Vec<Bound<'_, PyString>> = value.extract()?;
+        Ok(tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect())
     }
 }
 

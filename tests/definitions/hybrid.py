@@ -35,9 +35,9 @@ class Standing:
 
 
 Summaries = tuple[tuple[int, int] | None, tuple[float, float, float, float] | None, int, tuple[int, int] | None]
-"""Due by turns (how many for the first, and for each later one), or when they pay off (what a token costs to read from the
-cache, to write to it, to be given to the model that summarizes, to be written by it); the turns that stay; the characters
-of the model's summary and of its prompt (None: the built-in summary)."""
+"""Due by turns (how many for the first, and for each later one), or when they pay off (what a token costs to read from
+the cache, to write to it, to be given to the model that summarizes, to be written by it); the turns that stay; the
+characters of the model's summary and of its prompt (None: the built-in summary)."""
 
 
 def wanted_turns(rules: Summaries, turns: int) -> int | None:

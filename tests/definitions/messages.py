@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 from definitions.attempts import Attempts
@@ -126,7 +125,7 @@ class Messages:
     def _plan(self, summary: Given) -> Plan | Request:
         """With a summary where one may be asked for."""
         asking = copy(self.facts)
-        asking.policy = replace(self.policy, ask_summary=True)
+        asking.policy = Policy({**vars(self.policy), "ask_summary": True})
         if not isinstance(make_plan(asking, None), Request):
             return make_plan(self.facts, summary)  # none would help
         turns, cost = len(self.facts.runs.starts), self.facts.cost(self._raw())
