@@ -77,7 +77,7 @@ def reduce(
         messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
             Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
-        max_input_tokens: the budget in tokens of about four characters, or of `token_counter`.
+        max_input_tokens: the budget in tokens, of about four characters each.
         enabled: False returns the history as it is.
         preserve_recent_raw_turns: `keep_messages` under its published name; the larger of the two counts.
         keep_messages: window: the last N messages stay raw, system messages not counted.
@@ -99,7 +99,7 @@ def reduce(
         strict_pairs: any call without result, or result without call, rules a stage out.
         summarizer: `(messages, previous_summary) -> str`, instead of the built-in summary.
         summary_max_chars: the summary is clipped at N characters.
-        summary_role: the role of the summary's message; None: what the provider takes.
+        summary_role: the role of the summary's message; by default the one that the provider takes.
         token_counter: `text -> tokens`; without it four characters are a token.
 
     Returns:

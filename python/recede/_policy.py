@@ -226,7 +226,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("max_input_chars", _COUNT, None, _REDUCE,
      "the budget in characters (Unicode code points); this or the next is required"),
     ("max_input_tokens", _COUNT, None, _REDUCE,
-     "the budget in tokens of about four characters, or of `token_counter`"),
+     "the budget in tokens, of about four characters each"),
     ("enabled", _FLAG, True, _REDUCE,
      "False returns the history as it is", None),
     ("preserve_recent_raw_turns", _whole(), 4, _DROP,
@@ -272,7 +272,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("summary_max_chars", _whole(_LEAST_SUMMARY_CHARS), 1_400, _SUMMARY,
      "the summary is clipped at N characters"),
     ("summary_role", _ROLE, None, _SUMMARY,
-     "the role of the summary's message; None: what the provider takes"),
+     "the role of the summary's message; by default the one that the provider takes"),
     ("token_counter", Kind("TokenCounter | None", optional_function), None, _REDUCE,
      "`text -> tokens`; without it four characters are a token", None),
 )
