@@ -1,8 +1,8 @@
 //! The view made ahead. A long history has left the cache when the plan is made, so what will most likely be masked is
 //! masked as soon as it was read; `apply` corrects the view wherever the plan says otherwise.
 
-use super::apply::Texts;
 use super::dicts::{Dicts, may_hold_dispatch};
+use super::placeholders::Texts;
 use super::raw;
 use super::values::{Any, Dict, cast};
 use crate::outline::{Outline, Shape};

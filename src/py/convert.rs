@@ -223,3 +223,33 @@ pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
     };
     make().map_or_else(|error| error, PyErr::from_value)
 }
+
+/// What stops a walk.
+pub enum Stopped {
+    /// A shape that is no history.
+    Shape(Error),
+    /// Python itself.
+    Python(PyErr),
+}
+
+impl From<PyErr> for Stopped {
+    fn from(error: PyErr) -> Self {
+        Stopped::Python(error)
+    }
+}
+pub type Walked<T> = Result<T, Stopped>;
+
+impl From<Stopped> for PyErr {
+    fn from(stopped: Stopped) -> PyErr {
+        match stopped {
+            Stopped::Python(error) => error,
+            Stopped::Shape(error) => Python::attach(|py| transcript_error(py, &error)),
+        }
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Stopped::Shape(error)
+    }
+}

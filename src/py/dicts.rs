@@ -1,9 +1,8 @@
 //! A history as a list of dicts, and the text behind its Outline.
 
-use super::convert::{bytes_of, with_text};
+use super::convert::{Walked, bytes_of, with_text};
 use super::raw;
 use super::values::{Any, Dict, cast, compact_chars, for_each_call, get, part_type, string, texts};
-use super::walk::Walked;
 use crate::error::{Error, Kind};
 use crate::outline::{Outline, Shape};
 use crate::scan::CALL_CHARS;

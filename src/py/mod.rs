@@ -7,13 +7,13 @@ mod dicts;
 mod fresh;
 mod guard;
 mod named;
+mod placeholders;
 mod raw;
 mod session;
 mod store;
 mod values;
 mod walk;
 
-use crate::error::Error;
 use crate::json::Scanner;
 use crate::outline::{Outline, Shape};
 use crate::pairs::{self, Repair};
@@ -333,21 +333,6 @@ fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyRe
         Some(masked) => to_str(text.py(), &masked),
         None => Ok(text.clone()),
     })
-}
-
-impl From<walk::Stopped> for PyErr {
-    fn from(stopped: walk::Stopped) -> PyErr {
-        match stopped {
-            walk::Stopped::Python(error) => error,
-            walk::Stopped::Shape(error) => Python::attach(|py| transcript_error(py, &error)),
-        }
-    }
-}
-
-impl From<Error> for walk::Stopped {
-    fn from(error: Error) -> Self {
-        walk::Stopped::Shape(error)
-    }
 }
 
 /// The names that `RECEDE_SCANNER` can have on this CPU.

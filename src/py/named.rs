@@ -30,7 +30,8 @@ impl NamedTuple {
     fn find(&self, py: Python<'_>, fields: &[Field<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
         let class = py.import("recede._report")?.getattr(self.name)?;
         let names: Vec<String> = class.getattr("_fields")?.extract()?;
-        let order: Vec<usize> = names.iter().filter_map(|name| fields.iter().position(|field| field.0 == name)).collect();
+        let order: Vec<usize> =
+            names.iter().filter_map(|name| fields.iter().position(|field| field.0 == name)).collect();
         if order.len() != names.len() || names.len() != fields.len() {
             let given: Vec<&str> = fields.iter().map(|field| field.0).collect();
             return Err(PyTypeError::new_err(format!("{} has the fields {names:?}, not {given:?}", self.name)));

@@ -1,7 +1,6 @@
 //! Reading the fields of dicts: what a string, a part and a call is.
 
-use super::convert::with_text;
-use super::walk::Walked;
+use super::convert::{Walked, with_text};
 use crate::json::MAX_DEPTH;
 use crate::outline::Shape;
 use crate::shape::{self, PairRole, PartType, Type};

@@ -1,7 +1,7 @@
 //! dicts -> Outline. The same rows as in `scan`, read lazily: most messages need three look-ups.
 
 use super::ahead::Ahead;
-use super::convert::with_text;
+use super::convert::{Walked, with_text};
 use super::dicts::Dicts;
 use super::raw;
 use super::values::{
@@ -17,21 +17,6 @@ use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
 /// Bytes of an observation to ask for before it is searched: most have no more.
 const BYTES_AHEAD: usize = 2048;
-
-/// What stops a walk.
-pub enum Stopped {
-    /// A shape that is no history.
-    Shape(Error),
-    /// Python itself.
-    Python(PyErr),
-}
-
-impl From<PyErr> for Stopped {
-    fn from(error: PyErr) -> Self {
-        Stopped::Python(error)
-    }
-}
-pub type Walked<T> = Result<T, Stopped>;
 
 /// The fields of a message that are looked up in any case: as soon as all that it has were seen, no other is.
 struct Fields<'a, 'py> {

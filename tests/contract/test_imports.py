@@ -23,10 +23,11 @@ PYTHON: dict[str, set[str]] = {
     "_errors": set(),
     "_policy": LEAVES,
     "_report": LEAVES,
+    "_signature": set(),
     "_repair": LEAVES,
     "_pure": LEAVES | {"_policy", "_report", "_pure"},
     "_engine": {"_core", "_pure"},
-    "_api": LEAVES | {"_policy", "_report", "_repair", "_engine"},
+    "_api": LEAVES | {"_policy", "_report", "_repair", "_signature", "_engine"},
     "_cost": LEAVES,
     "_replay_policies": {"_cost", "_engine", "_policy"},
     "_compare": {"_cost", "_replay_policies"},
@@ -40,7 +41,7 @@ PYTHON: dict[str, set[str]] = {
     "_response": set(),
     "_stream": {"_response"},
     "_tool_calls": {"_response"},
-    "_budget": LEAVES | {"_api", "_engine", "_history", "_policy", "_report"},
+    "_budget": LEAVES | {"_api", "_engine", "_history", "_policy", "_report", "_signature"},
     "_auto_continue": {"_policy", "_response"},
     "_conversation": {"_auto_continue", "_budget", "_history", "_policy", "_response", "_stream", "_tool_calls"},
     "_history": LEAVES
@@ -52,6 +53,7 @@ PYTHON: dict[str, set[str]] = {
         "_policy",
         "_report",
         "_response",
+        "_signature",
         "_store",
         "_stored_moves",
         "_strict",
@@ -225,6 +227,48 @@ def test_rust_edges_go_one_way() -> None:
         done |= free
 
 
+# Files
+
+
+def circles(edges: dict[str, set[str]]) -> list[str]:
+    """What is left when all that imports nothing that is left is taken away, again and again."""
+    left = dict(edges)
+    while free := [name for name, used in left.items() if not used & left.keys() - {name}]:
+        for name in free:
+            del left[name]
+    return sorted(left)
+
+
+def test_a_circle_is_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}}) == ["a", "b", "c"]
+
+
+def test_files_of_the_package_import_each_other_in_no_circle() -> None:
+    """A package is its `__init__`; what is imported of the extension is no file of Python."""
+    names = {
+        ".".join(("recede", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in PYTHON_FILES
+    }
+    edges = {}
+    for file, path in names.items():
+        found = {(f"{module}.{name}", module) for module, name in imports_of(path) if name != "_core"}
+        edges[file] = {module if module in names else package for module, package in found} & names.keys()
+    assert circles(edges) == []
+
+
+def test_files_of_the_extension_use_each_other_in_no_circle() -> None:
+    paths = {path.stem: path for path in (CORE / "py").glob("*.rs")}
+    edges = {}
+    for name, path in paths.items():
+        code = code_of(path)
+        if name == "mod":
+            edges[name] = set(re.findall(r"^mod (\w+);", code, re.MULTILINE))
+        else:
+            edges[name] = set(re.findall(r"\bsuper::(\w+)", code)) & paths.keys()
+            edges[name] |= {"mod"} if re.search(r"\bsuper::(?:[A-Z]|\{)", code) else set()
+    assert circles(edges) == []
+
+
 # Names
 
 
@@ -250,6 +294,8 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "py/guard.rs",
         "py/session.rs",
         "py/store.rs",
+        "py/named.rs",
+        "py/placeholders.rs",
         "py/values.rs",
     }
     for path in RUST_FILES:
