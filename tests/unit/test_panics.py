@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recede._policy import block_policy, compiled
+from recede.reduction._policy import block_policy, compiled
 from support import assistant, call, dumps, engine_module, result, turns, user
 
 TASK = [user("Go."), *turns(6, chars=400)]

@@ -11,7 +11,7 @@ ToolFigures = tuple[int, int, int, int]
 
 
 def report(view: Any, facts: Facts, plan: Plan) -> tuple[Any, ...]:
-    """The fields of recede._report.Reduction, in their order."""
+    """The fields of recede.reduction._report.Reduction, in their order."""
     tools = _tools(facts, plan)
     first_changed = _first_changed(facts, plan)
     dropped = len(facts.outline.messages) - len(plan.kept)

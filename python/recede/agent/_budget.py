@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
-from recede._api import history_tokens, reduced
-from recede._policy import block_policy, optional_function, whole_number
+from recede.reduction._api import history_tokens, reduced
+from recede.reduction._policy import block_policy, optional_function, whole_number
 
 if TYPE_CHECKING:
-    from recede._history import History
-    from recede._report import Reduction
-    from recede._types import TokenCounter
+    from recede.reduction._report import Reduction
+    from recede.session._history import History
+    from recede.types import TokenCounter
 
 __all__ = ["Budget"]
 
@@ -135,7 +135,7 @@ class Budget:
 
         Where neither `boundary` nor a `mask_chunk` was given, it moves its boundary when that has paid for itself.
         """
-        from recede._history import History
+        from recede.session._history import History
 
         options = dict(self.options)
         if self.boundary is not None:

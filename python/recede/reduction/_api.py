@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede._policy import block_policy, compiled, image_chars_of, template_policy
-from recede._repair import apply_repairs
-from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede.reduction._policy import block_policy, compiled, image_chars_of, template_policy
+from recede.reduction._repair import apply_repairs
+from recede.reduction._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-    from recede._types import (
+    from recede.types import (
         BlockOptions,
         MaskOptions,
         ReduceOptions,
@@ -220,7 +220,7 @@ def summarize_history(messages: list[Any], **options: Unpack[SummarizeOptions]) 
         >>> import recede
         >>> history = [{"role": "user", "content": "Port the parser. " * 40},
         ...            {"role": "assistant", "content": "Done."}]
-        >>> result = recede.summarize_history(
+        >>> result = recede.reduction.summarize_history(
         ...     history, preserve_recent_raw_turns=1, summarizer=lambda messages, previous: "The parser is ported.")
         >>> result.messages[0]
         {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
@@ -248,7 +248,7 @@ def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) ->
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": str(number)} for number in range(9)]
-        >>> [m["content"] for m in recede.truncate_history(history, preserve_recent_raw_turns=2).messages]
+        >>> [m["content"] for m in recede.reduction.truncate_history(history, preserve_recent_raw_turns=2).messages]
         ['0', '7', '8']
     """
     return _reduce_messages("truncate", messages, options)
@@ -360,9 +360,9 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
 
     Example:
         >>> import recede
-        >>> recede.mask_observation("x" * 4200)
+        >>> recede.reduction.mask_observation("x" * 4200)
         '[observation masked — 4200 chars]'
-        >>> recede.mask_observation("ok")
+        >>> recede.reduction.mask_observation("ok")
         'ok'
     """
     if not isinstance(text, str):
