@@ -68,7 +68,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
 
 def test_nothing_is_printed_unless_a_backtrace_is_asked_for() -> None:
     code = (
-        "from recede import _core, _policy\n"
+        "from recede import _core\nfrom recede.reduction import _policy\n"
         "history = _core.Session(_policy.block_policy(_core, 4, None, {}))\n"
         "try: history.message(7)\n"
         "except Exception as error: print(type(error))"

@@ -202,7 +202,7 @@ def test_arguments_of_a_wrong_type_are_named() -> None:
         recede.costs.replay(HISTORY, "raw")
     with pytest.raises(TypeError, match="a policy must be a string, not int"):
         recede.costs.replay(HISTORY, [5])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match=r"prices must be recede\.Prices, not dict"):
+    with pytest.raises(TypeError, match=r"prices must be recede\.costs\.Prices, not dict"):
         recede.costs.replay(HISTORY, prices={})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="the price 'cached' must be a number, not str"):
         recede.costs.replay(HISTORY, prices=recede.costs.Prices(cached="0.3"))  # type: ignore[arg-type]

@@ -265,7 +265,7 @@ def test_a_policy_that_is_wrong_is_named(name: str, words: str) -> None:
 
 
 def test_arguments_of_a_wrong_type_are_named() -> None:
-    with pytest.raises(TypeError, match=r"summary_prices must be recede\.Prices, not dict"):
+    with pytest.raises(TypeError, match=r"summary_prices must be recede\.costs\.Prices, not dict"):
         recede.costs.replay(HISTORY, summary_prices={})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="summary_chars must be a whole number, not NoneType"):
         recede.costs.replay(HISTORY, summary_chars=None)  # type: ignore[arg-type]

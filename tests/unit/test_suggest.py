@@ -106,7 +106,7 @@ def test_the_price_of_the_calls_decides_whether_there_are_summaries() -> None:
             ValueError,
             "must be more than 'tail', which is 10, not 10",
         ),
-        ({"prices": {}}, TypeError, r"prices must be recede\.Prices, not dict"),
+        ({"prices": {}}, TypeError, r"prices must be recede\.costs\.Prices, not dict"),
     ],
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
