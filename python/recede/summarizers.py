@@ -48,7 +48,9 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
         prompt: what the model is asked for; `PROMPT` by default.
         **request: more for ``client.messages.create``, such as ``timeout``.
 
-    What the client raises, the summarizer raises: `HybridContextManager` and `reduce` then go on without a summary.
+    Raises:
+        AttributeError: the client has no such method. What a client raises later, the summarizer raises, and
+            `HybridContextManager` and `reduce` continue without a summary.
 
     Example:
         >>> import recede
