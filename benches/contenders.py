@@ -14,7 +14,7 @@ import rivals
 import tuned
 from histories import Message, Shape, Style
 from recede import _pure
-from recede._policy import compiled
+from recede.reduction._policy import compiled
 
 Contender = Callable[[], Any]
 

@@ -22,7 +22,7 @@ import stores
 from contenders import Case, make_case
 from histories import Shape, Style
 from recede import _pure
-from recede._policy import block_policy
+from recede.reduction._policy import block_policy
 
 NO_BUDGET = 1 << 60
 SMALL_SEED = 1_527  # of the first 3,000, the one whose 20 messages come nearest to 20 KB

@@ -13,7 +13,7 @@ import recede
 History = list[dict[str, Any]]
 
 SYSTEM, SUMMARY, PROMPT = 1_000, 60, 1_200
-PRICES = recede.Prices(min_cached_tokens=0)
+PRICES = recede.costs.Prices(min_cached_tokens=0)
 
 
 def blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
-from recede._report import JsonReduction, Reduction, SummaryRequest
+from recede.reduction._report import JsonReduction, Reduction, SummaryRequest
 
 __all__ = [
     "Policy",

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Union
 
 from recede import _engine
-from recede._policy import compiled
 from recede._response import answer_of, encodable, text_of
-from recede._turn_log import Turn
+from recede.reduction._policy import compiled
+from recede.turns._log import Turn
 
 __all__ = ["PROMPT", "anthropic", "builtin", "openai"]
 
@@ -48,7 +48,9 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
         prompt: what the model is asked for; `PROMPT` by default.
         **request: more for ``client.messages.create``, such as ``timeout``.
 
-    What the client raises, the summarizer raises: `HybridContextManager` and `reduce` then go on without a summary.
+    Raises:
+        AttributeError: the client has no such method. What a client raises later, the summarizer raises, and
+            `HybridContextManager` and `reduce` continue without a summary.
 
     Example:
         >>> import recede
@@ -74,7 +76,8 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
         prompt: what the model is asked for; `PROMPT` by default.
         **request: more for ``client.chat.completions.create``, such as ``timeout``.
 
-    What the client raises, the summarizer raises.
+    Raises:
+        AttributeError: the client has no such method. What a client raises later, the summarizer raises.
 
     Example:
         >>> import recede
@@ -96,7 +99,7 @@ def builtin() -> Summarize:
     Example:
         >>> import recede
         >>> summarize = recede.summarizers.builtin()
-        >>> print(summarize([recede.Turn(1, "I must look.", "ls", "a.py", 0.0)], None))
+        >>> print(summarize([recede.turns.Turn(1, "I must look.", "ls", "a.py", 0.0)], None))
         Conversation summary:
         - outcome: ls: a.py
     """

@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
-/// A class of `recede._report`.
+/// A class of `recede.reduction._report`.
 pub struct NamedTuple {
     name: &'static str,
-    /// Once it was asked for: the class, what makes a tuple of it, and which of the given fields each of its own is.
+    /// After the first use: the class, what makes a tuple of it, and which of the given fields each of its own is.
     found: PyOnceLock<(Py<PyAny>, Py<PyAny>, Vec<usize>)>,
 }
 
@@ -28,7 +28,7 @@ impl NamedTuple {
     }
 
     fn find(&self, py: Python<'_>, fields: &[Field<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
-        let class = py.import("recede._report")?.getattr(self.name)?;
+        let class = py.import("recede.reduction._report")?.getattr(self.name)?;
         let names: Vec<String> = class.getattr("_fields")?.extract()?;
         let order: Vec<usize> =
             names.iter().filter_map(|name| fields.iter().position(|field| field.0 == name)).collect();

@@ -6,19 +6,21 @@ import doctest
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from typing import Any, is_typeddict
 
 import pytest
 
 import recede
-import recede.testing
-import recede.transcripts
-from recede import _policy
+from recede.reduction import _policy
 from support import ROOT, built_engines, using
 
+MODULES = ("reduction", "session", "turns", "agent", "costs", "store", "summarizers", "testing", "transcripts", "types")
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
-PUBLIC |= {f"recede.testing.{name}": getattr(recede.testing, name) for name in recede.testing.__all__}
-PUBLIC |= {f"recede.transcripts.{name}": getattr(recede.transcripts, name) for name in recede.transcripts.__all__}
+for _module in [import_module(f"recede.{name}") for name in MODULES]:
+    for _name in _module.__all__:
+        if getattr(recede, _name, None) is not getattr(_module, _name):
+            PUBLIC[f"{_module.__name__}.{_name}"] = getattr(_module, _name)
 DOCUMENTED = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
 
 # What a function gives or takes is shown by the example of that function.
@@ -33,7 +35,7 @@ def test_every_public_name_has_a_docstring_with_an_example(name: str) -> None:
     assert ">>> " in text, f"{name} has no example"
 
 
-NEEDS_THE_CORE = {"recede.StoreError", "recede.StoreReport", "recede.StoreStats", "recede.TurnStore"}
+NEEDS_THE_CORE = {"recede.StoreError", "recede.store.StoreReport", "recede.store.StoreStats", "recede.TurnStore"}
 
 
 @pytest.mark.parametrize("engine_name", built_engines())
@@ -59,7 +61,7 @@ def test_public_classes_say_that_they_are_of_recede(name: str) -> None:
 
 
 def test_all_is_sorted_and_true() -> None:
-    for module in (recede, recede.testing, recede.transcripts):
+    for module in (recede, *(import_module(f"recede.{name}") for name in MODULES)):
         assert len(set(module.__all__)) == len(module.__all__)
         assert all(hasattr(module, name) for name in module.__all__)
     public = {name for name in vars(recede) if not name.startswith("_") and not inspect.ismodule(getattr(recede, name))}
@@ -72,11 +74,11 @@ def test_public_functions_name_their_parameters_and_errors() -> None:
             text = inspect.getdoc(value) or ""
             if name.endswith("_json"):
                 continue  # they refer to their twin
-            assert "Args:" in text, name
-            for parameter in inspect.signature(value).parameters:
+            parameters = inspect.signature(value).parameters
+            for parameter in parameters:
                 elsewhere = parameter in _policy.OPTIONS and "The options are those of `reduce`" in text
                 assert elsewhere or f"{parameter}:" in text, f"{name} does not document {parameter}"
-            assert "Raises:" in text or not inspect.signature(value).parameters, name
+            assert ("Args:" in text and "Raises:" in text) or not parameters, name
 
 
 def callables() -> list[tuple[str, Any]]:
@@ -92,7 +94,14 @@ def callables() -> list[tuple[str, Any]]:
 
 
 # Keywords that go on to a client's request, whose names are the client's; and a base class that is never made.
-_REQUESTS = {"recede.Conversation", "recede.auto_continue", "recede.auto_continue_async", "recede.RecedeError"}
+_REQUESTS = {
+    "recede.Conversation",
+    "recede.RecedeError",
+    "recede.auto_continue",
+    "recede.auto_continue_async",
+    "recede.summarizers.anthropic",
+    "recede.summarizers.openai",
+}
 
 
 @pytest.mark.parametrize(("name", "value"), [pair for pair in callables() if pair[0] not in _REQUESTS])
@@ -112,8 +121,8 @@ def test_signatures_and_tables_follow_from_the_options() -> None:
     [
         ("reduce", lambda **options: recede.reduce([], **{"max_input_chars": 9, **options})),
         ("mask", lambda **options: recede.mask_observations([], **{"keep_results": 4, **options})),
-        ("summarize", lambda **options: recede.summarize_history([], **options)),
-        ("truncate", lambda **options: recede.truncate_history([], **options)),
+        ("summarize", lambda **options: recede.reduction.summarize_history([], **options)),
+        ("truncate", lambda **options: recede.reduction.truncate_history([], **options)),
         ("block", lambda **options: recede.mask_old_observations([], **options)),
     ],
 )

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,57 +17,28 @@ from support import ROOT
 PACKAGE = ROOT / "python" / "recede"
 CORE = ROOT / "src"
 
-LEAVES = {"_types", "_errors"}
-# A private module of the root -> the modules of ours that it may import. Public modules come above the engine.
+# What knows nothing of the rest of recede, but for the errors.
+LEAVES = {"_errors", "_files", "_strict", "types"}
+# A room of the package (a folder, or a module of the root) -> the rooms that it may import.
 PYTHON: dict[str, set[str]] = {
-    "_types": set(),
     "_errors": set(),
-    "_policy": LEAVES,
-    "_report": LEAVES,
-    "_signature": set(),
-    "_repair": LEAVES,
-    "_pure": LEAVES | {"_policy", "_report", "_pure"},
-    "_engine": {"_core", "_pure"},
-    "_api": LEAVES | {"_policy", "_report", "_repair", "_signature", "_engine"},
-    "_cost": LEAVES,
-    "_replay_policies": {"_cost", "_engine", "_policy"},
-    "_compare": {"_cost", "_replay_policies"},
-    "_replay": LEAVES | {"_api", "_compare", "_cost", "_engine", "_policy", "_replay_policies"},
-    "_suggest": {"_compare", "_cost", "_replay", "_replay_policies"},
-    "_turn_log": {"_engine", "_errors", "_store", "_strict"},
-    "_turns": LEAVES | {"_api", "_cost", "_engine", "_policy", "_report", "_store", "_turn_log"},
-    "_hybrid": LEAVES | {"_cost", "_store", "_turn_log", "_turns"},
-    "_production": LEAVES | {"_hybrid", "_policy", "_report", "_store", "_turn_log", "_turns"},
-    "summarizers": LEAVES | {"_engine", "_policy", "_response", "_turn_log"},
-    "_response": set(),
-    "_stream": {"_response"},
-    "_tool_calls": {"_response"},
-    "_budget": LEAVES | {"_api", "_engine", "_history", "_policy", "_report", "_signature"},
-    "_auto_continue": {"_policy", "_response"},
-    "_conversation": {"_auto_continue", "_budget", "_history", "_policy", "_response", "_stream", "_tool_calls"},
-    "_history": LEAVES
-    | {
-        "_api",
-        "_engine",
-        "_files",
-        "_history_file",
-        "_policy",
-        "_report",
-        "_response",
-        "_signature",
-        "_store",
-        "_stored_moves",
-        "_strict",
-    },
-    "_history_file": set(),
     "_files": set(),
-    "_stored_moves": {"_report"},
+    "types": set(),
     "_strict": {"_errors"},
-    "_store": {"_engine", "_errors", "_policy"},
-    "transcripts": LEAVES | {"_api", "_policy", "transcripts"},
+    "_engine": {"_core", "_pure"},
+    "_response": set(),
+    "_pure": {"_errors", "types", "reduction"},
+    "reduction": LEAVES | {"_engine"},
+    "store": LEAVES | {"_engine", "reduction"},
+    "session": LEAVES | {"_engine", "_response", "reduction", "store"},
+    "agent": LEAVES | {"_engine", "_response", "reduction", "session"},
+    "costs": LEAVES | {"_engine", "reduction"},
+    "turns": LEAVES | {"_engine", "costs", "reduction", "store"},
+    "summarizers": LEAVES | {"_engine", "_response", "reduction", "turns"},
+    "transcripts": LEAVES | {"reduction"},
 }
-PUBLIC_MODULES = {"summarizers", "transcripts"}
-ONLY_PUBLIC_NAMES = {"testing", "cli", "adapters"}
+PUBLIC_MODULES = {"agent", "costs", "reduction", "session", "store", "summarizers", "transcripts", "turns", "types"}
+ONLY_PUBLIC_NAMES = {"testing", "cli"}
 
 # A module of the core -> the modules that it may use.
 RUST: dict[str, set[str]] = {
@@ -120,15 +92,27 @@ def imports_of(path: Path) -> set[tuple[str, str]]:
 
 
 def ours(path: Path) -> set[str]:
-    """The modules of the root that the file imports; `recede` for names of the root itself."""
+    """The rooms that the file imports; `recede` for names of the root itself."""
     found = set()
     for module, name in imports_of(path):
         if module == "recede":
             is_module = (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file() or name == "_core"
-            found.add(name if is_module and name.startswith("_") else "recede")
+            found.add(name if is_module else "recede")
         elif module.startswith("recede."):
             found.add(module.split(".")[1])
     return found
+
+
+def files_of(path: Path) -> set[Path]:
+    """The files that the file imports, as far as it can be read off: a package stands for its `__init__`."""
+    found = set()
+    for module, name in imports_of(path):
+        if module.split(".")[0] == "recede" and name != "_core":
+            place = PACKAGE.parent.joinpath(*module.split("."))
+            candidates = (place / name, place) if name else (place,)
+            files = [file for one in candidates for file in (one.with_suffix(".py"), one / "__init__.py")]
+            found |= set([file for file in files if file.is_file()][:1])
+    return found - {path}
 
 
 def room_of(path: Path) -> str:
@@ -138,18 +122,29 @@ def room_of(path: Path) -> str:
 @pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_python_modules_import_only_what_they_may(path: Path) -> None:
     room = room_of(path)
-    used = ours(path)
+    used = ours(path) - {room}
     if room == "__init__":
-        assert used <= set(PYTHON) - {"_pure"} - PUBLIC_MODULES, "the root is made of its modules"
+        assert used <= PUBLIC_MODULES | {"_errors"}, "the root is made of its packages"
     elif room in ONLY_PUBLIC_NAMES:
         # One function writes files, and one table has the options, for the library and the command line.
-        shared = {"_files", "_policy"} if room == "cli" else set()
-        assert used <= {"recede", room} | PUBLIC_MODULES | shared, f"{room} imports only what recede exports"
-        names = {name for module, name in imports_of(path) if module == "recede"}
-        assert names <= set(recede.__all__) | PUBLIC_MODULES, "only public names"
+        shared = {"_files"} if room == "cli" else set()
+        assert used <= {"recede"} | PUBLIC_MODULES | shared, f"{room} imports only what recede exports"
+        for module, name in imports_of(path):
+            if module.split(".")[0] == "recede" and not module.startswith(
+                ("recede.cli", "recede._files", "recede.reduction._policy")
+            ):
+                assert name in [*import_module(module).__all__, *PUBLIC_MODULES], f"{name} of {module} is not public"
     else:
         assert room in PYTHON, f"{room} needs a row in this test"
         assert used <= PYTHON[room]
+
+
+def test_no_file_of_the_package_imports_itself_through_others() -> None:
+    edges = {path: files_of(path) for path in PYTHON_FILES}
+    while free := {path for path, uses in edges.items() if not uses & edges.keys()}:
+        edges = {path: uses for path, uses in edges.items() if path not in free}
+    circle = sorted(str(path.relative_to(PACKAGE)) for path in edges)
+    assert not circle, f"circles among {circle}, and what imports them"
 
 
 def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
@@ -161,8 +156,6 @@ def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
             assert modules <= {"anthropic", "click", "matplotlib", "openai", "prompt_toolkit", "rich"}, path
         elif room == "testing":
             assert modules <= {"hypothesis"}, path
-        elif room == "adapters":
-            assert len(modules) <= 1, path
         else:
             assert modules <= {"typing_extensions"}, path
 
@@ -322,13 +315,23 @@ def test_import_loads_no_large_module() -> None:
     """Each of these takes as long as recede itself; what needs one imports it then."""
     code = "import sys; before = set(sys.modules); import recede; print(*sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "recede._api" in loaded
-    assert not {"typing", "re", "enum", "difflib", "string", "json", "recede._types", "recede._pure"} & set(loaded)
+    assert "recede.reduction._api" in loaded
+    assert not {"typing", "re", "enum", "difflib", "string", "json", "recede.types", "recede._pure"} & set(loaded)
 
 
 def test_types_of_messages_come_when_they_are_asked_for() -> None:
-    code = "import recede; assert 'Message' in dir(recede); from recede import ChatMessage, Message; print(ChatMessage)"
+    code = "import recede; assert 'types' in dir(recede); print(recede.types.ChatMessage)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "ChatMessage" in shown
     with pytest.raises(AttributeError, match="no attribute 'Summarizer'"):
         _ = recede.Summarizer
+
+
+# Names of the root
+
+
+def test_the_root_has_at_most_thirty_names_each_of_which_a_package_has() -> None:
+    assert len(recede.__all__) <= 30
+    public = [import_module(f"recede.{module}") for module in PUBLIC_MODULES]
+    for name in set(recede.__all__) - {"__version__", "RecedeError", "StoreError", "TranscriptError"}:
+        assert any(getattr(module, name, None) is getattr(recede, name) for module in public), name

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import block_options, json_values, mask_options, mutated, reduce_options, spelled, stage_options
 
 import recede
-from recede._policy import compiled, replay_policy
+from recede.reduction._policy import compiled, replay_policy
 from recede.testing import histories
 from support import built_engines, dumps, engine_module, outcome, using
 
@@ -53,7 +53,7 @@ def test_block_masker(history: History, options: dict[str, Any], data: Any) -> N
 
 @given(history=histories(), options=stage_options(), image_chars=st.integers(0, 9_999))
 def test_the_other_functions(history: History, options: dict[str, Any], image_chars: int) -> None:
-    for function in (recede.summarize_history, recede.truncate_history):
+    for function in (recede.reduction.summarize_history, recede.reduction.truncate_history):
         assert_agree(function, history, **options, image_chars=image_chars)
     assert_agree(recede.check_pairs, history)
     assert_agree(recede.repair_pairs, history)
@@ -168,7 +168,7 @@ def test_any_value(wrong: Any) -> None:
     ),
 )
 def test_mask_observation(text: str, limit: int | None, template: str | None) -> None:
-    assert_agree(recede.mask_observation, text, max_observation_chars=limit, placeholder=template)
+    assert_agree(recede.reduction.mask_observation, text, max_observation_chars=limit, placeholder=template)
 
 
 class Odd:
@@ -203,5 +203,5 @@ def test_python_values_that_are_no_json(arguments: Any) -> None:
         {"role": "tool", "tool_call_id": arguments, "content": arguments},
         {arguments if isinstance(arguments, (bytes, int, complex)) else 5: 1, "role": "user"},
     ):
-        for function in (recede.count_chars, recede.check_pairs, recede.truncate_history):
+        for function in (recede.count_chars, recede.check_pairs, recede.reduction.truncate_history):
             assert_agree(function, [message])

@@ -97,7 +97,7 @@ def test_a_whole_answer_comes_as_it_is(ask: Asking) -> None:
     ask.server.script = [text("Done.")]
     response = ask()
     assert (ask.said(response), ask.reason(response)) == ("Done.", "end_turn")
-    assert response.continuation == recede.Continuation(1, (), None)
+    assert response.continuation == recede.agent.Continuation(1, (), None)
     assert len(ask.server.requests) == 1
 
 
@@ -106,7 +106,7 @@ def test_cut_once_it_goes_on_with_what_came(ask: Asking) -> None:
     messages = list(GO)
     response = ask(messages)
     assert (ask.said(response), ask.reason(response)) == ("The answer is forty-two.", "end_turn")
-    assert response.continuation == recede.Continuation(2, ("text",), None)
+    assert response.continuation == recede.agent.Continuation(2, ("text",), None)
     first, second = (request["messages"] for request in ask.server.requests)
     assert first == second[:1] == messages == GO
     said = second[1]["content"]
@@ -132,7 +132,7 @@ def test_cut_for_ever_it_ends_after_three(ask: Asking, caplog: pytest.LogCapture
     with caplog.at_level(logging.WARNING, "recede"):
         response = ask()
     assert (ask.said(response), ask.reason(response)) == ("0 1 2 ", "end_turn")
-    assert response.continuation == recede.Continuation(3, ("text",) * 3, None)
+    assert response.continuation == recede.agent.Continuation(3, ("text",) * 3, None)
     assert len(ask.server.requests) == 3
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "still cut after 3 requests" in caplog.text
@@ -206,7 +206,7 @@ def test_a_cut_inside_the_only_call_leaves_nothing_to_send_back(ask: Asking) -> 
     assert ask.reason(response) == "max_tokens"
     assert not ask.said(response)
     assert len(ask.server.requests) == 1
-    assert response.continuation == recede.Continuation(1, ("tool_use",), None)
+    assert response.continuation == recede.agent.Continuation(1, ("tool_use",), None)
     assert "run" not in response.model_dump_json()
     if ask.is_openai:
         assert response.choices[0].message.tool_calls is None
@@ -249,7 +249,7 @@ def test_whole_thinking_alone_is_kept_and_not_sent_back(server: Server) -> None:
         response = ask()
         assert [block.to_dict() for block in response.content] == [thought("hm\n é")]
         assert response.stop_reason == "max_tokens"
-        assert response.continuation == recede.Continuation(1, ("tool_use",), None)
+        assert response.continuation == recede.agent.Continuation(1, ("tool_use",), None)
         server.script.clear()
 
 
@@ -416,7 +416,7 @@ def test_the_longest_repetition_at_a_joint_counts() -> None:
         tail = "".join(rng.choices("ab", k=rng.randrange(8)))
         second = rng.choice((first[rng.randrange(len(first) + 1) :], first[-30:], "")) + tail
         expected = by_definition(first, second)
-        assert recede._auto_continue._joined(first, second) == expected
+        assert recede.agent._auto_continue._joined(first, second) == expected
         joined += expected != first + second
     assert joined > 500
 
@@ -436,7 +436,7 @@ def test_joining_texts_that_repeat_themselves_takes_linear_time() -> None:
 def test_a_part_with_half_a_character_is_sent_back_and_joined(ask: Asking) -> None:
     ask.server.script = [cut("It is \ud83d"), text("\ude00.")]
     response = ask()
-    assert response.continuation == recede.Continuation(2, ("text",), None)
+    assert response.continuation == recede.agent.Continuation(2, ("text",), None)
     assert "It is \ufffd" in json.dumps(ask.server.requests[1], ensure_ascii=False)
     assert (ask.said(response) or "").encode("utf-16-le", "surrogatepass").decode("utf-16-le") == "It is 😀."
 

@@ -21,7 +21,7 @@ from anthropic.types.beta import BetaContentBlock
 import recede
 from provider_server import Answer, Failure, Server, call, calls, serving, text, thought
 from recede import Budget, Conversation, History
-from recede._stream import Streamed
+from recede.agent._stream import Streamed
 from recede.cli.folder import Folder
 from support import result, tool_result, user
 
@@ -71,21 +71,21 @@ class Talk:
         self._client = kinds[self.shape, self.is_async](api_key="none", base_url=url, max_retries=0)
         return self._client
 
-    def turn(self, conversation: Conversation, said: Any) -> recede.Answer:
+    def turn(self, conversation: Conversation, said: Any) -> recede.agent.Answer:
         if self.is_async:
             return asyncio.run(self.in_loop(conversation.turn_async(said)))
         with self._opened():
             return conversation.turn(said)
 
-    def resume(self, conversation: Conversation) -> recede.Answer:
+    def resume(self, conversation: Conversation) -> recede.agent.Answer:
         if self.is_async:
             return asyncio.run(self.in_loop(conversation.resume_async()))
         with self._opened():
             return conversation.resume()
 
-    async def in_loop(self, turn: Any) -> recede.Answer:
+    async def in_loop(self, turn: Any) -> recede.agent.Answer:
         async with self._opened():
-            answer: recede.Answer = await turn
+            answer: recede.agent.Answer = await turn
             return answer
 
     def results(self, conversation: Conversation) -> list[tuple[str, Any, bool]]:

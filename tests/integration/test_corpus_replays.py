@@ -32,7 +32,7 @@ MOST_REQUESTS = 60
 @pytest.fixture
 def engine() -> str:
     """Each test chooses its engines itself."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 @EACH_FILE
@@ -40,7 +40,7 @@ def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
     need(CORPUS)
     for transcript in transcripts.read_all(path):
         history: list[Any] = transcript.messages[:]
-        replayed = recede.replay(history, POLICIES, **OPTIONS)
+        replayed = recede.costs.replay(history, POLICIES, **OPTIONS)
         for policy in replayed.policies[1:]:
             check_turns(policy, tail=5 if policy.policy.startswith("summary") else 8)
             if policy.policy.endswith("at=break_even,tail=8,boundary=break_even"):
@@ -50,7 +50,7 @@ def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
             continue
         for engine_name in built_engines():
             with using(engine_name):
-                assert recede.replay(history, POLICIES, **OPTIONS) == replayed
+                assert recede.costs.replay(history, POLICIES, **OPTIONS) == replayed
         if all(message.get("role") and message.get("type") is None for message in history):
             assert list(map(tuple, replayed.policies[1].turns)) == expected_turns(
                 history, 15, 10, 5, keep_results=len(history)
@@ -58,7 +58,7 @@ def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
             assert list(map(tuple, replayed.policies[3].turns)) == expected_turns(history, 20, 20, 8, keep_turns=5)
 
 
-def check_turns(policy: recede.PolicyReplay, tail: int) -> None:
+def check_turns(policy: recede.costs.PolicyReplay, tail: int) -> None:
     """Summaries stand for more and more turns, but for the tail; each is paid for, and none makes a view larger."""
     counts = [0, *(turn.summarized_turns for turn in policy.turns)]
     for taken, ((before, now), turn) in enumerate(zip(pairwise(counts), policy.turns, strict=True)):

@@ -26,7 +26,7 @@ def test_a_store_changes_no_view(
 ) -> None:
     need(CORPUS)
     engine_module("rust")
-    monkeypatch.setattr("recede._history._EVICT_AFTER", (16, 1 << 30))
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
     for number, transcript in enumerate(transcripts.read_all(path)):
         if number == 40:
             break

@@ -91,9 +91,9 @@ async def _play(kind: str, seed: int, turns: int) -> Counter[str]:
     ended: Counter[str] = Counter()
     is_anthropic = "anthropic" in kind
 
-    async def done(step: Any) -> recede.Answer:
+    async def done(step: Any) -> recede.agent.Answer:
         result = step()
-        answer: recede.Answer = await result if inspect.isawaitable(result) else result
+        answer: recede.agent.Answer = await result if inspect.isawaitable(result) else result
         return answer
 
     with serving() as server:

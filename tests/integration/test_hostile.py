@@ -42,7 +42,7 @@ def everything(history: list[Any]) -> recede.Reduction:
     raw = dumps(history)
     recede.check_pairs(history)
     recede.repair_pairs(history)
-    recede.truncate_history(history)
+    recede.reduction.truncate_history(history)
     masked = recede.mask_observations(history, keep_results=1)
     serialized = recede.mask_observations_json(raw, keep_results=1)
     assert facts(serialized) == facts(masked)
@@ -73,7 +73,7 @@ def test_calls_with_one_id(engine_name: str, sizes: dict[str, int]) -> None:
         assert everything([call("x") for _ in range(size)]).orphans == ()
         assert everything([*(call("x") for _ in range(size)), user("end")]).orphans == tuple(range(size))
         history = [call("x"), *(result("x", "y" * 40) for _ in range(size))]
-        assert len(recede.truncate_history(history, preserve_recent_raw_turns=1).messages) == size + 1
+        assert len(recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).messages) == size + 1
         everything([*(call("x") for _ in range(size // 2)), *(result("x", "y") for _ in range(size // 2))])
 
 
@@ -93,7 +93,7 @@ def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
     with using(engine_name):
         history: list[Any] = [{} for _ in range(size)]
         assert everything(history).chars_before == 0
-        assert recede.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == size - 1
+        assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == size - 1
         assert everything([{"role": "system", "content": ""} for _ in range(size)]).dropped_count == 0
 
 
@@ -104,7 +104,7 @@ def test_a_chain_of_mates(engine_name: str, sizes: dict[str, int]) -> None:
     for number in range(1, sizes[engine_name] // 4):
         history += [tool_use(str(number)), user([tool_result(str(number), ""), tool_result(str(number - 1), "")])]
     with using(engine_name):
-        assert recede.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == 0
+        assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == 0
         everything(history)
 
 
@@ -195,7 +195,7 @@ def test_templates_with_many_wildcards(engine_name: str, sizes: dict[str, int]) 
     template = "a{tool}" * 20 + "{chars}{lines}{images}{turn}" * 5 + "b"
     with using(engine_name):
         for value in ("a" * size, "a" * size + "1" * size, "a1" * (size // 2) + "b", "1" * size):
-            recede.mask_observation(value, placeholder=template)
+            recede.reduction.mask_observation(value, placeholder=template)
 
 
 @SIZE
@@ -276,8 +276,12 @@ def test_digits_beside_the_numbers_of_a_template(engine_name: str) -> None:
     """Each split of the digits is possible, and there are more of them than can be tried."""
     template = "<" + "{chars}1" * 12 + "x"
     with using(engine_name):
-        assert recede.mask_observation("<" + "1" * 5_000 + "x", placeholder=template) == "<" + "1" * 5_000 + "x"
-        assert recede.mask_observation("<" + "1" * 5_000 + "y", placeholder=template) != "<" + "1" * 5_000 + "y"
+        assert (
+            recede.reduction.mask_observation("<" + "1" * 5_000 + "x", placeholder=template) == "<" + "1" * 5_000 + "x"
+        )
+        assert (
+            recede.reduction.mask_observation("<" + "1" * 5_000 + "y", placeholder=template) != "<" + "1" * 5_000 + "y"
+        )
 
 
 @SIZE

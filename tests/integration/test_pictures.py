@@ -62,7 +62,7 @@ def history(requests: int, tools: Sequence[str] = ("run", "read_file"), lines: i
 
 
 def session(messages: list[Any], name: str = "session.json", policies: Sequence[str] | None = None) -> Session:
-    replayed = recede.replay(messages) if policies is None else recede.replay(messages, policies)
+    replayed = recede.costs.replay(messages) if policies is None else recede.costs.replay(messages, policies)
     raw = recede.mask_observations(messages, keep_results=len(messages))
     return Session(name, "messages", replayed, raw.tools, raw.chars_before)
 
@@ -210,7 +210,7 @@ def lines_of(chart: ElementTree.Element) -> dict[str, list[tuple[int, int]]]:
 
 def test_the_table_and_the_bars_hold_the_costs() -> None:
     sessions = [session(history(60)), session(history(25), "other.json")]
-    costs = recede.compare_costs(each.replay for each in sessions)
+    costs = recede.costs.compare_costs(each.replay for each in sessions)
     document = checked(page(sessions))
     rows = document.rows("costs-table")
     assert [row[0] for row in rows] == [cost.policy for cost in costs]
@@ -246,14 +246,17 @@ def test_the_sentences_are_those_of_the_command() -> None:
     sessions = [session(history(30)), session(history(3), "short.json")]
     document = checked(page(sessions))
     text = "".join(data for _, data in document.texts)
-    for line in [*verdict(recede.compare_costs(each.replay for each in sessions), 2), price_line([sessions[0].replay])]:
+    for line in [
+        *verdict(recede.costs.compare_costs(each.replay for each in sessions), 2),
+        price_line([sessions[0].replay]),
+    ]:
         assert line in text
 
 
 def test_a_suggestion_is_drawn_with_its_figures() -> None:
     one = session(history(60))
     grid: dict[str, Any] = {"windows": [3, 10], "chunks": [1, "break_even"], "summarize_at": [21, "never"]}
-    suggestion = recede.suggest_window([history(60)], **grid)
+    suggestion = recede.costs.suggest_window([history(60)], **grid)
     assert "curve-" not in page([one])
     document = checked(page([one], suggestion))
     text = "".join(data for _, data in document.texts)
@@ -282,7 +285,7 @@ def test_each_line_shows_its_tokens() -> None:
     assert labels[0] == "0" and labels[-1].endswith("k")
     top = float(labels[-1].rstrip("k")) * 1000
     lines = lines_of(chart)
-    assert len(lines) == len(one.replay.policies) == len(recede.replay([]).policies)
+    assert len(lines) == len(one.replay.policies) == len(recede.costs.replay([]).policies)
     for replayed in one.replay.policies:
         shown = [top * (1 - y / 2800) for _, y in lines[replayed.policy]]
         assert shown == pytest.approx([turn.view_tokens for turn in replayed.turns], abs=top / 2800)
@@ -340,7 +343,7 @@ def test_the_optimum_is_a_reference_and_never_the_cheapest() -> None:
     kinds = ("sliding", "break_even", "optimum")
     policies = [*(f"{kind}:window={window}" for window in (3, 8) for kind in kinds), "keep_last:messages=90"]
     sessions = [session(history(90), policies=policies), session(history(30), "other.json", policies)]
-    costs = recede.compare_costs(each.replay for each in sessions)
+    costs = recede.costs.compare_costs(each.replay for each in sessions)
     assert min(costs, key=lambda cost: cost.cost).is_optimum, "here the optimum costs least of all"
     document = checked(page(sessions))
     column = [row[-2] for row in document.rows("costs-table")]
@@ -349,7 +352,7 @@ def test_the_optimum_is_a_reference_and_never_the_cheapest() -> None:
     bars = document.charts("bars")[0]
     for class_, wanted in (("reference", 4), ("dearer", sum(cost.of_raw > 1 for cost in costs))):
         assert sum(class_ in (bar.get("class") or "").split() for bar in bars.iter("rect")) == wanted
-    best = recede.cheapest_policy(costs).policy
+    best = recede.costs.cheapest_policy(costs).policy
     names = [text.text or "" for text in bars.iter("text") if "name" in (text.get("class") or "").split()]
     assert [name for name in names if "cheapest" in name] == [f"{best} — cheapest"]
     assert not re.search(r"optimum[^.;]{0,20}cheapest|cheapest: optimum", "".join(data for _, data in document.texts))
@@ -406,7 +409,7 @@ def test_the_timeline_shows_what_each_request_wrote_and_was_served() -> None:
 
 
 def test_the_timeline_of_short_requests_shows_what_no_cache_took() -> None:
-    replayed = recede.replay(history(12), ["sliding:window=3"], system_chars=0)
+    replayed = recede.costs.replay(history(12), ["sliding:window=3"], system_chars=0)
     document = checked(page([Session("short.json", "messages", replayed, {}, 0)]))
     panels = shown(replayed)
     assert [panel.policy for panel in panels] == ["raw", "sliding:window=3"]
@@ -419,8 +422,8 @@ def test_the_timeline_of_short_requests_shows_what_no_cache_took() -> None:
 
 
 def test_a_raw_history_has_the_scale_of_the_masks_unless_it_is_far_higher() -> None:
-    def high(chars: int) -> recede.PolicyReplay:
-        return recede.PolicyReplay("raw", (recede.ReplayedTurn(1, chars, 0, chars, 0, 0),))
+    def high(chars: int) -> recede.costs.PolicyReplay:
+        return recede.costs.PolicyReplay("raw", (recede.costs.ReplayedTurn(1, chars, 0, chars, 0, 0),))
 
     for raw, is_shared in ((110_000, True), (900_000, False)):
         first, second, third = (rows[-1] / height for height, rows in extents([high(raw), high(90_000), high(40_000)]))
@@ -452,7 +455,7 @@ def test_each_session_has_a_timeline_and_the_dearest_is_open() -> None:
 
 
 def test_columns_of_many_requests_keep_the_most_and_the_least_written() -> None:
-    turns = [recede.ReplayedTurn(1, 9_999, 0, (place * 7919) % 1009, 0, 0) for place in range(4_000)]
+    turns = [recede.costs.ReplayedTurn(1, 9_999, 0, (place * 7919) % 1009, 0, 0) for place in range(4_000)]
     kept = columns(turns, 50)
     assert len(kept) <= 100 and kept[0].start == 0 and kept[-1].end == 1
     assert all(before.end == pytest.approx(after.start) for before, after in pairwise(kept))
@@ -489,7 +492,7 @@ def test_small_sessions_have_a_page_and_an_image(messages: list[Any]) -> None:
 
 
 def test_raw_alone_and_prices_of_nothing_have_a_page_and_an_image() -> None:
-    replayed = recede.replay(history(8), [], prices=recede.Prices(0, 0, 0, 0))
+    replayed = recede.costs.replay(history(8), [], prices=recede.costs.Prices(0, 0, 0, 0))
     one = Session("free.json", "messages", replayed, {}, 0)
     (chart,) = checked(page([one])).charts("growth")
     assert list(lines_of(chart)) == ["raw"]
@@ -515,18 +518,18 @@ def test_hostile_names_are_words_on_the_page() -> None:
 
 
 def test_hostile_policies_are_words_on_the_page() -> None:
-    (raw,) = recede.replay(history(30), []).policies
+    (raw,) = recede.costs.replay(history(30), []).policies
     name = "<i>&lt;\ud800:window=2"
-    replayed = recede.Replay(
+    replayed = recede.costs.Replay(
         (
             raw,
-            recede.PolicyReplay(
+            recede.costs.PolicyReplay(
                 name,
                 raw.turns[:1]
                 + tuple(turn._replace(view_chars=turn.cached_chars, written_chars=0) for turn in raw.turns[1:]),
             ),
         ),
-        recede.Prices(),
+        recede.costs.Prices(),
     )
     document = checked(page([Session("odd.json", "messages", replayed, {}, 0)]))
     assert "<i>" not in document.source
@@ -657,7 +660,7 @@ def test_a_browser_draws_every_line_and_asks_for_nothing(tmp_path: Path) -> None
     assert '<p id="loaded">0 loaded, 1 script</p>' in dom
     assert dom.count("<polyline") == 2 * len(sessions[0].replay.policies)
     assert dom.count("<article") == 2 and "&lt;b&gt;hostile&lt;/b&gt;" in dom and "<b>hostile" not in dom
-    best = min(recede.compare_costs(each.replay for each in sessions), key=lambda cost: cost.cost)
+    best = min(recede.costs.compare_costs(each.replay for each in sessions), key=lambda cost: cost.cost)
     assert f"{best.policy} — cheapest</text>" in dom
 
 

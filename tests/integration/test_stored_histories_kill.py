@@ -23,7 +23,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"masked": {"keep": 3}, "summarized": {"max
 @pytest.fixture(autouse=True)
 def _needs_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     engine_module("rust")
-    monkeypatch.setattr("recede._history._EVICT_AFTER", (16, 1 << 30))
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
 
 
 def message(number: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from children import killed, kilobytes_of
 
 import recede
-from recede import _turn_log as stored_turns
+from recede.turns import _log as stored_turns
 from support import engine_module
 
 CONFIG = {"masking_window": 3, "summarize_at": 12, "tail_window": 5, "max_trajectory_length": 1_000_000}
@@ -28,7 +28,7 @@ def _needs_the_core() -> None:
 def agent_of(store: recede.TurnStore | None) -> recede.ProductionHybridContextManager:
     """One whose turns follow from the context that it is shown."""
 
-    def summarizer(turns: list[recede.Turn], previous: str | None) -> str:
+    def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
         return f"{(previous or '')[-60:]}; {turns[0].turn}-{turns[-1].turn}: {turns[-1].observation[:9]}"
 
     def think(context: str) -> tuple[str, str]:
@@ -90,7 +90,8 @@ def test_an_agent_goes_on_however_often_it_was_killed(
 
 LONG = """
 import random, sys, recede
-from recede import _hybrid, _turn_log
+from recede.turns import _hybrid
+from recede.turns import _log as _turn_log
 
 path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 before = resident('VmRSS')

@@ -104,10 +104,10 @@ def test_both_engines_play_all_sessions(path: Path, rows: dict[str, Row]) -> Non
         seen = []
         for engine in built_engines():
             with using(engine):
-                seen.append(recede.replay(transcript.messages[:150], POLICIES))
+                seen.append(recede.costs.replay(transcript.messages[:150], POLICIES))
         assert seen[0] == seen[-1]
-        whole = recede.replay(transcript.messages, POLICIES)
-        assert whole == recede.replay_json(json.dumps(transcript.messages), POLICIES)
+        whole = recede.costs.replay(transcript.messages, POLICIES)
+        assert whole == recede.costs.replay_json(json.dumps(transcript.messages), POLICIES)
         requests = [turn.messages for turn in whole.policies[0].turns]
         assert len(requests) == transcript.turns
         for policy, options in MASKS.items():
@@ -165,8 +165,8 @@ def test_the_costs_under_a_cache_are_those_that_were_measured(agent: str, rows: 
     sessions = [one for path in FILES if path.parent.name == agent for one in transcripts.read_all(path)]
     long = [one.messages for one in sessions if observations(one) >= 30]
     assert len(long) == count
-    prices = recede.Prices(output=0)
-    costs = recede.compare_costs(recede.replay(messages, measured, prices=prices) for messages in long)
+    prices = recede.costs.Prices(output=0)
+    costs = recede.costs.compare_costs(recede.costs.replay(messages, measured, prices=prices) for messages in long)
     for cost in costs[1:]:
         assert cost.of_raw == pytest.approx(measured[cost.policy], abs=0.03), cost.policy
     by_name = {cost.policy: cost for cost in costs}

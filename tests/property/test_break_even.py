@@ -13,7 +13,7 @@ from recede.testing import histories
 
 History = list[dict[str, Any]]
 PRICES = st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1]), st.sampled_from([1, 1.25, 2, 6, 50])).map(
-    lambda pair: recede.Prices(cached=pair[0], write=max(pair), output=0, min_cached_tokens=0)
+    lambda pair: recede.costs.Prices(cached=pair[0], write=max(pair), output=0, min_cached_tokens=0)
 )
 
 
@@ -27,9 +27,9 @@ def hostile(sizes: list[tuple[int, int]]) -> History:
     return history
 
 
-def check_bound(history: History, window: int, prices: recede.Prices) -> None:
+def check_bound(history: History, window: int, prices: recede.costs.Prices) -> None:
     """A move costs at most what it has written again, and that at most what was sent without need."""
-    raw, paying = recede.replay(history, [f"break_even:window={window}"], prices=prices, system_chars=0).costs
+    raw, paying = recede.costs.replay(history, [f"break_even:window={window}"], prices=prices, system_chars=0).costs
     options: dict[str, Any] = {"boundary": "break_even", "cache_read": prices.cached, "cache_write": prices.write}
     last = max((at for at, message in enumerate(history) if message.get("role") == "assistant"), default=0)
     moves = recede.mask_observations(history[:last], keep_results=window, **options).boundary_moves
@@ -44,15 +44,15 @@ def check_bound(history: History, window: int, prices: recede.Prices) -> None:
     window=st.integers(0, 4),
     prices=PRICES,
 )
-@example(sizes=[(0, 3_000)] * 11 + [(3_000, 0)], window=1, prices=recede.Prices(output=0, min_cached_tokens=0))
+@example(sizes=[(0, 3_000)] * 11 + [(3_000, 0)], window=1, prices=recede.costs.Prices(output=0, min_cached_tokens=0))
 def test_it_is_never_dearer_than_raw_by_more_than_the_bound(
-    sizes: list[tuple[int, int]], window: int, prices: recede.Prices
+    sizes: list[tuple[int, int]], window: int, prices: recede.costs.Prices
 ) -> None:
     check_bound(hostile(sizes), window, prices)
 
 
 @given(history=histories("openai"), window=st.integers(0, 4), prices=PRICES)
-def test_the_bound_holds_on_any_history(history: History, window: int, prices: recede.Prices) -> None:
+def test_the_bound_holds_on_any_history(history: History, window: int, prices: recede.costs.Prices) -> None:
     check_bound(history, window, prices)
 
 
@@ -64,16 +64,16 @@ def test_the_bound_holds_on_any_history(history: History, window: int, prices: r
     price=st.sampled_from([0, 0.1, 3, 100]),
     chars=st.sampled_from([1, 100, 2_000]),
 )
-@example([(0, 3_000)] * 20, 0, 1, recede.Prices(cached=0.3, write=0.3, output=0, min_cached_tokens=0), 100, 100)
+@example([(0, 3_000)] * 20, 0, 1, recede.costs.Prices(cached=0.3, write=0.3, output=0, min_cached_tokens=0), 100, 100)
 def test_summaries_that_pay_cost_no_more_than_reading_what_they_replace(
-    sizes: list[tuple[int, int]], window: int, tail: int, prices: recede.Prices, price: float, chars: int
+    sizes: list[tuple[int, int]], window: int, tail: int, prices: recede.costs.Prices, price: float, chars: int
 ) -> None:
     """The calls, and what is written behind a summary, are paid by what was sent without need, and raw sent too."""
     names = [f"summary:every=break_even,tail={tail}"]
     names.append(f"hybrid:window={window},at=break_even,tail={tail},boundary=break_even")
-    calls = recede.Prices(input=price, output=price)
+    calls = recede.costs.Prices(input=price, output=price)
     options: dict[str, Any] = {"prices": prices, "summary_prices": calls, "summary_chars": chars, "system_chars": 0}
-    raw, summary, hybrid = recede.replay(hostile(sizes), names, **options).costs
+    raw, summary, hybrid = recede.costs.replay(hostile(sizes), names, **options).costs
     slack = 1 + 1e-9
     assert summary.cost <= slack * 2 * raw.cost
     # The masks of the hybrid are paid for likewise.

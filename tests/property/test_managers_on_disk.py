@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager, Turn
-from recede import _hybrid as hybrid
-from recede import _turn_log as stored_turns
+from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
+from recede.turns import Turn
+from recede.turns import _hybrid as hybrid
+from recede.turns import _log as stored_turns
 from support import assert_canonical, engine_module
 
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), min_size=1, max_size=30)
@@ -100,7 +101,7 @@ def managers(draw: Any) -> tuple[str, dict[str, Any]]:
     at: Any = tail + draw(st.integers(1, 9))
     if kind == "production":
         return kind, {"config": {"masking_window": window, "summarize_at": at, "tail_window": tail}, **counter}
-    prices = recede.Prices(input=0.001, output=0.001)  # a summary pays for itself soon
+    prices = recede.costs.Prices(input=0.001, output=0.001)  # a summary pays for itself soon
     at = draw(st.sampled_from([at, "break_even"]))
     options = {"masking_window_w": window, "summarize_at_n": at, "tail_window_m": tail, "prices": prices}
     return kind, {**options, **draw(st.sampled_from(BOUNDARIES)), **counter}
@@ -180,7 +181,7 @@ def test_it_is_as_without_a_store_where_prices_decide(
     """Turns as long as those of agents, so that that the boundary and summaries come late, and blocks end between."""
     monkeypatch.setattr(stored_turns, "_BLOCK", 7)
     chance = random.Random(seed)
-    prices = recede.Prices(input=0.2, output=0.2)
+    prices = recede.costs.Prices(input=0.2, output=0.2)
     options: dict[str, Any] = {"boundary": boundary, "masking_window_w": 2, "tail_window_m": 4, "prices": prices}
     options["summarize_at_n"] = 1_000 if at is None else at
     fails = set(chance.sample(range(1, 121), 20))

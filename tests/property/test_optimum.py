@@ -15,9 +15,9 @@ from support import built_engines, using
 ENGINES = pytest.mark.parametrize("engine_name", built_engines())
 
 
-def least_cost(sizes: list[tuple[int, int]], window: int, prices: recede.Prices) -> float:
+def least_cost(sizes: list[tuple[int, int]], window: int, prices: recede.costs.Prices) -> float:
     """Of turns whose answer and result have these sizes: the least that any sequence of boundaries costs."""
-    masked = [min(size, len(recede.mask_observation("x" * size))) for _, size in sizes]
+    masked = [min(size, len(recede.reduction.mask_observation("x" * size))) for _, size in sizes]
     calls = [25 + said for said, _ in sizes]
 
     def view(request: int, boundary: int) -> list[int]:
@@ -49,12 +49,12 @@ def least_cost(sizes: list[tuple[int, int]], window: int, prices: recede.Prices)
 def test_no_boundary_costs_less(
     engine_name: str, sizes: list[tuple[int, int]], window: int, read: float, write: float
 ) -> None:
-    prices = recede.Prices(cached=read, write=write, output=0, min_cached_tokens=0)
+    prices = recede.costs.Prices(cached=read, write=write, output=0, min_cached_tokens=0)
     history: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
     for number, (said, observed) in enumerate(sizes):
         call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         history.append({"role": "assistant", "content": "y" * said, "tool_calls": [call]})
         history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * observed})
     with using(engine_name):
-        optimum = recede.replay(history, [f"optimum:window={window}"], prices=prices, system_chars=0).costs[-1]
+        optimum = recede.costs.replay(history, [f"optimum:window={window}"], prices=prices, system_chars=0).costs[-1]
     assert optimum.cost == pytest.approx(least_cost(sizes, window, prices))

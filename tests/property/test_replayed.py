@@ -17,7 +17,7 @@ ENGINES = pytest.mark.parametrize("engine_name", built_engines())
 History = list[dict[str, Any]]
 
 SYSTEM = 1_000
-PRICES = recede.Prices(min_cached_tokens=0)
+PRICES = recede.costs.Prices(min_cached_tokens=0)
 
 
 def is_agent_made(message: dict[str, Any]) -> bool:
@@ -77,15 +77,16 @@ def test_each_turn_is_the_view_of_what_came_before(
             first, boundary="break_even", cache_read=PRICES.cached, cache_write=PRICES.write
         ),
         f"keep_last:messages={messages}": lambda first: (
-            recede.truncate_history(first, preserve_recent_raw_turns=messages).messages,
+            recede.reduction.truncate_history(first, preserve_recent_raw_turns=messages).messages,
             0,
         ),
     }
     with using(engine_name):
-        replayed = recede.replay(history, list(views), prices=PRICES, system_chars=SYSTEM)
+        replayed = recede.costs.replay(history, list(views), prices=PRICES, system_chars=SYSTEM)
         assert [policy.policy for policy in replayed.policies] == list(views)
         for policy, view_of in zip(replayed.policies, views.values(), strict=True):
             assert list(map(tuple, policy.turns)) == expected_turns(history, view_of)
         assert (
-            recede.replay_json(data.draw(spelled(history)), list(views), prices=PRICES, system_chars=SYSTEM) == replayed
+            recede.costs.replay_json(data.draw(spelled(history)), list(views), prices=PRICES, system_chars=SYSTEM)
+            == replayed
         )

@@ -55,7 +55,7 @@ def test_each_request_shows_each_turn_once(
         ),
     }
     with using(engine_name):
-        replayed = recede.replay(history, policies, prices=PRICES, system_chars=SYSTEM, summary_chars=SUMMARY)
+        replayed = recede.costs.replay(history, policies, prices=PRICES, system_chars=SYSTEM, summary_chars=SUMMARY)
         for policy, (first, again, mask) in zip(replayed.policies[1:], policies.values(), strict=True):
             assert list(map(tuple, policy.turns)) == expected_turns(history, first, again, tail, **mask)
 
@@ -83,12 +83,12 @@ def spellings(draw: st.DrawFn) -> list[str]:
 def test_both_engines_give_the_same(
     history: History, names: list[str], read: float, price: float, chars: int, data: Any
 ) -> None:
-    prices = recede.Prices(cached=read, write=max(read, 1), min_cached_tokens=0)
+    prices = recede.costs.Prices(cached=read, write=max(read, 1), min_cached_tokens=0)
     options: dict[str, Any] = {"prices": prices, "system_chars": 0, "summary_chars": chars}
-    options["summary_prices"] = recede.Prices(input=price, output=price)
+    options["summary_prices"] = recede.costs.Prices(input=price, output=price)
     found = []
     for engine_name in built_engines():
         with using(engine_name):
-            found.append(recede.replay(history, names, **options))
-            found.append(recede.replay_json(data.draw(spelled(history)), names, **options))
+            found.append(recede.costs.replay(history, names, **options))
+            found.append(recede.costs.replay_json(data.draw(spelled(history)), names, **options))
     assert all(replayed == found[0] for replayed in found)

@@ -95,7 +95,7 @@ class Sessions(RuleBasedStateMachine):
         self.messages: Messages = []
         self.to_come: deque[dict[str, Any]] = deque()
         self.is_summarized = False
-        self.before: dict[str, tuple[bytes, recede.HistoryStats]] = {
+        self.before: dict[str, tuple[bytes, recede.session.HistoryStats]] = {
             name: (b"[]", session.stats()) for name, session in self.sessions.items()
         }
 

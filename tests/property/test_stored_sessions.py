@@ -71,7 +71,7 @@ def test_the_views_are_the_same_with_a_store(
     messages: list[dict[str, Any]], options: dict[str, Any], steps: list[str], chunk: int, let_go_after: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede._history._EVICT_AFTER", (let_go_after, 1 << 30))
+        patch.setattr("recede.session._history._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         stored, plain = History(store=store, **options), History(**options)

@@ -159,7 +159,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
     answers = [*answers, "raises"]
     plain_asked, asked = Asked(answers), Asked(answers)
     with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede._history._EVICT_AFTER", (let_go_after, 1 << 30))
+        patch.setattr("recede.session._history._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         plain = History(**options, summarizer=plain_asked)
@@ -185,7 +185,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
 def test_what_is_written_down_between_two_failures_keeps_the_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recede._history._EVICT_AFTER", (1, 1))
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (1, 1))
     options: dict[str, Any] = {"max_input_chars": 2_000}
     plain_asked, asked = Asked(["raises"]), Asked(["raises"])
     with using("rust"):
@@ -294,7 +294,7 @@ def test_a_manager_with_a_store_waits_after_a_restart_too(
     answers = [*answers, "raises"]
     asked = Asked(answers)
     with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede._turn_log._BLOCK", block)
+        patch.setattr("recede.turns._log._BLOCK", block)
         store = recede.TurnStore(Path(folder, "session.store"))
         manager = HybridContextManager(asked, 2, 5, 3, store=store)
         for asked.length in range(1, count + 1):
@@ -336,7 +336,7 @@ def _grow_over_the_budget() -> None:
         messages += [chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 400)]
         reduction = recede.reduce(messages, **options)
         history.extend(messages[len(history) :])
-        assert history.view() == recede.truncate_history(reduction.messages, keep_messages=99).messages
+        assert history.view() == recede.reduction.truncate_history(reduction.messages, keep_messages=99).messages
         assert not reduction.within_budget
         assert reduction.reduction_stage == "fallback" or turn < 2
     assert asked.calls == []

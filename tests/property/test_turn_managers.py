@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, Turn
+from recede import HybridContextManager, ObservationMaskingContextManager
+from recede.turns import Turn
 from support import assert_canonical, built_engines, using
 
 ENGINES = pytest.mark.parametrize("engine_name", built_engines())
@@ -218,10 +219,12 @@ def test_every_turn_is_in_the_context_exactly_once(
 def padded(turns: list[Turn], previous: str | None) -> str:
     """A summary that is as long in the context as a replay takes it to be."""
     frame = f"\n\n[Summary through turn {turns[-1].turn}:\n\n]"
-    return "s" * (recede.SUMMARY_CHARS - len(frame))
+    return "s" * (recede.costs.SUMMARY_CHARS - len(frame))
 
 
-PRICES = st.sampled_from([recede.PRESETS["anthropic"], recede.PRESETS["openai"], recede.Prices(input=0.1, output=0.1)])
+PRICES = st.sampled_from(
+    [recede.costs.PRESETS["anthropic"], recede.costs.PRESETS["openai"], recede.costs.Prices(input=0.1, output=0.1)]
+)
 
 
 @ENGINES
@@ -231,7 +234,7 @@ PRICES = st.sampled_from([recede.PRESETS["anthropic"], recede.PRESETS["openai"],
     prices=PRICES,
 )
 def test_a_summary_pays_for_itself_when_a_replay_says_so(
-    engine_name: str, sizes: list[tuple[int, int]], tail: int, prices: recede.Prices
+    engine_name: str, sizes: list[tuple[int, int]], tail: int, prices: recede.costs.Prices
 ) -> None:
     history: list[dict[str, Any]] = [{"role": "user", "content": "Work."}]
     with using(engine_name):
@@ -244,5 +247,5 @@ def test_a_summary_pays_for_itself_when_a_replay_says_so(
             history.append({"role": "assistant", "content": "\n" + rendered(number, turn[0], turn[1], "")})
             history.append({"role": "tool", "tool_call_id": "x", "content": turn[2]})
         policy = f"hybrid:window=99,at=break_even,tail={tail}"
-        replayed = recede.replay(history, [policy], prices=prices).policies[1]
+        replayed = recede.costs.replay(history, [policy], prices=prices).policies[1]
     assert [turn.summarized_turns for turn in replayed.turns] == summarized

@@ -73,8 +73,8 @@ def test_a_view_of_a_history_is_taken(
             recede.reduce(history, **reducing).messages,
             recede.mask_observations(history, **masking).messages,
             recede.mask_old_observations(history, **blocks),
-            recede.summarize_history(history, **with_a_role(stage, history, fault)).messages,
-            recede.truncate_history(history, **stage).messages,
+            recede.reduction.summarize_history(history, **with_a_role(stage, history, fault)).messages,
+            recede.reduction.truncate_history(history, **stage).messages,
             Budget(50).view(history),
         ]
         for view in views:

@@ -176,7 +176,7 @@ def test_a_counter_cannot_make_a_summary_within_another() -> None:
     deeds: list[Callable[[], object]] = []
     counter = calling(lambda: [deed() for deed in deeds], len)
 
-    def summarizer(turns: list[recede.Turn], previous: str | None) -> str:
+    def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
         deeds.append(manager.maybe_create_summary)
         return f"<{turns[0].turn}-{turns[-1].turn}>"
 
@@ -188,15 +188,15 @@ def test_a_counter_cannot_make_a_summary_within_another() -> None:
     deeds.clear()
     manager._summarizer = lambda turns, previous: f"<{turns[0].turn}-{turns[-1].turn}>"
     assert manager.maybe_create_summary()
-    assert manager.summaries == [recede.Summary(2, "<1-2>")]
+    assert manager.summaries == [recede.turns.Summary(2, "<1-2>")]
 
 
 def test_a_summarizer_may_add_turns_to_its_manager() -> None:
-    def summarizer(turns: list[recede.Turn], previous: str | None) -> str:
+    def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
         manager.add_turn("a", "b", "meanwhile")
         return f"<{turns[0].turn}-{turns[-1].turn}>"
 
     manager = HybridContextManager(summarizer, 1, 3, 1)
     for _ in range(3):
         manager.add_turn("a", "b", "c")
-    assert (len(manager), manager.summaries) == (4, [recede.Summary(2, "<1-2>")])
+    assert (len(manager), manager.summaries) == (4, [recede.turns.Summary(2, "<1-2>")])

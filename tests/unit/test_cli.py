@@ -25,7 +25,7 @@ LINE = b'{"role": "user"}\n'
 @pytest.fixture
 def engine() -> str:
     """One engine is enough here, that of the environment: the rules are tested elsewhere with both."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 def run(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:

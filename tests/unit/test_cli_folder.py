@@ -16,7 +16,7 @@ from recede.cli.folder import Folder
 @pytest.fixture
 def engine() -> str:
     """No engine is asked for anything here."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 @pytest.fixture

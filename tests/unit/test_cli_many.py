@@ -26,7 +26,7 @@ BUDGET = ("--max-input-chars", "3000")
 @pytest.fixture
 def engine() -> str:
     """One engine is enough here, that of the environment."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -25,7 +25,7 @@ NAMES = ["raw", "sliding:window=10", "stepped:window=10,chunk=10"]
 @pytest.fixture
 def engine() -> str:
     """One engine is enough here, that of the environment."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -40,14 +40,14 @@ def lines_of(*arguments: str | Path, stdin: bytes = b"") -> list[str]:
     return run(*arguments, stdin=stdin).stdout.decode().splitlines()
 
 
-def costs_as_json(costs: tuple[recede.PolicyCost, ...]) -> list[dict[str, Any]]:
+def costs_as_json(costs: tuple[recede.costs.PolicyCost, ...]) -> list[dict[str, Any]]:
     return [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
 
 
 def test_the_table_has_a_row_for_each_policy_with_its_figures() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
     assert shown[0] == "40 requests"
-    costs = recede.replay(HISTORY, NAMES).costs
+    costs = recede.costs.replay(HISTORY, NAMES).costs
     assert [line.split()[0] for line in shown[3:6]] == NAMES
     for line, cost in zip(shown[3:6], costs, strict=True):
         figures = line.split()
@@ -81,7 +81,7 @@ def test_a_report_can_be_read_by_those_who_may_read_all_of_its_sessions(tmp_path
 
 def test_the_sentences_name_the_cheapest_and_what_was_dearer_than_raw() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
-    raw, sliding, stepped = recede.replay(HISTORY, NAMES).costs
+    raw, sliding, stepped = recede.costs.replay(HISTORY, NAMES).costs
     gain = f"{100 * (1 - stepped.of_raw):.0f} % less than raw"
     cheapest = f"cheapest: stepped:window=10,chunk=10, ${stepped.cost:.2f} instead of ${raw.cost:.2f}, {gain}"
     assert cheapest in shown
@@ -129,12 +129,12 @@ def test_json_has_the_figures_of_the_function(tmp_path: Path) -> None:
     paths[1].write_bytes(lines(*SHORT))
     options = ("--price", "input=1,cached=0.5,write=1,output=4", "--system-chars", "500")
     report = json.loads(run(*paths, *POLICIES, *options, "--json").stdout)
-    prices = recede.Prices(1, 0.5, 1, 4)
-    sessions = [recede.replay(history, NAMES, prices=prices, system_chars=500) for history in (HISTORY, SHORT)]
+    prices = recede.costs.Prices(1, 0.5, 1, 4)
+    sessions = [recede.costs.replay(history, NAMES, prices=prices, system_chars=500) for history in (HISTORY, SHORT)]
     for shown, session in zip(report["histories"], sessions, strict=True):
         assert shown["policies"] == costs_as_json(session.costs)
         assert shown["cheapest"] == session.cheapest.policy
-    assert report["total"]["policies"] == costs_as_json(recede.compare_costs(sessions))
+    assert report["total"]["policies"] == costs_as_json(recede.costs.compare_costs(sessions))
     assert report["total"]["requests"] == 43
     assert "turns" not in report["histories"][0]["policies"][0]
     with_turns = json.loads(run(paths[1], *POLICIES, *options, "--json", "--turns").stdout)
@@ -145,7 +145,7 @@ def test_json_has_the_figures_of_the_function(tmp_path: Path) -> None:
 def test_turns_are_a_row_each() -> None:
     shown = lines_of("-", "--policy", "sliding:window=1", "--turns", stdin=dumps(SHORT))
     assert shown[0].split() == ["turn", "raw", "sliding:window=1"]
-    turns_of_raw = recede.replay(SHORT, ["raw"]).policies[0].turns
+    turns_of_raw = recede.costs.replay(SHORT, ["raw"]).policies[0].turns
     assert [line.split()[:2] for line in shown[1:4]] == [
         [str(number), f"{turn.view_tokens:,}"] for number, turn in enumerate(turns_of_raw, 1)
     ]
@@ -159,8 +159,8 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
     shown = lines_of(*paths, "--policy", "stepped:window=10,chunk=10")
     assert shown[0] == "84 requests of 3 sessions"
     assert shown[2].split()[-3:] == ["mean", "worst", "dearer"]
-    [cost] = recede.compare_costs(
-        recede.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]) for path in paths
+    [cost] = recede.costs.compare_costs(
+        recede.costs.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]) for path in paths
     )[1:]
     of_sessions = [f"{100 * cost.mean_of_raw:.0f}", "%", f"{100 * cost.worst_of_raw:.0f}", "%", "1"]
     assert shown[4].split()[-5:] == of_sessions
@@ -174,7 +174,7 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
 def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
     shown = lines_of("-", *POLICIES, "--optimum", stdin=dumps(HISTORY))
     assert shown[2].split()[-2:] == ["of", "optimum"]
-    costs = recede.replay(HISTORY, [*NAMES, "optimum:window=10"]).costs
+    costs = recede.costs.replay(HISTORY, [*NAMES, "optimum:window=10"]).costs
     assert [line.split()[0] for line in shown[3:7]] == [*NAMES, "optimum:window=10"]
     shares = ["-", *(f"{100 * cost.of_optimum:.0f} %" for cost in costs[1:] if cost.of_optimum is not None)]
     assert [line[-5:].strip() for line in shown[3:7]] == shares
@@ -190,8 +190,8 @@ def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
     options = ("--policy", names[0], "--policy", names[1], "--summary-price", "input=1,output=2", "--summary-chars")
     history = [user("Go."), *({**message, "content": "y" * 3_000} for message in turns(40))]
     shown = lines_of("-", *options, "500", stdin=dumps(history))
-    prices = recede.Prices(input=1, output=2)
-    raw, *costs = recede.replay(history, names, summary_prices=prices, summary_chars=500).costs
+    prices = recede.costs.Prices(input=1, output=2)
+    raw, *costs = recede.costs.replay(history, names, summary_prices=prices, summary_chars=500).costs
     assert shown[2].split()[-1] == "summaries"
     assert [line.split()[-1] for line in shown[3:6]] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
     best = min(costs, key=lambda cost: cost.cost)
@@ -208,7 +208,9 @@ def test_it_suggests_what_costs_least(tmp_path: Path) -> None:
     for path, history in zip(paths, (HISTORY, SHORT), strict=True):
         path.write_bytes(dumps(history))
     options = ("--suggest", "--keep", "3,9", "--chunk", "1,5", "--price", "anthropic,output=0")
-    expected = recede.suggest_window([HISTORY, SHORT], windows=[3, 9], chunks=[1, 5], prices=recede.Prices(output=0))
+    expected = recede.costs.suggest_window(
+        [HISTORY, SHORT], windows=[3, 9], chunks=[1, 5], prices=recede.costs.Prices(output=0)
+    )
     shown = lines_of(*paths, *options)
     assert shown[0] == "43 requests of 2 sessions, 32 policies beside raw"
     for name, choices in (("window", expected.windows), ("chunk", expected.chunks), ("summaries", expected.summaries)):
@@ -232,7 +234,7 @@ def test_it_suggests_what_costs_least(tmp_path: Path) -> None:
     # Sessions that are left out are left out of it, too; and all windows are tried where none is named.
     alone = json.loads(run(*paths, "--suggest", "--min-results", "10", "--json").stdout)["total"]["suggestion"]
     assert [one["value"] for one in alone["window_curve"]] == [3, 5, 7, 10, 14, 20, 30, 43, 58]
-    assert alone["cost"] == recede.suggest_window([HISTORY]).best.cost
+    assert alone["cost"] == recede.costs.suggest_window([HISTORY]).best.cost
     assert "neither a mask nor a summary pays" in lines_of(paths[1], *options)[-2]
     assert lines_of("-", "--suggest", stdin=dumps([user("hi")]))[-2].startswith("no request was made")
 
@@ -252,7 +254,7 @@ def test_every_format_is_played(tmp_path: Path) -> None:
         paths.append(tmp_path / name)
         paths[-1].write_bytes(data)
     report = json.loads(run(*paths, "--json").stdout)
-    expected = [recede.replay(one.messages) for path in paths for one in transcripts.read_all(path)]
+    expected = [recede.costs.replay(one.messages) for path in paths for one in transcripts.read_all(path)]
     assert [one["policies"] for one in report["histories"]] == [costs_as_json(session.costs) for session in expected]
     assert [one["requests"] for one in report["histories"]] == [
         one.turns for path in paths for one in transcripts.read_all(path)

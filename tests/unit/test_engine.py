@@ -15,7 +15,7 @@ from support import engine_module
 @pytest.fixture
 def engine() -> str:
     """Processes of their own choose their engine themselves."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -23,7 +23,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**clean, **environment})
 
 
-SHOW = "import recede; print(recede.ENGINE, recede._engine.engine.__name__)"
+SHOW = "import recede; print(recede.reduction.ENGINE, recede._engine.engine.__name__)"
 
 
 def test_the_mirror_is_chosen_by_the_environment() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import recede
-from recede import HybridContextManager, ProductionHybridContextManager, Turn
+from recede import HybridContextManager, ProductionHybridContextManager
+from recede.turns import Turn
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
 Options = dict[str, Any]

@@ -121,7 +121,7 @@ def test_a_template_has_a_limit() -> None:
 @pytest.mark.parametrize("template", ["x", "{chars} gone", "a{chars}{lines}{images}{turn}{tool}{id}", "{{}} x", "é\n"])
 def test_placeholders_that_are_templates(template: str) -> None:
     reduce(placeholder=template)
-    recede.mask_observation("x" * 500, placeholder=template)
+    recede.reduction.mask_observation("x" * 500, placeholder=template)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_unknown_placeholder_field_is_named(template: str) -> None:
     with pytest.raises(ValueError, match="placeholder"):
         reduce(placeholder=template)
     with pytest.raises(ValueError, match="placeholder"):
-        recede.mask_observation("x", placeholder=template)
+        recede.reduction.mask_observation("x", placeholder=template)
 
 
 def test_lone_surrogates_are_accepted_in_names_and_templates() -> None:
@@ -152,8 +152,10 @@ def test_lone_surrogates_are_accepted_in_names_and_templates() -> None:
     assert recede.mask_observations(history, keep_results=0, exclude_tools=["?"]).masked_count == 0
     assert recede.mask_observations(history, keep_results=0, keep_by_tool={"\ud83d": 1}).masked_count == 0
     assert recede.mask_observations(history, keep_results=0, keep_by_tool={"\ud83e": 1}).masked_count == 1
-    assert recede.mask_observation("x" * 90, placeholder="a\ud83d!") == "a\ud83d!"
-    assert recede.mask_observation("a\ud83d" + "!" * 90, placeholder="{tool}\ud83d{id}!") == "a\ud83d" + "!" * 90
+    assert recede.reduction.mask_observation("x" * 90, placeholder="a\ud83d!") == "a\ud83d!"
+    assert (
+        recede.reduction.mask_observation("a\ud83d" + "!" * 90, placeholder="{tool}\ud83d{id}!") == "a\ud83d" + "!" * 90
+    )
 
 
 @pytest.mark.parametrize("template", ["{chars", "chars}", "{", "}", "{{}"])
@@ -219,10 +221,10 @@ def test_an_option_that_is_not_there_is_named_with_the_nearest_one() -> None:
         (recede.mask_observations, "max_input_chars"),
         (recede.mask_observations, "preserve_recent_raw_turns"),
         (recede.mask_observations, "summarizer"),
-        (recede.summarize_history, "max_input_chars"),
-        (recede.summarize_history, "mask_chunk"),
-        (recede.truncate_history, "summarizer"),
-        (recede.truncate_history, "exclude_tools"),
+        (recede.reduction.summarize_history, "max_input_chars"),
+        (recede.reduction.summarize_history, "mask_chunk"),
+        (recede.reduction.truncate_history, "summarizer"),
+        (recede.reduction.truncate_history, "exclude_tools"),
         (recede.mask_old_observations, "keep_results"),
         (recede.mask_old_observations, "max_observation_chars"),
     ],
@@ -304,11 +306,11 @@ def reduced_with(callback: Callback) -> object:
     [
         reduced_with,
         lambda callback: recede.reduce_json(b"[]", max_input_tokens=9, summarizer=callback, token_counter=callback),
-        lambda callback: recede.summarize_history(turns(9), preserve_recent_raw_turns=1, summarizer=callback),
+        lambda callback: recede.reduction.summarize_history(turns(9), preserve_recent_raw_turns=1, summarizer=callback),
         lambda callback: HistoryReducer(max_input_tokens=9, summarizer=callback).reduce(turns(9)),
         lambda callback: recede.History(max_input_tokens=9, token_counter=callback).view(),
         lambda callback: recede.Budget(9, token_counter=callback).view(turns(9)),
-        lambda callback: recede.mask_observation("x" * 99, placeholder=holding(callback)),
+        lambda callback: recede.reduction.mask_observation("x" * 99, placeholder=holding(callback)),
     ],
 )
 def test_nothing_keeps_the_functions_of_a_caller(engine: str, use: Callable[[Callback], object]) -> None:

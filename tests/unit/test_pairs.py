@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import recede
-from recede import Finding
+from recede.reduction import Finding
 from support import (
     Message,
     assistant,

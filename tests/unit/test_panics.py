@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recede._policy import block_policy, compiled
+from recede.reduction._policy import block_policy, compiled
 from support import assistant, call, dumps, engine_module, result, turns, user
 
 TASK = [user("Go."), *turns(6, chars=400)]
@@ -68,7 +68,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
 
 def test_nothing_is_printed_unless_a_backtrace_is_asked_for() -> None:
     code = (
-        "from recede import _core, _policy\n"
+        "from recede import _core\nfrom recede.reduction import _policy\n"
         "history = _core.Session(_policy.block_policy(_core, 4, None, {}))\n"
         "try: history.message(7)\n"
         "except Exception as error: print(type(error))"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recede import mask_observation
+from recede.reduction import mask_observation
 from support import block_mask, call, function_call_output, mask, masked, result, tool_result, turns, user
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "x" * 1_000}}

@@ -10,35 +10,35 @@ import recede
 from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(30, chars=4_000)]
-FREE_ANSWERS = recede.Prices(output=0)
-ANY_LENGTH = recede.Prices(min_cached_tokens=0)
+FREE_ANSWERS = recede.costs.Prices(output=0)
+ANY_LENGTH = recede.costs.Prices(min_cached_tokens=0)
 
 
 OTHERS = {"sliding": "", "stepped": ",chunk=7", "break_even": "", "high_water": ",chars=40000"}
 
 
-def policy(name: str, **options: Any) -> recede.PolicyReplay:
-    return recede.replay(HISTORY, [name], **options).policies[-1]
+def policy(name: str, **options: Any) -> recede.costs.PolicyReplay:
+    return recede.costs.replay(HISTORY, [name], **options).policies[-1]
 
 
 def test_the_raw_history_is_always_played_and_comes_first() -> None:
     names = ["sliding:window=4", "raw", "stepped:window=4,chunk=2", "sliding:window=4"]
-    found = [replayed.policy for replayed in recede.replay(HISTORY, names).policies]
+    found = [replayed.policy for replayed in recede.costs.replay(HISTORY, names).policies]
     assert found == ["raw", "sliding:window=4", "stepped:window=4,chunk=2"]
 
 
 def test_a_request_is_made_before_each_answer() -> None:
     turns_of_raw = policy("raw").turns
     assert [turn.messages for turn in turns_of_raw] == [1 + 2 * number for number in range(30)]
-    assert recede.replay([user("hi")]).policies[0].turns == ()
+    assert recede.costs.replay([user("hi")]).policies[0].turns == ()
     # An answer that is still to come was not paid for.
-    assert len(recede.replay(HISTORY[:-1], ["raw"]).policies[0].turns) == 30
+    assert len(recede.costs.replay(HISTORY[:-1], ["raw"]).policies[0].turns) == 30
 
 
 def test_parallel_calls_are_one_answer() -> None:
     calls = [{"type": "function_call", "call_id": str(n), "name": "run", "arguments": "{}"} for n in range(3)]
     results = [{"type": "function_call_output", "call_id": str(n), "output": "x" * 90} for n in range(3)]
-    replayed = recede.replay([user("Look."), *calls, *results, {"role": "assistant", "content": "Done."}])
+    replayed = recede.costs.replay([user("Look."), *calls, *results, {"role": "assistant", "content": "Done."}])
     assert [(turn.messages, turn.answer_chars) for turn in replayed.policies[0].turns] == [(1, 75), (7, 5)]
 
 
@@ -73,8 +73,8 @@ def test_keep_last_drops_what_is_older() -> None:
 
 
 def test_the_costs_are_those_of_the_figures() -> None:
-    prices = recede.Prices(input=2, cached=0.5, write=4, output=8, min_cached_tokens=0)
-    session = recede.replay(HISTORY, ["sliding:window=4"], prices=prices)
+    prices = recede.costs.Prices(input=2, cached=0.5, write=4, output=8, min_cached_tokens=0)
+    session = recede.costs.replay(HISTORY, ["sliding:window=4"], prices=prices)
     for replayed, cost in zip(session.policies, session.costs, strict=True):
         sent = sum(turn.view_chars for turn in replayed.turns)
         cached = sum(turn.cached_chars for turn in replayed.turns)
@@ -88,8 +88,8 @@ def test_the_costs_are_those_of_the_figures() -> None:
 
 
 def test_a_request_that_is_too_short_is_not_cached() -> None:
-    prices = recede.Prices(input=2, cached=0.5, write=4, output=0, min_cached_tokens=4_000)
-    [raw] = recede.replay(HISTORY, ["raw"], prices=prices, system_chars=0).policies
+    prices = recede.costs.Prices(input=2, cached=0.5, write=4, output=0, min_cached_tokens=4_000)
+    [raw] = recede.costs.replay(HISTORY, ["raw"], prices=prices, system_chars=0).policies
     first = next(place for place, turn in enumerate(raw.turns) if turn.view_chars >= 16_000)
     assert [turn[2:4] for turn in raw.turns[:first]] == [(0, 0)] * first
     assert raw.turns[first][2:4] == (0, raw.turns[first].view_chars)
@@ -98,13 +98,17 @@ def test_a_request_that_is_too_short_is_not_cached() -> None:
     rest = sum(turn.cached_chars * 0.5 + turn.written_chars * 4 for turn in raw.turns)
     assert raw.usage.cost(prices) == pytest.approx((plain * 2 + rest) / 4e6)
     # A change so early that too little is left before it: the cache serves nothing.
-    sliding = recede.replay(HISTORY, ["sliding:window=5"], prices=prices, system_chars=0).policies[1]
+    sliding = recede.costs.replay(HISTORY, ["sliding:window=5"], prices=prices, system_chars=0).policies[1]
     assert {turn.cached_chars for turn in sliding.turns[8:]} == {0}
 
 
 def test_the_prices_decide_when_the_boundary_moves() -> None:
     def replayed(**prices: float) -> list[int]:
-        turns = recede.replay(HISTORY, ["break_even:window=4"], prices=recede.Prices(**prices)).policies[1].turns
+        turns = (
+            recede.costs.replay(HISTORY, ["break_even:window=4"], prices=recede.costs.Prices(**prices))
+            .policies[1]
+            .turns
+        )
         return [turn.masked_count for turn in turns]
 
     sliding = [turn.masked_count for turn in policy("sliding:window=4").turns]
@@ -114,9 +118,9 @@ def test_the_prices_decide_when_the_boundary_moves() -> None:
 
 
 def test_the_optimum_is_never_dearer_than_any_other_boundary() -> None:
-    for prices in (FREE_ANSWERS, recede.PRESETS["openai"], recede.PRESETS["anthropic_1h"]):
+    for prices in (FREE_ANSWERS, recede.costs.PRESETS["openai"], recede.costs.PRESETS["anthropic_1h"]):
         names = [f"{name}:window=6{rest}" for name, rest in OTHERS.items()]
-        costs = recede.replay(HISTORY, [*names, "optimum:window=6"], prices=prices).costs
+        costs = recede.costs.replay(HISTORY, [*names, "optimum:window=6"], prices=prices).costs
         *others, optimum = (cost.cost for cost in costs)
         assert optimum <= min(others) * (1 + 1e-12)
 
@@ -131,43 +135,43 @@ def test_high_water_masks_when_the_view_is_larger() -> None:
 
 
 def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
-    raw, sliding, stepped = recede.replay(
+    raw, sliding, stepped = recede.costs.replay(
         HISTORY, ["sliding:window=10", "stepped:window=10,chunk=10"], prices=FREE_ANSWERS
     ).costs
     assert sliding.of_raw > 1 > sliding.of_raw_uncached
     assert stepped.of_raw < sliding.of_raw
     assert (raw.dearer_count, sliding.dearer_count) == (0, 1)
     # Where a cache costs as much as none, masking what is old always pays.
-    flat = recede.Prices(input=3, cached=3, write=3, output=0)
-    assert recede.replay(HISTORY, ["sliding:window=10"], prices=flat).costs[1].of_raw < 0.7
+    flat = recede.costs.Prices(input=3, cached=3, write=3, output=0)
+    assert recede.costs.replay(HISTORY, ["sliding:window=10"], prices=flat).costs[1].of_raw < 0.7
 
 
 def test_several_sessions_are_added_up() -> None:
-    long, short = (recede.replay(history, ["sliding:window=2"]) for history in (HISTORY, HISTORY[:9]))
-    together = recede.compare_costs([long, short])
+    long, short = (recede.costs.replay(history, ["sliding:window=2"]) for history in (HISTORY, HISTORY[:9]))
+    together = recede.costs.compare_costs([long, short])
     for place, cost in enumerate(together):
         parts = [session.costs[place] for session in (long, short)]
-        assert cost.usage == recede.Usage.total(part.usage for part in parts)
+        assert cost.usage == recede.costs.Usage.total(part.usage for part in parts)
         assert cost.cost == pytest.approx(sum(part.cost for part in parts))
         assert cost.dearer_count == sum(part.dearer_count for part in parts)
     with pytest.raises(ValueError, match="no session"):
-        recede.compare_costs([])
+        recede.costs.compare_costs([])
     with pytest.raises(ValueError, match="same policies"):
-        recede.compare_costs([long, recede.replay(HISTORY, ["sliding:window=3"])])
+        recede.costs.compare_costs([long, recede.costs.replay(HISTORY, ["sliding:window=3"])])
     with pytest.raises(ValueError, match="same policies and prices"):
-        recede.compare_costs([long, recede.replay(HISTORY, ["sliding:window=2"], prices=FREE_ANSWERS)])
+        recede.costs.compare_costs([long, recede.costs.replay(HISTORY, ["sliding:window=2"], prices=FREE_ANSWERS)])
 
 
 def test_bytes_and_dicts_are_played_alike() -> None:
-    assert recede.replay_json(dumps(HISTORY)) == recede.replay(HISTORY)
-    assert recede.replay_json(dumps({"model": "any", "messages": HISTORY})) == recede.replay(HISTORY)
+    assert recede.costs.replay_json(dumps(HISTORY)) == recede.costs.replay(HISTORY)
+    assert recede.costs.replay_json(dumps({"model": "any", "messages": HISTORY})) == recede.costs.replay(HISTORY)
 
 
 def test_a_placeholder_and_a_short_observation_stay() -> None:
     history = [user("Go."), *turns(3, chars=5), *turns(1, chars=500)]
-    assert recede.replay(history, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
+    assert recede.costs.replay(history, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
     masked = recede.mask_observations(HISTORY, keep_results=0).messages
-    assert recede.replay(masked, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
+    assert recede.costs.replay(masked, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
 
 
 @pytest.mark.parametrize(
@@ -190,24 +194,24 @@ def test_a_placeholder_and_a_short_observation_stay() -> None:
 )
 def test_a_policy_that_is_wrong_is_named(name: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        recede.replay(HISTORY, [name])
+        recede.costs.replay(HISTORY, [name])
 
 
 def test_arguments_of_a_wrong_type_are_named() -> None:
     with pytest.raises(TypeError, match="a list of names, not one string"):
-        recede.replay(HISTORY, "raw")
+        recede.costs.replay(HISTORY, "raw")
     with pytest.raises(TypeError, match="a policy must be a string, not int"):
-        recede.replay(HISTORY, [5])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match=r"prices must be recede\.Prices, not dict"):
-        recede.replay(HISTORY, prices={})  # type: ignore[arg-type]
+        recede.costs.replay(HISTORY, [5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"prices must be recede\.costs\.Prices, not dict"):
+        recede.costs.replay(HISTORY, prices={})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="the price 'cached' must be a number, not str"):
-        recede.replay(HISTORY, prices=recede.Prices(cached="0.3"))  # type: ignore[arg-type]
+        recede.costs.replay(HISTORY, prices=recede.costs.Prices(cached="0.3"))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the price 'input' must be a number from 0, not -1"):
-        recede.replay(HISTORY, prices=recede.Prices(input=-1))
+        recede.costs.replay(HISTORY, prices=recede.costs.Prices(input=-1))
     with pytest.raises(TypeError, match="system_chars must be a whole number, not float"):
-        recede.replay(HISTORY, system_chars=1.5)  # type: ignore[arg-type]
+        recede.costs.replay(HISTORY, system_chars=1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="system_chars must be at least 0"):
-        recede.replay(HISTORY, system_chars=-1)
+        recede.costs.replay(HISTORY, system_chars=-1)
 
 
 @pytest.mark.parametrize(
@@ -224,40 +228,40 @@ def test_arguments_of_a_wrong_type_are_named() -> None:
 )
 def test_prices_that_are_wrong_are_named(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        recede.Prices.parse(text)
+        recede.costs.Prices.parse(text)
 
 
 def test_presets_are_named_and_changed() -> None:
-    for name, prices in recede.PRESETS.items():
-        assert recede.Prices.parse(name) == prices
-        assert recede.Prices.parse(f"{name},input=9") == prices._replace(input=9)
+    for name, prices in recede.costs.PRESETS.items():
+        assert recede.costs.Prices.parse(name) == prices
+        assert recede.costs.Prices.parse(f"{name},input=9") == prices._replace(input=9)
     with pytest.raises(ValueError, match="did you mean 'openai'"):
-        recede.Prices.parse("open_ai")
+        recede.costs.Prices.parse("open_ai")
     with pytest.raises(ValueError, match="there is no price 'openai'"):
-        recede.Prices.parse("output=1,openai")
+        recede.costs.Prices.parse("output=1,openai")
 
 
 def test_prices_that_are_left_out_keep_their_default() -> None:
-    assert recede.Prices.parse(" output = 0 ,") == recede.Prices()._replace(output=0)
-    assert recede.Prices.parse("") == recede.Prices()
+    assert recede.costs.Prices.parse(" output = 0 ,") == recede.costs.Prices()._replace(output=0)
+    assert recede.costs.Prices.parse("") == recede.costs.Prices()
 
 
 def test_what_is_no_history_is_refused() -> None:
     with pytest.raises(recede.TranscriptError, match="message 1"):
-        recede.replay([user("hi"), 5])
+        recede.costs.replay([user("hi"), 5])
     with pytest.raises(recede.TranscriptError) as caught:
-        recede.replay_json(b'[{"role": "user"; ')
+        recede.costs.replay_json(b'[{"role": "user"; ')
     assert (caught.value.kind, caught.value.offset) == ("syntax", 16)
 
 
 def test_the_history_is_left_as_it_was() -> None:
     before = dumps(HISTORY)
-    recede.replay(HISTORY)
+    recede.costs.replay(HISTORY)
     assert dumps(HISTORY) == before
 
 
 def test_the_default_policies_are_the_grid() -> None:
-    found = [replayed.policy for replayed in recede.replay(HISTORY).policies]
-    assert found == list(recede.replay_policies())
+    found = [replayed.policy for replayed in recede.costs.replay(HISTORY).policies]
+    assert found == list(recede.costs.replay_policies())
     with pytest.raises(ValueError, match="no policy to choose from"):
-        recede.cheapest_policy([])
+        recede.costs.cheapest_policy([])

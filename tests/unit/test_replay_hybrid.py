@@ -11,16 +11,16 @@ import recede
 from support import assistant, dumps, masked, tool_result, tool_use, turns, user
 
 HISTORY = [user("Fix the test."), *turns(100, chars=4_000)]
-ANY_LENGTH = recede.Prices(min_cached_tokens=0)
+ANY_LENGTH = recede.costs.Prices(min_cached_tokens=0)
 TASK, CALL, RESULT, SUMMARY = 13, 25, 4_000, 200
 
 
-def played(name: str, history: list[Any] = HISTORY, **options: Any) -> tuple[recede.ReplayedTurn, ...]:
+def played(name: str, history: list[Any] = HISTORY, **options: Any) -> tuple[recede.costs.ReplayedTurn, ...]:
     defaults = {"prices": ANY_LENGTH, "system_chars": 0, "summary_chars": SUMMARY}
-    return recede.replay(history, [name], **{**defaults, **options}).policies[1].turns
+    return recede.costs.replay(history, [name], **{**defaults, **options}).policies[1].turns
 
 
-def made(turns_of_it: tuple[recede.ReplayedTurn, ...]) -> list[tuple[int, int]]:
+def made(turns_of_it: tuple[recede.costs.ReplayedTurn, ...]) -> list[tuple[int, int]]:
     """After how many turns a summary was made, and of how many."""
     counts = [turn.summarized_turns for turn in turns_of_it]
     return [(at, now) for at, (before, now) in enumerate(pairwise([0, *counts])) if now != before]
@@ -75,10 +75,10 @@ def test_a_call_is_given_the_unmasked_turns_the_summary_before_and_a_prompt() ->
 
 
 def test_the_calls_are_part_of_the_costs_at_prices_of_their_own() -> None:
-    cheap = recede.Prices(input=0.5, output=2)
+    cheap = recede.costs.Prices(input=0.5, output=2)
     options: dict[str, Any] = {"prices": ANY_LENGTH, "system_chars": 0}
-    same = recede.replay(HISTORY, ["summary"], **options).costs[1]
-    other = recede.replay(HISTORY, ["summary"], summary_prices=cheap, **options).costs[1]
+    same = recede.costs.replay(HISTORY, ["summary"], **options).costs[1]
+    other = recede.costs.replay(HISTORY, ["summary"], summary_prices=cheap, **options).costs[1]
     usage = same.usage
     assert usage == other.usage
     assert usage.summary_calls == 4 and usage.summary_output_chars == 16_000, "4,000 each where nothing is said"
@@ -90,8 +90,8 @@ def test_the_calls_are_part_of_the_costs_at_prices_of_their_own() -> None:
         sent = usage.sent_chars * 3 + usage.answer_chars * 15
         assert cost.cost_uncached == pytest.approx(sent / 4e6 + cost.summary_cost)
     with pytest.raises(ValueError, match="same policies and prices"):
-        recede.compare_costs(
-            [recede.replay(HISTORY, ["summary"]), recede.replay(HISTORY, ["summary"], summary_prices=cheap)]
+        recede.costs.compare_costs(
+            [recede.costs.replay(HISTORY, ["summary"]), recede.costs.replay(HISTORY, ["summary"], summary_prices=cheap)]
         )
 
 
@@ -101,14 +101,14 @@ def test_the_built_in_summary_is_that_of_stage_2_and_costs_nothing() -> None:
     assert made(turns_of_it) == [(6, 4), (10, 8)]
     view = history[: 1 + 2 * 6]
     for at, later in ((6, history[13:21]), (10, [])):
-        reduced = recede.summarize_history(view, keep_turns=2, preserve_recent_raw_turns=0)
+        reduced = recede.reduction.summarize_history(view, keep_turns=2, preserve_recent_raw_turns=0)
         # The reducer puts its summary before the task, which it drops.
         [summary] = [message for message in reduced.messages if message["role"] == "system"]
         tail = [message for message in reduced.messages if message["role"] != "system"]
         assert turns_of_it[at].view_chars == recede.count_chars([history[0], summary, *tail])
         view = [summary, history[0], *tail, *later]
     assert all(turn.summary_input_chars == turn.summary_output_chars == 0 for turn in turns_of_it)
-    assert recede.replay(history, ["summary:every=4,tail=2"], summary_chars=0).costs[1].summary_cost == 0
+    assert recede.costs.replay(history, ["summary:every=4,tail=2"], summary_chars=0).costs[1].summary_cost == 0
 
 
 def test_what_the_user_said_in_between_stays() -> None:
@@ -164,7 +164,7 @@ def test_a_message_that_would_break_a_pair_withdraws_the_summary() -> None:
 
 @pytest.mark.parametrize("output", [0, 15, 400])
 def test_a_summary_that_pays_is_made_when_its_waste_has_paid_for_it(output: float) -> None:
-    prices = recede.Prices(input=3, cached=0.3, write=3.75, output=output, min_cached_tokens=0)
+    prices = recede.costs.Prices(input=3, cached=0.3, write=3.75, output=output, min_cached_tokens=0)
     turns_of_it = played("summary:every=break_even,tail=10", prices=prices)
     summarized, waste = 0, 0
     expected = []
@@ -181,7 +181,9 @@ def test_a_summary_that_pays_is_made_when_its_waste_has_paid_for_it(output: floa
     assert made(turns_of_it) == expected
     assert len(expected) >= 2
     # What the calls cost decides.
-    free = played("summary:every=break_even,tail=10", prices=prices, summary_prices=recede.Prices(input=0, output=0))
+    free = played(
+        "summary:every=break_even,tail=10", prices=prices, summary_prices=recede.costs.Prices(input=0, output=0)
+    )
     assert len(made(free)) > len(expected)
 
 
@@ -223,7 +225,7 @@ def test_it_is_spelt_with_its_defaults() -> None:
         "summary",
         "summary: every = 9",
     ]
-    found = [replayed.policy for replayed in recede.replay([], names).policies[1:]]
+    found = [replayed.policy for replayed in recede.costs.replay([], names).policies[1:]]
     assert found == [
         "hybrid:window=10,at=43,tail=10",
         "hybrid:window=10,at=50,tail=5",
@@ -231,8 +233,8 @@ def test_it_is_spelt_with_its_defaults() -> None:
         "summary:every=21,tail=10",
         "summary:every=9,tail=10",
     ]
-    assert [replayed.policy for replayed in recede.replay([], found).policies[1:]] == found
-    assert recede.replay_json(dumps(HISTORY), found) == recede.replay(HISTORY, found)
+    assert [replayed.policy for replayed in recede.costs.replay([], found).policies[1:]] == found
+    assert recede.costs.replay_json(dumps(HISTORY), found) == recede.costs.replay(HISTORY, found)
 
 
 @pytest.mark.parametrize(
@@ -259,21 +261,21 @@ def test_it_is_spelt_with_its_defaults() -> None:
 )
 def test_a_policy_that_is_wrong_is_named(name: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        recede.replay(HISTORY, [name])
+        recede.costs.replay(HISTORY, [name])
 
 
 def test_arguments_of_a_wrong_type_are_named() -> None:
-    with pytest.raises(TypeError, match=r"summary_prices must be recede\.Prices, not dict"):
-        recede.replay(HISTORY, summary_prices={})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"summary_prices must be recede\.costs\.Prices, not dict"):
+        recede.costs.replay(HISTORY, summary_prices={})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="summary_chars must be a whole number, not NoneType"):
-        recede.replay(HISTORY, summary_chars=None)  # type: ignore[arg-type]
+        recede.costs.replay(HISTORY, summary_chars=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="summary_chars must be at least 0, not -1"):
-        recede.replay(HISTORY, summary_chars=-1)
+        recede.costs.replay(HISTORY, summary_chars=-1)
 
 
 def test_the_optimum_of_a_mask_is_no_measure_of_a_hybrid() -> None:
     names = ["sliding:window=10", "hybrid:window=10,at=43,tail=10", "optimum:window=10"]
-    costs = recede.replay(HISTORY, names).costs
+    costs = recede.costs.replay(HISTORY, names).costs
     assert [cost.of_optimum is None for cost in costs] == [True, False, True, False]
     assert [cost.window for cost in costs] == [None, 10, None, 10]
 

@@ -180,7 +180,10 @@ def test_raw_surrogates_of_a_str_pass_through() -> None:
 def test_dropped_messages_leave_with_one_comma(raw: bytes, keep: int, expected: bytes) -> None:
     # Each message says something, so that a budget of 0 is missed.
     raw, expected = (text.replace(b"}", b',"content":"x"}') for text in (raw, expected))
-    assert json.loads(expected) == recede.truncate_history(json.loads(raw), preserve_recent_raw_turns=keep).messages
+    assert (
+        json.loads(expected)
+        == recede.reduction.truncate_history(json.loads(raw), preserve_recent_raw_turns=keep).messages
+    )
     assert truncate(raw, keep) == expected
 
 
@@ -190,7 +193,7 @@ def test_dropped_messages_with_white_space_leave_whole_messages(indent: Any, kee
     history = [{"role": "user", "content": "task"}] + [{"role": "user", "content": f"é{n}"} for n in range(4)]
     raw = json.dumps(history, indent=indent, ensure_ascii=False).encode()
     view = truncate(raw, keep)
-    reference = recede.truncate_history(history, preserve_recent_raw_turns=keep).messages
+    reference = recede.reduction.truncate_history(history, preserve_recent_raw_turns=keep).messages
     assert json.loads(view) == reference
     assert view.decode() == json.dumps(reference, indent=indent, ensure_ascii=False)
 

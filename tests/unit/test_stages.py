@@ -83,7 +83,7 @@ def test_within_the_budget_the_input_comes_back() -> None:
     assert not reduction.reduced
     assert reduction.reduction_stage is None
     assert (reduction.boundary, reduction.masked_count, reduction.first_changed) == (0, 0, None)
-    assert reduction.tools == {"run": recede.ToolReport(1, 0, 700, 0)}
+    assert reduction.tools == {"run": recede.reduction.ToolReport(1, 0, 700, 0)}
 
 
 def test_disabled_the_input_comes_back_and_says_that_it_is_over() -> None:
@@ -161,7 +161,7 @@ def test_cut_observations_may_be_what_fits() -> None:
 
 
 def dropped_by_truncation(history: list[Message], **options: Any) -> list[int]:
-    view = recede.truncate_history(history, **options).messages
+    view = recede.reduction.truncate_history(history, **options).messages
     return [index for index, message in enumerate(history) if not any(message is other for other in view)]
 
 
@@ -301,7 +301,7 @@ def test_figures_of_stage_1_stay_also_where_a_later_stage_gave_the_answer() -> N
     reduction = reduce(TASK, max_input_chars=40, preserve_recent_raw_turns=1)
     assert reduction.reduction_stage == "fallback"
     assert (reduction.masked_count, reduction.masked_chars, reduction.boundary) == (1, 668, 1)
-    assert reduction.tools == {"run": recede.ToolReport(1, 1, 700, 668)}
+    assert reduction.tools == {"run": recede.reduction.ToolReport(1, 1, 700, 668)}
     assert reduction.dropped_count == 2
 
 
@@ -349,7 +349,7 @@ def test_mask_observations_alone() -> None:
 
 
 def test_summarize_history_alone() -> None:
-    reduction = recede.summarize_history(TASK, preserve_recent_raw_turns=1, summarizer=short)
+    reduction = recede.reduction.summarize_history(TASK, preserve_recent_raw_turns=1, summarizer=short)
     assert reduction.messages == [system("Conversation summary:\nshort"), TASK[3]]
     assert reduction.messages[1] is TASK[3]
     assert (reduction.reduction_stage, reduction.dropped_count, reduction.within_budget) == ("summarization", 3, True)
@@ -357,11 +357,11 @@ def test_summarize_history_alone() -> None:
 
 
 def test_truncate_history_alone() -> None:
-    reduction = recede.truncate_history(TASK, preserve_recent_raw_turns=1)
+    reduction = recede.reduction.truncate_history(TASK, preserve_recent_raw_turns=1)
     assert reduction.messages == [TASK[0], TASK[3]]
     assert (reduction.reduction_stage, reduction.invariant_status) == ("fallback", "fallback")
     assert (reduction.dropped_count, reduction.chars_after, reduction.within_budget) == (2, FALLBACK, True)
-    whole = recede.truncate_history(TASK)
+    whole = recede.reduction.truncate_history(TASK)
     assert whole.messages is TASK
     assert not whole.reduced
     assert whole.reduction_stage == "fallback"

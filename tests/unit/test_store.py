@@ -701,7 +701,7 @@ def test_texts_that_are_longer_than_the_store_are_damage(path: Path) -> None:
                 list(store)
             with pytest.raises(recede.StoreError, match="its records are longer than its file"):
                 list(store.records("message"))
-            assert recede.StoreFault(None, "its texts are longer than its file") in store.verify().faults
+            assert recede.store.StoreFault(None, "its texts are longer than its file") in store.verify().faults
 
 
 def test_page_0_that_cannot_be_is_refused(path: Path) -> None:

@@ -28,7 +28,7 @@ def _both_engines() -> None:
 
 @pytest.fixture(autouse=True)
 def _lets_go_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recede._history._EVICT_AFTER", (8, 1 << 30))
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (8, 1 << 30))
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_results_that_other_options_do_not_mask_are_raw_again(path: Path) -> Non
 
 def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions are not among the options that are compared: with another counter the same session costs more."""
-    monkeypatch.setattr("recede._history._EVICT_AFTER", (8, 500))
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (8, 500))
     options: dict[str, Any] = {**SLIDING, "threshold_tokens": 2_000}
     messages = [*turns(31), user("Go on."), user("Well?")]
 
@@ -658,7 +658,7 @@ def test_moves_are_read_when_they_are_asked_for(path: Path) -> None:
 
 FULL = """
 import json, resource, signal, sys, recede
-from recede import _history
+from recede.session import _history
 _history._EVICT_AFTER = (64, 1 << 30)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, Turn, TurnStore
-from recede import _hybrid as hybrid
-from recede import _turn_log as stored_turns
+from recede import HybridContextManager, ObservationMaskingContextManager, TurnStore
+from recede.turns import Turn
+from recede.turns import _hybrid as hybrid
+from recede.turns import _log as stored_turns
 from store_reader import snapshot, snapshot_of
 from support import engine_module
 
@@ -189,7 +190,7 @@ def test_what_was_due_at_the_end_of_a_block_is_due_after_a_restart(
 ) -> None:
     """The process ended when the block was stored, and before the next turn was."""
     monkeypatch.setattr(hybrid, "SUMMARY_CHARS", 60)
-    prices = recede.Prices(input=0.001, output=0.001)
+    prices = recede.costs.Prices(input=0.001, output=0.001)
 
     def manager(store: TurnStore | None, summarizer: Any) -> HybridContextManager:
         return HybridContextManager(summarizer, 1, at, 2, boundary="break_even", prices=prices, store=store)
@@ -250,7 +251,7 @@ def test_a_token_counter_that_fails_adds_nothing(path: Path) -> None:
 def test_a_full_disk_loses_nothing_that_was_added(path: Path) -> None:
     code = """
 import json, resource, signal, sys, recede
-from recede import _turn_log
+from recede.turns import _log as _turn_log
 _turn_log._BLOCK = 8
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -307,7 +308,7 @@ def test_blocks_may_end_while_a_slow_summary_is_made(path: Path, at: Any, monkey
             await going.wait()
             return count_turns(turns, previous)
 
-        prices = recede.Prices(input=0.001, output=0.001)
+        prices = recede.costs.Prices(input=0.001, output=0.001)
         manager = HybridContextManager(summarizer, 1, at, 6, prices=prices, store=store)
         waiting = []
         for number in range(1, 60):
@@ -325,7 +326,7 @@ def test_blocks_may_end_while_a_slow_summary_is_made(path: Path, at: Any, monkey
     with TurnStore(path) as store:
         stored = asyncio.run(run(store))
         assert len(plain.summaries) > 2 and stored.summaries == plain.summaries
-        prices = recede.Prices(input=0.001, output=0.001)
+        prices = recede.costs.Prices(input=0.001, output=0.001)
         again = HybridContextManager(count_turns, 1, at, 6, prices=prices, store=store)
         for manager in (stored, again):
             assert manager.get_context("S", "U") == plain.get_context("S", "U")

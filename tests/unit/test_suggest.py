@@ -18,17 +18,17 @@ GRID: dict[str, Any] = {
     "summarize_at": [12, "break_even", "never"],
     "tail": 3,
 }
-PRICES = recede.Prices(output=0)
+PRICES = recede.costs.Prices(output=0)
 
 
 def test_it_is_the_cheapest_of_all_combinations() -> None:
-    found = recede.suggest_window([HISTORY, SHORT], prices=PRICES, **GRID)
+    found = recede.costs.suggest_window([HISTORY, SHORT], prices=PRICES, **GRID)
     costs = {}
     for window, chunk, at in itertools.product(GRID["windows"], GRID["chunks"], GRID["summarize_at"]):
         rest = {1: "", "break_even": ",boundary=break_even"}.get(chunk, f",chunk={chunk}")
         name = f"hybrid:window={window},at={at},tail=3{rest}"
-        played = [recede.replay(history, [name], prices=PRICES) for history in (HISTORY, SHORT)]
-        costs[window, chunk, at] = recede.compare_costs(played)[1]
+        played = [recede.costs.replay(history, [name], prices=PRICES) for history in (HISTORY, SHORT)]
+        costs[window, chunk, at] = recede.costs.compare_costs(played)[1]
     assert len(found.costs) == 1 + 27 and found.costs[0].policy == "raw"
     assert {cost.policy: cost for cost in found.costs[1:]} == {cost.policy: cost for cost in costs.values()}
     least = min(costs.values(), key=lambda cost: cost.cost)
@@ -43,7 +43,7 @@ def test_it_is_the_cheapest_of_all_combinations() -> None:
 
 
 def test_curves_begin_with_the_smallest_and_end_with_words() -> None:
-    found = recede.suggest_window([HISTORY], **GRID)
+    found = recede.costs.suggest_window([HISTORY], **GRID)
     assert [choice.value for choice in found.windows] == [2, 4, 8]
     assert [choice.value for choice in found.chunks] == [1, 5, "break_even"]
     assert [choice.value for choice in found.summaries] == [12, "break_even", "never"]
@@ -51,38 +51,40 @@ def test_curves_begin_with_the_smallest_and_end_with_words() -> None:
 
 def test_of_equal_ones_that_is_suggested_which_forgets_least() -> None:
     # Nothing is ever old here.
-    found = recede.suggest_window([[user("Hi."), assistant("Hello.")]], **GRID)
+    found = recede.costs.suggest_window([[user("Hi."), assistant("Hello.")]], **GRID)
     assert (found.window, found.chunk, found.summarize_at) == (8, "break_even", "never")
     assert found.best.cost == found.costs[0].cost
-    assert recede.suggest_window([[user("Hi.")]], **GRID).best.cost == 0
+    assert recede.costs.suggest_window([[user("Hi.")]], **GRID).best.cost == 0
 
 
 def test_sessions_may_be_messages_bytes_text_or_transcripts() -> None:
     class Transcript:
         messages = HISTORY
 
-    expected = recede.suggest_window([HISTORY] * 4, **GRID)
+    expected = recede.costs.suggest_window([HISTORY] * 4, **GRID)
     data = dumps(HISTORY)
-    assert recede.suggest_window([HISTORY, data, data.decode(), Transcript()], **GRID) == expected
-    assert recede.suggest_window(iter([HISTORY] * 4), **GRID) == expected
+    assert recede.costs.suggest_window([HISTORY, data, data.decode(), Transcript()], **GRID) == expected
+    assert recede.costs.suggest_window(iter([HISTORY] * 4), **GRID) == expected
 
 
 def test_suggestions_are_added_up() -> None:
-    one, other = (recede.suggest_window([history], prices=PRICES, **GRID) for history in (HISTORY, SHORT))
-    assert recede.Suggestion.total([one, other]) == recede.suggest_window([HISTORY, SHORT], prices=PRICES, **GRID)
+    one, other = (recede.costs.suggest_window([history], prices=PRICES, **GRID) for history in (HISTORY, SHORT))
+    assert recede.costs.Suggestion.total([one, other]) == recede.costs.suggest_window(
+        [HISTORY, SHORT], prices=PRICES, **GRID
+    )
     with pytest.raises(ValueError, match="same policies and prices"):
-        recede.Suggestion.total([one, recede.suggest_window([SHORT], **GRID)])
+        recede.costs.Suggestion.total([one, recede.costs.suggest_window([SHORT], **GRID)])
     with pytest.raises(ValueError, match="same policies and prices"):
-        recede.Suggestion.total([one, recede.suggest_window([SHORT], prices=PRICES, windows=[3])])
+        recede.costs.Suggestion.total([one, recede.costs.suggest_window([SHORT], prices=PRICES, windows=[3])])
     with pytest.raises(ValueError, match="no session to compare"):
-        recede.Suggestion.total([])
+        recede.costs.Suggestion.total([])
 
 
 def test_the_price_of_the_calls_decides_whether_there_are_summaries() -> None:
     history = [user("Go."), *({**message, "content": "y" * 3_000} for message in turns(60))]
     options: dict[str, Any] = {"windows": [5], "chunks": [1], "summarize_at": [21, "never"], "summary_chars": 200}
-    dear = recede.suggest_window([history], summary_prices=recede.Prices(input=1e6, output=1e6), **options)
-    free = recede.suggest_window([history], summary_prices=recede.Prices(input=0, output=0), **options)
+    dear = recede.costs.suggest_window([history], summary_prices=recede.costs.Prices(input=1e6, output=1e6), **options)
+    free = recede.costs.suggest_window([history], summary_prices=recede.costs.Prices(input=0, output=0), **options)
     assert (dear.summarize_at, free.summarize_at) == ("never", 21)
 
 
@@ -104,16 +106,16 @@ def test_the_price_of_the_calls_decides_whether_there_are_summaries() -> None:
             ValueError,
             "must be more than 'tail', which is 10, not 10",
         ),
-        ({"prices": {}}, TypeError, r"prices must be recede\.Prices, not dict"),
+        ({"prices": {}}, TypeError, r"prices must be recede\.costs\.Prices, not dict"),
     ],
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        recede.suggest_window([HISTORY], **options)
+        recede.costs.suggest_window([HISTORY], **options)
 
 
 def test_sessions_that_are_wrong_are_named() -> None:
     with pytest.raises(ValueError, match="no session to compare"):
-        recede.suggest_window([])
+        recede.costs.suggest_window([])
     with pytest.raises(recede.TranscriptError, match="message 1"):
-        recede.suggest_window([[user("hi"), 5]], **GRID)
+        recede.costs.suggest_window([[user("hi"), 5]], **GRID)

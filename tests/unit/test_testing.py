@@ -16,7 +16,7 @@ from support import call, result, tool_use, turns, user
 @pytest.fixture
 def engine() -> str:
     """One engine is enough here."""
-    return recede.ENGINE
+    return recede.reduction.ENGINE
 
 
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

@@ -21,7 +21,7 @@ from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
-from recede._report import JsonReduction, Reduction, SummaryRequest
+from recede.reduction._report import JsonReduction, Reduction, SummaryRequest
 
 __all__ = [
     "Policy",

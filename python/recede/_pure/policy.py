@@ -1,4 +1,4 @@
-"""Policy: the plain parameters of a reduction, validated before they come here (recede._policy)."""
+"""Policy: the plain parameters of a reduction, validated before they come here (recede.reduction._policy)."""
 
 from __future__ import annotations
 

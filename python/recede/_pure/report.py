@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from recede._pure.plan import Facts, Plan
-from recede._report import BoundaryMove, ToolReport
+from recede.reduction._report import BoundaryMove, ToolReport
 
 
 def report(facts: Facts, plan: Plan) -> dict[str, Any]:
-    """The fields of recede._report.Reduction, but for the view."""
+    """The fields of recede.reduction._report.Reduction, but for the view."""
     tools = _tools(facts, plan)
     first_changed = _first_changed(facts, plan)
     return {

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from recede import PolicyCost, Replay, cheapest_policy
 from recede.cli.verdict import Session, money, percent
+from recede.costs import PolicyCost, Replay, cheapest_policy
 
 __all__ = [
     "Source",

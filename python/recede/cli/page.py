@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from recede import PolicyCost, Suggestion, approx_tokens, cheapest_policy, compare_costs
+from recede import approx_tokens
 from recede.cli.chart import (
     breakable,
     cost_chart,
@@ -22,6 +22,7 @@ from recede.cli.suggestion import curve_chart, curves, rows, sentences
 from recede.cli.tables import cost_table, share
 from recede.cli.timeline import moved, timeline
 from recede.cli.verdict import Session, money, percent, price_line, verdict
+from recede.costs import PolicyCost, Suggestion, cheapest_policy, compare_costs
 
 __all__ = ["page"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from recede import PolicyCost, PolicyReplay, cheapest_policy, compare_costs
 from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks
 from recede.cli.timeline import changes, columns, figures, shown
 from recede.cli.verdict import Session, money, percent
+from recede.costs import PolicyCost, PolicyReplay, cheapest_policy, compare_costs
 
 __all__ = ["plot"]
 

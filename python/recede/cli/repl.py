@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from recede import Answer, Conversation, History, StoreError, TranscriptError
+from recede import Conversation, History, StoreError, TranscriptError
 from recede._files import is_same_file
+from recede.agent import Answer
 from recede.cli.folder import Folder
 from recede.cli.spoken import harmless, spoken
 from recede.cli.terminal import Terminal, spare_file

@@ -9,19 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from recede import (
-    SUMMARY_CHARS,
-    SYSTEM_CHARS,
-    PolicyCost,
-    Prices,
-    Suggestion,
-    cheapest_policy,
-    compare_costs,
-    mask_observations_json,
-    replay_json,
-    replay_policies,
-    suggest_window,
-)
+from recede import mask_observations_json
 from recede.cli.files import Transcript, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.page import page
@@ -29,6 +17,18 @@ from recede.cli.plot import plot
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
 from recede.cli.tables import cost_table, share, table
 from recede.cli.verdict import Session, percent, price_line, verdict
+from recede.costs import (
+    SUMMARY_CHARS,
+    SYSTEM_CHARS,
+    PolicyCost,
+    Prices,
+    Suggestion,
+    cheapest_policy,
+    compare_costs,
+    replay_json,
+    replay_policies,
+    suggest_window,
+)
 
 __all__ = ["replay"]
 

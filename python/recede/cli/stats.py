@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede import JsonReduction, ToolReport, approx_tokens, mask_observations_json
+from recede import JsonReduction, approx_tokens, mask_observations_json
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.options import policy_option
 from recede.cli.tables import orphans, share, size, table, tools_table
+from recede.reduction import ToolReport
 
 __all__ = ["stats"]
 

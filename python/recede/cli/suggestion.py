@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recede import Choice, Suggestion
 from recede.cli.chart import bar, figure, label, picture
 from recede.cli.tables import table
 from recede.cli.verdict import money, percent
+from recede.costs import Choice, Suggestion
 
 __all__ = ["Curve", "curve_chart", "curves", "rows", "sentences", "suggestion_as_json", "tables_of"]
 

@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recede import PolicyCost, ToolReport, approx_tokens
+from recede import approx_tokens
 from recede.cli.verdict import money, percent
+from recede.costs import PolicyCost
+from recede.reduction import ToolReport
 
 __all__ = ["cost_table", "orphans", "share", "size", "table", "tools_table"]
 

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede import PolicyReplay, Prices, Replay, ReplayedTurn, approx_tokens, cheapest_policy
+from recede import approx_tokens
 from recede.cli.chart import at, breakable, compact, element, kind_of, label, picture, ticks, turn_ticks
 from recede.cli.verdict import money
+from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
 
 __all__ = ["Column", "changes", "columns", "extents", "figures", "moved", "moves", "shown", "summaries", "timeline"]
 

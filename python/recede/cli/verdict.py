@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recede import PRESETS, PolicyCost, Replay, ToolReport, cheapest_policy
+from recede.costs import PRESETS, PolicyCost, Replay, cheapest_policy
+from recede.reduction import ToolReport
 
 __all__ = ["Session", "money", "percent", "price_line", "verdict"]
 

@@ -13,9 +13,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 
-from recede._api import reduce_json
 from recede._errors import TranscriptError
-from recede._policy import whole_number
+from recede.reduction._api import reduce_json
+from recede.reduction._policy import whole_number
 
 __all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
 

@@ -36,7 +36,7 @@ class Prices(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.Prices(output=0)
+        >>> recede.costs.Prices(output=0)
         Prices(input=3.0, cached=0.3, write=3.75, output=0, min_cached_tokens=2048)
     """
 
@@ -57,7 +57,7 @@ class Prices(NamedTuple):
 
         Example:
             >>> import recede
-            >>> recede.Prices.parse("openai,output=0")
+            >>> recede.costs.Prices.parse("openai,output=0")
             Prices(input=2.5, cached=0.25, write=2.5, output=0.0, min_cached_tokens=1024)
         """
         prices: dict[str, Any] = cls()._asdict()
@@ -115,9 +115,9 @@ class Usage(NamedTuple):
         summary_output_chars: characters that it wrote.
 
     Example:
-        >>> import recede
-        >>> usage = recede.Usage(2, sent_chars=48_000, cached_chars=20_000, written_chars=28_000, answer_chars=4_000)
-        >>> round(usage.cost(recede.Prices()), 5), round(usage.cost_uncached(recede.Prices()), 5)
+        >>> from recede.costs import Prices, Usage
+        >>> usage = Usage(2, sent_chars=48_000, cached_chars=20_000, written_chars=28_000, answer_chars=4_000)
+        >>> round(usage.cost(Prices()), 5), round(usage.cost_uncached(Prices()), 5)
         (0.04275, 0.051)
     """
 
@@ -152,8 +152,8 @@ class Usage(NamedTuple):
         """Several added up.
 
         Example:
-            >>> import recede
-            >>> tuple(recede.Usage.total([recede.Usage(1, 10, 0, 10, 2), recede.Usage(2, 30, 20, 10, 5, 1, 90, 8)]))
+            >>> from recede.costs import Usage
+            >>> tuple(Usage.total([Usage(1, 10, 0, 10, 2), Usage(2, 30, 20, 10, 5, 1, 90, 8)]))
             (3, 40, 20, 20, 7, 1, 90, 8)
         """
         every = [cls(*[0] * len(cls._fields)), *usages]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from recede import _engine
-from recede._cost import SUMMARY_PROMPT_CHARS, Prices
-from recede._policy import replay_policy
+from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
+from recede.reduction._policy import replay_policy
 
 __all__ = ["DEFAULT_POLICIES", "compiled_policies", "is_optimum", "replay_policies", "values_of", "window_of"]
 
@@ -75,7 +75,7 @@ def replay_policies(
 
     Example:
         >>> import recede
-        >>> recede.replay_policies(windows=[10], chunks=[1, 5], keep_last=[])[:5]
+        >>> recede.costs.replay_policies(windows=[10], chunks=[1, 5], keep_last=[])[:5]
         ('raw', 'sliding:window=10', 'stepped:window=10,chunk=5', 'break_even:window=10', 'summary:every=21,tail=10')
     """
     windows = list(windows)

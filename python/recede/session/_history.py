@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from recede import _engine
-from recede._api import as_bytes, asked_summary, costs_of
 from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
-from recede._history_file import as_json, elements
-from recede._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
-from recede._report import BoundaryMove
 from recede._response import messages_of, plain
-from recede._signature import runs
-from recede._stored_moves import StoredMoves
 from recede._strict import unique
+from recede.reduction._api import as_bytes, asked_summary, costs_of
+from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
+from recede.reduction._report import BoundaryMove
+from recede.reduction._signature import runs
+from recede.session._file import as_json, elements
+from recede.session._moves import StoredMoves
 
 if TYPE_CHECKING:
-    from recede._api import Json
-    from recede._store import TurnStore
-    from recede._types import Summarizer, TokenCounter
+    from recede.reduction._api import Json
+    from recede.store._turn_store import TurnStore
+    from recede.types import Summarizer, TokenCounter
 
 __all__ = ["History", "HistoryStats"]
 
@@ -658,7 +658,7 @@ class History:
 
 
 def _turn_store() -> Any:
-    from recede._store import TurnStore  # here, since it needs what a history in memory does not
+    from recede.store._turn_store import TurnStore  # here, since it needs what a history in memory does not
 
     return TurnStore
 

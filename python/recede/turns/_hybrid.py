@@ -8,16 +8,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from recede._cost import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
 from recede._errors import StoreError
-from recede._turn_log import Summary, Turn
-from recede._turns import TurnManager, preset
+from recede.costs._prices import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
+from recede.turns._log import Summary, Turn
+from recede.turns._masking import TurnManager, preset
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from recede._store import TurnStore
-    from recede._types import TokenCounter
+    from recede.store._turn_store import TurnStore
+    from recede.types import TokenCounter
 
 __all__ = ["HybridContextManager", "TurnSummarizer"]
 

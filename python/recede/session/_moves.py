@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import overload
 
-from recede._report import BoundaryMove
+from recede.reduction._report import BoundaryMove
 
 __all__ = ["StoredMoves"]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede._api import as_bytes
-from recede._compare import PolicyCost, cheapest_policy, costs_of
-from recede._cost import SUMMARY_CHARS, Prices, Usage
-from recede._policy import image_chars_of, whole_number
-from recede._replay_policies import DEFAULT_POLICIES, compiled_policies
+from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
+from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
+from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
+from recede.reduction._api import as_bytes
+from recede.reduction._policy import image_chars_of, whole_number
 
 if TYPE_CHECKING:
-    from recede._api import Json
+    from recede.reduction._api import Json
 
 __all__ = [
     "SYSTEM_CHARS",
@@ -47,7 +47,7 @@ class ReplayedTurn(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.ReplayedTurn(1, 12_400, 12_000, 400, 80, 0).view_tokens
+        >>> recede.costs.ReplayedTurn(1, 12_400, 12_000, 400, 80, 0).view_tokens
         3100
     """
 
@@ -76,8 +76,8 @@ class PolicyReplay(NamedTuple):
 
     Example:
         >>> import recede
-        >>> turns = recede.ReplayedTurn(1, 100, 0, 100, 9, 0), recede.ReplayedTurn(3, 150, 100, 50, 5, 0)
-        >>> recede.PolicyReplay("raw", turns).usage[:5]
+        >>> turns = recede.costs.ReplayedTurn(1, 100, 0, 100, 9, 0), recede.costs.ReplayedTurn(3, 150, 100, 50, 5, 0)
+        >>> recede.costs.PolicyReplay("raw", turns).usage[:5]
         (2, 250, 100, 150, 14)
     """
 
@@ -103,7 +103,7 @@ class Replay(NamedTuple):
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        >>> session = recede.replay(history, ["sliding:window=10"])
+        >>> session = recede.costs.replay(history, ["sliding:window=10"])
         >>> session
         <Replay: 1 requests, cheapest raw at 100% of raw>
         >>> turn = session.policies[0].turns[0]
@@ -190,7 +190,7 @@ def replay(
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     history.append({"role": "assistant", "content": "Next.", "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
-        >>> result = recede.replay(history, ["sliding:window=10", "stepped:window=10,chunk=10"])
+        >>> result = recede.costs.replay(history, ["sliding:window=10", "stepped:window=10,chunk=10"])
         >>> result
         <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
         >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
@@ -216,7 +216,7 @@ def replay_json(
 
     Example:
         >>> import recede
-        >>> recede.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
+        >>> recede.costs.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
@@ -238,8 +238,8 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        >>> session = recede.replay(history, ["sliding:window=10"], prices=recede.Prices(output=0))
-        >>> raw, sliding = recede.compare_costs([session, session])
+        >>> session = recede.costs.replay(history, ["sliding:window=10"], prices=recede.costs.Prices(output=0))
+        >>> raw, sliding = recede.costs.compare_costs([session, session])
         >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.dearer_count
         ('sliding:window=10', 0.022504, 1.0, 0)
     """
@@ -257,7 +257,7 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
 
 def _checked(name: str, prices: Prices) -> Prices:
     if not isinstance(prices, Prices):
-        raise TypeError(f"{name} must be recede.Prices, not {type(prices).__name__}")
+        raise TypeError(f"{name} must be recede.costs.Prices, not {type(prices).__name__}")
     return prices.checked()
 
 

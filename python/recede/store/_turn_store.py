@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recede import _engine
 from recede._errors import StoreError, no_such
-from recede._policy import whole_number
+from recede.reduction._policy import whole_number
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,7 +33,7 @@ class StoredTurn(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.StoredTurn(1, "Look around.", "ls", None, 1.5e9).masked
+        >>> recede.store.StoredTurn(1, "Look around.", "ls", None, 1.5e9).masked
         True
     """
 
@@ -104,7 +104,7 @@ class StoreFault(NamedTuple):
 
     Example:
         >>> import recede
-        >>> str(recede.StoreFault(7, "its checksum is wrong"))
+        >>> str(recede.store.StoreFault(7, "its checksum is wrong"))
         'page 7: its checksum is wrong'
     """
 

@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede._policy import block_policy, compiled, image_chars_of, template_policy
-from recede._repair import apply_repairs
-from recede._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
-from recede._signature import runs
+from recede.reduction._policy import block_policy, compiled, image_chars_of, template_policy
+from recede.reduction._repair import apply_repairs
+from recede.reduction._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
+from recede.reduction._signature import runs
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any, Literal, TypeAlias, Union
 
-    from recede._types import Summarizer, TokenCounter
+    from recede.types import Summarizer, TokenCounter
 
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
 
@@ -251,7 +251,7 @@ def summarize_history(
         >>> import recede
         >>> history = [{"role": "user", "content": "Port the parser. " * 40},
         ...            {"role": "assistant", "content": "Done."}]
-        >>> result = recede.summarize_history(
+        >>> result = recede.reduction.summarize_history(
         ...     history, preserve_recent_raw_turns=1, summarizer=lambda messages, previous: "The parser is ported.")
         >>> result.messages[0]
         {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
@@ -282,7 +282,7 @@ def truncate_history(
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": str(number)} for number in range(9)]
-        >>> [m["content"] for m in recede.truncate_history(history, preserve_recent_raw_turns=2).messages]
+        >>> [m["content"] for m in recede.reduction.truncate_history(history, preserve_recent_raw_turns=2).messages]
         ['0', '7', '8']
     """
 
@@ -419,9 +419,9 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
 
     Example:
         >>> import recede
-        >>> recede.mask_observation("x" * 4200)
+        >>> recede.reduction.mask_observation("x" * 4200)
         '[observation masked — 4200 chars]'
-        >>> recede.mask_observation("ok")
+        >>> recede.reduction.mask_observation("ok")
         'ok'
     """
     if not isinstance(text, str):

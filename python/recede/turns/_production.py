@@ -6,15 +6,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recede._hybrid import HybridContextManager
-from recede._policy import whole_number
-from recede._turn_log import Turn
+from recede.reduction._policy import whole_number
+from recede.turns._hybrid import HybridContextManager
+from recede.turns._log import Turn
 
 if TYPE_CHECKING:
-    from recede._hybrid import TurnSummarizer
-    from recede._report import ContextReport
-    from recede._store import TurnStore
-    from recede._types import TokenCounter
+    from recede.reduction._report import ContextReport
+    from recede.store._turn_store import TurnStore
+    from recede.turns._hybrid import TurnSummarizer
+    from recede.types import TokenCounter
 
 __all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]
 
@@ -43,7 +43,7 @@ class EfficiencyReport(TypedDict):
         >>> import recede
         >>> agent = recede.ProductionHybridContextManager(
         ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
-        >>> report: recede.EfficiencyReport = agent.get_efficiency_report()
+        >>> report: recede.turns.EfficiencyReport = agent.get_efficiency_report()
         >>> report["savings"]
         {'tokens': 0, 'estimated_cost': 0.0}
     """
@@ -61,7 +61,7 @@ class AgentRun(TypedDict):
         >>> import recede
         >>> agent = recede.ProductionHybridContextManager(
         ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
-        >>> run: recede.AgentRun = agent.run_agent("Work.", max_turns=2)
+        >>> run: recede.turns.AgentRun = agent.run_agent("Work.", max_turns=2)
         >>> run["hit_limit"], run["turns"], run["trajectory"][-1].observation
         (True, 2, 'ACT')
     """

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from recede._cost import Prices, Usage
-from recede._replay_policies import is_optimum, window_of
+from recede.costs._policies import is_optimum, window_of
+from recede.costs._prices import Prices, Usage
 
 __all__ = ["PolicyCost", "cheapest_policy", "costs_of"]
 
@@ -31,7 +31,7 @@ class PolicyCost(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.replay([], prices=recede.Prices(output=0)).costs[0].usage[:5]
+        >>> recede.costs.replay([], prices=recede.costs.Prices(output=0)).costs[0].usage[:5]
         (0, 0, 0, 0, 0)
     """
 
@@ -100,8 +100,8 @@ def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        >>> sessions = [recede.replay(history, ["sliding:window=10", "optimum:window=10"])]
-        >>> recede.cheapest_policy(recede.compare_costs(sessions)).policy
+        >>> sessions = [recede.costs.replay(history, ["sliding:window=10", "optimum:window=10"])]
+        >>> recede.costs.cheapest_policy(recede.costs.compare_costs(sessions)).policy
         'raw'
     """
     rules = [cost for cost in costs if not cost.is_optimum]

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from recede._policy import whole_number
 from recede._response import (
     CUT,
     answer_of,
@@ -19,6 +18,7 @@ from recede._response import (
     stop_reason,
     usable,
 )
+from recede.reduction._policy import whole_number
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "auto_continue", "auto_continue_async", "usage_sum"]
 

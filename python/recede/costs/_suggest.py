@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recede._compare import PolicyCost, cheapest_policy, costs_of
-from recede._cost import SUMMARY_CHARS, Prices
-from recede._replay import SYSTEM_CHARS, replay, replay_json
-from recede._replay_policies import values_of
+from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
+from recede.costs._policies import values_of
+from recede.costs._prices import SUMMARY_CHARS, Prices
+from recede.costs._replay import SYSTEM_CHARS, replay, replay_json
 
 if TYPE_CHECKING:
-    from recede._cost import Usage
+    from recede.costs._prices import Usage
 
 __all__ = ["Choice", "Suggestion", "suggest_window"]
 
@@ -30,9 +30,9 @@ class Choice(NamedTuple):
         over_least: how much dearer that is than the cheapest of all, as a share of it.
 
     Example:
-        >>> import recede
+        >>> from recede.costs import suggest_window
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        >>> [choice.value for choice in recede.suggest_window([history]).chunks]
+        >>> [choice.value for choice in suggest_window([history]).chunks]
         [1, 5, 10, 20, 'break_even']
     """
 
@@ -50,13 +50,13 @@ class Suggestion(NamedTuple):
         summary_prices: those of the model that summarizes; None: the same.
 
     Example:
-        >>> import recede
+        >>> from recede.costs import suggest_window
         >>> history = [{"role": "user", "content": "Find the bug."}]
         >>> for number in range(60):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     history.append({"role": "assistant", "content": "Next.", "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
-        >>> found = recede.suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
+        >>> found = suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
         >>> found
         <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 63% of raw>
         >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
@@ -122,10 +122,10 @@ class Suggestion(NamedTuple):
             ValueError: there are none, or their policies or prices differ.
 
         Example:
-            >>> import recede
+            >>> from recede.costs import Suggestion, suggest_window
             >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-            >>> one = recede.suggest_window([history])
-            >>> recede.Suggestion.total([one, one]) == recede.suggest_window([history, history])
+            >>> one = suggest_window([history])
+            >>> Suggestion.total([one, one]) == suggest_window([history, history])
             True
         """
         parts = list(suggestions)
@@ -186,13 +186,13 @@ def suggest_window(
     requests.
 
     Example:
-        >>> import recede
+        >>> from recede.costs import suggest_window
         >>> history = [{"role": "user", "content": "Find the bug."}]
         >>> for number in range(60):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     history.append({"role": "assistant", "content": "Next. " * 300, "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
-        >>> found = recede.suggest_window([history], windows=[5, 10], chunks=[1, 10], summarize_at=[21, 43, "never"])
+        >>> found = suggest_window([history], windows=[5, 10], chunks=[1, 10], summarize_at=[21, 43, "never"])
         >>> found.window, found.chunk, found.summarize_at, round(found.best.of_raw, 2)
         (5, 10, 'never', 0.87)
     """

@@ -36,7 +36,7 @@ class OpenAIMessage(TypedDict, total=False):
 
     Example:
         >>> import recede
-        >>> message: recede.OpenAIMessage = {"role": "user", "content": "hello"}
+        >>> message: recede.types.OpenAIMessage = {"role": "user", "content": "hello"}
         >>> recede.count_chars([message])
         5
     """
@@ -54,7 +54,7 @@ class AnthropicMessage(TypedDict):
 
     Example:
         >>> import recede
-        >>> message: recede.AnthropicMessage = {
+        >>> message: recede.types.AnthropicMessage = {
         ...     "role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "done"}]}
         >>> recede.count_chars([message])
         4
@@ -70,7 +70,7 @@ class ResponsesItem(TypedDict, total=False):
 
     Example:
         >>> import recede
-        >>> item: recede.ResponsesItem = {"type": "function_call_output", "call_id": "1", "output": "done"}
+        >>> item: recede.types.ResponsesItem = {"type": "function_call_output", "call_id": "1", "output": "done"}
         >>> recede.count_chars([item])
         4
     """
@@ -92,7 +92,7 @@ class ChatMessage(TypedDict, total=False):
 
     Example:
         >>> import recede
-        >>> message: recede.ChatMessage = {"role": "tool", "pairRole": "result", "pairId": "1", "content": "done"}
+        >>> message: recede.types.ChatMessage = {"role": "tool", "pairRole": "result", "pairId": "1", "content": "done"}
         >>> recede.count_chars([message])
         4
     """

@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recede._auto_continue import CONTINUE, Answers, usage_sum
-from recede._budget import Budget
-from recede._history import History
-from recede._policy import whole_number
 from recede._response import answer_of, encodable, read, stop_reason, text_of
-from recede._stream import Streamed
-from recede._tool_calls import (
+from recede.agent._auto_continue import CONTINUE, Answers, usage_sum
+from recede.agent._budget import Budget
+from recede.agent._stream import Streamed
+from recede.agent._tool_calls import (
     Round,
     Shape,
     ToolResult,
@@ -26,6 +24,8 @@ from recede._tool_calls import (
     open_calls,
     result_messages,
 )
+from recede.reduction._policy import whole_number
+from recede.session._history import History
 
 __all__ = ["Answer", "Conversation"]
 

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from recede import _engine
-from recede._api import count_tokens
 from recede._errors import no_such
-from recede._policy import optional_function, turn_policy
-from recede._report import ContextReport, TurnTokens
-from recede._turn_log import Turns
+from recede.reduction._api import count_tokens
+from recede.reduction._policy import optional_function, turn_policy
+from recede.reduction._report import ContextReport, TurnTokens
+from recede.turns._log import Turns
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from recede._cost import Prices
-    from recede._store import TurnStore
-    from recede._turn_log import Turn
-    from recede._types import TokenCounter
+    from recede.costs._prices import Prices
+    from recede.store._turn_store import TurnStore
+    from recede.turns._log import Turn
+    from recede.types import TokenCounter
 
 __all__ = ["ObservationMaskingContextManager", "TokenSavings", "TurnManager", "apply_observation_masking"]
 
@@ -33,7 +33,7 @@ class TokenSavings(TypedDict):
 
     Example:
         >>> import recede
-        >>> savings: recede.TokenSavings = recede.ObservationMaskingContextManager().estimate_token_savings()
+        >>> savings: recede.turns.TokenSavings = recede.ObservationMaskingContextManager().estimate_token_savings()
         >>> savings["masked_turns"]
         0
     """

@@ -19,7 +19,7 @@ from recede._strict import are_numbers, unique
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from recede._store import TurnStore
+    from recede.store._turn_store import TurnStore
 
 __all__ = ["Summary", "Turn", "Turns"]
 
@@ -82,7 +82,7 @@ class Turns:
 
     def __init__(self, policy: Any, store: TurnStore | None, options: Mapping[str, Any]) -> None:
         if store is not None:
-            from recede._store import TurnStore  # here, since an agent without a store does not need it
+            from recede.store._turn_store import TurnStore  # here, since an agent without a store does not need it
 
             if not isinstance(store, TurnStore):
                 raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")

@@ -280,7 +280,7 @@ class TurnTokens(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.TurnTokens(3, raw_tokens=100, sent_tokens=30).saved_tokens
+        >>> recede.turns.TurnTokens(3, raw_tokens=100, sent_tokens=30).saved_tokens
         70
     """
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from recede import _engine
-from recede._api import history_tokens, reduced
-from recede._policy import block_policy, optional_function, whole_number
-from recede._signature import runs
+from recede.reduction._api import history_tokens, reduced
+from recede.reduction._policy import block_policy, optional_function, whole_number
+from recede.reduction._signature import runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from recede._history import History
-    from recede._report import Reduction
-    from recede._types import TokenCounter
+    from recede.reduction._report import Reduction
+    from recede.session._history import History
+    from recede.types import TokenCounter
 
 __all__ = ["Budget"]
 
@@ -148,7 +148,7 @@ class Budget:
 
         Where neither `boundary` nor a `mask_chunk` was given, it moves its boundary when that has paid for itself.
         """
-        from recede._history import History
+        from recede.session._history import History
 
         options = dict(self.options)
         if self.boundary is not None:

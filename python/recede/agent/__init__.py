@@ -1,0 +1,14 @@
+"""What an agent's loop needs: a budget, answers that were cut, and the loop itself."""
+
+from recede.agent._auto_continue import Continuation, auto_continue, auto_continue_async
+from recede.agent._budget import Budget
+from recede.agent._conversation import Answer, Conversation
+
+__all__ = [
+    "Answer",
+    "Budget",
+    "Continuation",
+    "Conversation",
+    "auto_continue",
+    "auto_continue_async",
+]

@@ -1,0 +1,8 @@
+"""A history that grows: each message is processed once, and every view is cheap."""
+
+from recede.session._history import History, HistoryStats
+
+__all__ = [
+    "History",
+    "HistoryStats",
+]

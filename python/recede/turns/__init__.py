@@ -1,0 +1,21 @@
+"""Managers of turns, as agents of research have them: masks, summaries, and an agent's loop."""
+
+from recede.reduction._report import ContextReport, TurnTokens
+from recede.turns._hybrid import HybridContextManager
+from recede.turns._log import Summary, Turn
+from recede.turns._masking import ObservationMaskingContextManager, TokenSavings, apply_observation_masking
+from recede.turns._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
+
+__all__ = [
+    "AgentRun",
+    "ContextReport",
+    "EfficiencyReport",
+    "HybridContextManager",
+    "ObservationMaskingContextManager",
+    "ProductionHybridContextManager",
+    "Summary",
+    "TokenSavings",
+    "Turn",
+    "TurnTokens",
+    "apply_observation_masking",
+]
