@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from children import forked
 
 import recede
+import recede.cli.commands
 from support import SHARED, assert_only_observations_differ
 
 CORPUS = SHARED / "corpus"
 FILES = sorted(CORPUS.glob("openai_parts/*.json"))
 
-pytestmark = pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}")
+pytestmark = [
+    pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}"),
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # as in test_chat.py
+]
 
 
 def run(*arguments: str | Path) -> bytes:
     command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, preexec_fn=forked(command, os.environ.copy())
+    ).stdout
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[-30:])
