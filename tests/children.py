@@ -45,6 +45,19 @@ def forked(command: list[str], environment: Mapping[str, str]) -> Callable[[], N
     return run
 
 
+def recede_command(
+    *arguments: object, stdin: bytes = b"", columns: int = 100, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    """`recede` with these arguments, in a fork; as a process of its own where the environment is part of the test."""
+    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
+    variables = {**os.environ, "COLUMNS": str(columns), **environment}
+    begin = forked(command, variables) if sys.platform == "linux" and not environment else None
+    with warnings.catch_warnings():
+        # Of Python 3.12 and newer, where a process with threads forks; the child waits for none of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return subprocess.run(command, input=stdin, capture_output=True, env=variables, preexec_fn=begin)
+
+
 def _code_of(command: list[str]) -> int:
     """The exit code of a Python command that is run here."""
     _, option, what, *arguments = command

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from children import forked
+from children import recede_command
 
 import recede
 import recede.cli.commands
@@ -19,17 +16,13 @@ from support import SHARED, assert_only_observations_differ
 CORPUS = SHARED / "corpus"
 FILES = sorted(CORPUS.glob("openai_parts/*.json"))
 
-pytestmark = [
-    pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}"),
-    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # as in test_chat.py
-]
+pytestmark = pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}")
 
 
 def run(*arguments: str | Path) -> bytes:
-    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
-    return subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, preexec_fn=forked(command, os.environ.copy())
-    ).stdout
+    done = recede_command(*arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[-30:])
