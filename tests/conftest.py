@@ -46,6 +46,22 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return name
 
 
+# Sessions, managers of turns, replays and the kit have no mirror, but definitions, compared with the core where a test
+# asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
+_WITHOUT_MIRROR = frozenset(
+    "test_budget test_history test_hybrid test_replay test_replay_hybrid test_replayed test_replayed_summaries "
+    "test_suggest test_summaries_asked_for test_transcripts test_turn_managers test_turns".split()
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def asks_the_mirror(item: pytest.Item) -> bool:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        return "python" in (parameters.get("engine"), parameters.get("engine_name"))
+
+    items[:] = [item for item in items if not (item.path.stem in _WITHOUT_MIRROR and asks_the_mirror(item))]
+
+
 class _SharedReport:
     """Collects what tests read of the shared folder, also from the workers of pytest-xdist."""
 

@@ -5,6 +5,9 @@ use recede::outline::Outline;
 use recede::scan::scan;
 use recede::source::count_newlines;
 
+/// What exhaustive loops step by: an optimized build tries every place, a dev build, which is slow, every seventh.
+pub const STEP: usize = if cfg!(debug_assertions) { 7 } else { 1 };
+
 /// Xorshift: enough for tests, and no dependency.
 pub struct Random(u64);
 

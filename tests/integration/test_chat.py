@@ -19,10 +19,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic  # noqa: F401 - children are forked from this process, so they need not import the clients
+import openai  # noqa: F401
 import pexpect
 import pytest
+from children import forked
 
 import recede
+import recede.cli.terminal
 from provider_server import Answer, Failure, Server, call, calls, serving, text
 from recede import History, TurnStore
 from store_reader import snapshot
@@ -30,7 +34,7 @@ from support import ROOT, tool_result, user
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals"),
-    # Of Python 3.12 and newer, where a process with threads forks; the child begins anew at once.
+    # Of Python 3.12 and newer, where a process with threads forks; the child has none of them, and waits for none.
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
 ]
 
@@ -41,12 +45,6 @@ Start = Callable[..., "Terminal"]
 def environment(folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     return {**kept, "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-
-
-def default_signals() -> None:
-    """As a terminal starts a program, also where these tests run in the background of a shell, which ignores some."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 class Terminal:
@@ -61,7 +59,7 @@ class Terminal:
             encoding="utf-8",
             dimensions=size,
             timeout=20,
-            preexec_fn=default_signals,
+            preexec_fn=forked(command, environment(folder)),
         )
         self.child.delaybeforesend = None
         self.child.logfile_read = self.shown = io.StringIO()
@@ -116,10 +114,15 @@ def with_server(server: Server, provider: str) -> list[str]:
     return ["--provider", provider, "--base-url", url, "--model", "m"]
 
 
-def piped(folder: Path, lines: str, *arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, env=environment(folder), input=lines.encode(), capture_output=True
+def talk_with(folder: Path, lines: bytes, *arguments: str, **set: str) -> subprocess.CompletedProcess[bytes]:
+    command, variables = [*COMMAND, *arguments], {**environment(folder), **set}
+    return subprocess.run(
+        command, cwd=folder, env=variables, input=lines, capture_output=True, preexec_fn=forked(command, variables)
     )
+
+
+def piped(folder: Path, lines: str, *arguments: str, code: int = 0) -> str:
+    done = talk_with(folder, lines.encode(), *arguments)
     assert done.returncode == code, done.stderr.decode()
     return (done.stdout if code == 0 else done.stderr).decode()
 
@@ -486,13 +489,7 @@ def test_nothing_that_is_typed_ends_the_session(tmp_path: Path) -> None:
         "9" * 5_000,
         "/stats",
     ]
-    done = subprocess.run(
-        [*COMMAND, "--tour"],
-        cwd=tmp_path,
-        env=environment(tmp_path),
-        input="\n".join(lines).encode("utf-8", "surrogateescape"),
-        capture_output=True,
-    )
+    done = talk_with(tmp_path, "\n".join(lines).encode("utf-8", "surrogateescape"), "--tour")
     said = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
     assert "Traceback" not in said
@@ -698,10 +695,8 @@ def test_wrong_usage_is_said_at_once(tmp_path: Path) -> None:
 
 def test_a_key_alone_wants_a_model(tmp_path: Path) -> None:
     for name, provider in (("ANTHROPIC_API_KEY", "anthropic"), ("OPENAI_API_KEY", "openai")):
-        done = subprocess.run(COMMAND, env={**environment(tmp_path), name: "x"}, input=b"", capture_output=True)
+        done = talk_with(tmp_path, b"", **{name: "x"})
         assert done.returncode == 2
         assert f"a model of {provider}" in done.stderr.decode()
-        done = subprocess.run(
-            [*COMMAND, "--tour"], env={**environment(tmp_path), name: "x"}, input=b"", capture_output=True
-        )
+        done = talk_with(tmp_path, b"", "--tour", **{name: "x"})
         assert b"A recorded session is played" in done.stdout

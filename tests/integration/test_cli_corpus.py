@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from children import recede_command
 
 import recede
+import recede.cli.commands
 from support import SHARED, assert_only_observations_differ
 
 CORPUS = SHARED / "corpus"
@@ -20,8 +20,9 @@ pytestmark = pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPU
 
 
 def run(*arguments: str | Path) -> bytes:
-    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    done = recede_command(*arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[-30:])

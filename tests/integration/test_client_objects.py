@@ -18,11 +18,6 @@ from support import result, tool_result, user
 SAID = [thought("hm\n é"), {"type": "text", "text": "I look."}, call("run", {"path": "é"}, id="toolu_1")]
 
 
-@pytest.fixture(autouse=True)
-def _both_engines(engine: str) -> str:
-    return engine
-
-
 def test_messages_of_anthropic() -> None:
     history = History(keep=3)
     history.append(user("Go."))

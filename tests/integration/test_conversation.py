@@ -126,7 +126,7 @@ def some_talk(request: pytest.FixtureRequest, server: Server) -> Talk:
 # A turn
 
 
-def test_tools_run_until_the_model_asks_for_none(talk: Talk, engine: str) -> None:
+def test_tools_run_until_the_model_asks_for_none(talk: Talk) -> None:
     talk.server.script = [
         calls(call("run", {"n": 1}), call("run", {"n": 2}), say="I look."),
         calls(call("run", {"path": "é"})),
@@ -179,7 +179,7 @@ def test_a_stream_leaves_the_same_history_as_whole_answers() -> None:
         assert all(messages == of_shape[0] for messages in of_shape)
 
 
-def test_what_is_sent_is_masked_and_nothing_else_is_added(some_talk: Talk, engine: str) -> None:
+def test_what_is_sent_is_masked_and_nothing_else_is_added(some_talk: Talk) -> None:
     talk = some_talk
     talk.server.script = [calls(call("run", {"n": number})) for number in range(40)] + [text("Done.")]
     conversation = talk(
@@ -219,7 +219,7 @@ def test_by_default_the_boundary_is_the_one_that_spares_caches() -> None:
     assert Conversation(create, history=given).history is given
 
 
-def test_tokens_are_the_callers_where_a_counter_is_given(server: Server, engine: str) -> None:
+def test_tokens_are_the_callers_where_a_counter_is_given(server: Server) -> None:
     talk = Talk("anthropic", server)
     server.script = [*(calls(call("run")) for _ in range(9)), text("Done.")]
     # By its own count the session stays far below the threshold, whatever its characters are.

@@ -141,8 +141,8 @@ async def _play(kind: str, seed: int, turns: int) -> Counter[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_answer_leaves_a_history_that_can_be_sent(kind: str) -> None:
-    ended = asyncio.run(_play(kind, seed=16, turns=40))
-    assert ended.total() == 40
+    ended = asyncio.run(_play(kind, seed=16, turns=TURNS_OF_A_CONVERSATION))
+    assert ended.total() == TURNS_OF_A_CONVERSATION
     assert len(ended) > 2, "the damage does little"
 
 

@@ -1,4 +1,4 @@
-"""The command line, as a person runs it: real processes and real files."""
+"""The command line, as a person runs it: exit codes, streams and real files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from children import recede_command
 
 import recede
+import recede.cli.commands
 from support import dumps, result, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
@@ -29,8 +31,7 @@ def engine() -> str:
 
 
 def run(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, "COLUMNS": "80", **environment})
+    return recede_command(*arguments, stdin=stdin, columns=80, **environment)
 
 
 def ok(*arguments: str | Path, **options: Any) -> bytes:

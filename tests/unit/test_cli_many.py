@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from children import recede_command
 from transcript_files import BAD, FILES, lines
 
 import recede
+import recede.cli.commands
 from recede import transcripts
 from support import dumps, turns, user
 
@@ -30,8 +32,7 @@ def engine() -> str:
 
 
 def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
-    done = subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, "COLUMNS": "100"})
+    done = recede_command(*arguments, stdin=stdin)
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr
     return done

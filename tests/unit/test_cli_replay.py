@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from children import recede_command
 from transcript_files import BAD, FILES, lines
 
 import recede
+import recede.cli.commands
 from recede import transcripts
 from support import dumps, turns, user
 
@@ -29,8 +31,7 @@ def engine() -> str:
 
 
 def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "recede.cli", "replay", *map(str, arguments)]
-    done = subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, "COLUMNS": "100"})
+    done = recede_command("replay", *arguments, stdin=stdin)
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr
     return done

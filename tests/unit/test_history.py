@@ -24,12 +24,6 @@ def grown(messages: list[dict[str, Any]], **options: Any) -> History:
     return History.from_messages(messages, **options)
 
 
-@pytest.fixture
-def _has_files(engine: str) -> None:
-    if engine == "python":
-        pytest.skip("a definition has no file")
-
-
 def test_it_stores_what_was_appended_and_gives_it_back() -> None:
     history = grown(SESSION)
     assert len(history) == len(SESSION)
@@ -57,11 +51,10 @@ def test_bytes_are_kept_as_they_were_written() -> None:
     assert history[0] == history.view()[0] == {"role": "user", "content": "café", "n": 1.5}
 
 
-def test_unmasked_messages_of_a_view_are_those_that_were_appended(engine: str) -> None:
+def test_unmasked_messages_of_a_view_are_those_that_were_appended() -> None:
     history = grown(SESSION, keep=4)
     view = history.view()
-    if engine == "rust":
-        assert [one is two for one, two in zip(view, SESSION, strict=True)].count(False) == history.stats().masked_count
+    assert [one is two for one, two in zip(view, SESSION, strict=True)].count(False) == history.stats().masked_count
     view.clear()
     assert len(history.view()) == len(SESSION)
 
@@ -213,12 +206,11 @@ def test_placeholders_name_the_number_that_recalls_them() -> None:
     assert history.recall(41) == history.recall(1)
 
 
-@pytest.mark.usefixtures("_has_files")
-def test_numbers_are_those_of_the_whole_history_also_after_summaries(engine: str, tmp_path: Path) -> None:
+def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_input_chars": 6_000, "preserve_recent_raw_turns": 2, "boundary": "sliding"}
     history = History(**options, recall_handles=True)
     seen = set()
-    turns = 150 if engine == "rust" else 90  # the mirror reads everything again for each recall
+    turns = 150
     for number in range(turns):
         # Each text is as long as its number says, so a wrong handle would be seen.
         history.append(call(str(number)))
@@ -260,9 +252,7 @@ def test_stats_tell_sizes_and_where_the_view_changed() -> None:
     assert orphaned.stats().orphans == 2
 
 
-def test_chunks_are_the_same_objects_until_the_boundary_moves(engine: str) -> None:
-    if engine == "python":
-        pytest.skip("the mirror makes each view anew")
+def test_chunks_are_the_same_objects_until_the_boundary_moves() -> None:
     history = History(keep=3)
     kept: list[bytes] = []
     renewed = 0
@@ -278,7 +268,6 @@ def test_chunks_are_the_same_objects_until_the_boundary_moves(engine: str) -> No
     assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
 
 
-@pytest.mark.usefixtures("_has_files")
 def test_a_session_goes_on_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     for options in ({"keep": 3}, {"max_input_chars": 3_000, "preserve_recent_raw_turns": 2, "exclude_tools": {"read"}}):
@@ -301,7 +290,6 @@ def test_a_session_goes_on_from_its_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["session.json"]
 
 
-@pytest.mark.usefixtures("_has_files")
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     grown(SESSION[:4]).save(path)
@@ -328,7 +316,6 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fchown"), reason="no modes on this system")
-@pytest.mark.usefixtures("_has_files")
 def test_a_saved_session_is_its_owners_alone_or_keeps_the_mode_it_had(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     umask = os.umask(0)
@@ -343,7 +330,6 @@ def test_a_saved_session_is_its_owners_alone_or_keeps_the_mode_it_had(tmp_path: 
         os.umask(umask)
 
 
-@pytest.mark.usefixtures("_has_files")
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     path.mkdir()
@@ -415,7 +401,7 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def test_a_token_counter_counts_each_text_once(engine: str) -> None:
+def test_a_token_counter_counts_each_text_once() -> None:
     counted: list[str] = []
 
     def counter(text: str) -> int:
@@ -437,7 +423,7 @@ def test_a_token_counter_counts_each_text_once(engine: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["message", "observation", "placeholder"])
-def test_a_counter_that_fails_leaves_the_history_as_it_was(engine: str, place: str) -> None:
+def test_a_counter_that_fails_leaves_the_history_as_it_was(place: str) -> None:
     faulty = {"message": "run", "observation": "x" * 900, "placeholder": "[observation masked — 900 chars]"}[place]
     is_faulty = False
 
@@ -463,7 +449,7 @@ def test_a_counter_that_fails_leaves_the_history_as_it_was(engine: str, place: s
     assert len(history) == 41
 
 
-def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again(engine: str) -> None:
+def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again() -> None:
     asked: list[int] = []
     is_faulty = False
 
@@ -493,8 +479,7 @@ def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again(engine: str
     assert asked == [27, 27]  # the second time by `reduce`
 
 
-@pytest.mark.usefixtures("_has_files")
-def test_a_counter_is_given_again_when_a_session_is_loaded(engine: str, tmp_path: Path) -> None:
+def test_a_counter_is_given_again_when_a_session_is_loaded(tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_input_tokens": 60, "preserve_recent_raw_turns": 4}
     history = History(**options, token_counter=words)
     history.extend([user("so many words") for _ in range(30)])
