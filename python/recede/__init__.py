@@ -1,6 +1,6 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
-The names here are those of daily work; the rest is in the package of its subject: `recede.reduction`, `recede.session`,
+The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`,
 `recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`, `recede.summarizers`,
 `recede.types`, `recede.testing`.
 """
@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 
-# Imported on first use, so that a reducer in an agent loop starts at once.
+# Imported on first use, so that `import recede` stays fast.
 _LATER = {
     "Budget": "agent",
     "Conversation": "agent",

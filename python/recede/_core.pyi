@@ -1,4 +1,4 @@
-"""The extension made of src/py. Plain data in and out; the words stand at the public functions."""
+"""The extension module built from src/py: plain data in and out, documented at the public functions."""
 
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
@@ -25,8 +25,8 @@ __all__ = [
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
-# Of each request (messages before it, chars of its answer); by policy, of each request (chars, cached chars, masked,
-# summarized turns, chars that a summary was made of, its own).
+# Per request (messages before it, chars of its answer); per policy and request (chars, cached chars, masked,
+# summarized turns, chars given to the summarizer, chars of the summary).
 _Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
 
 @final

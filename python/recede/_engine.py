@@ -1,14 +1,14 @@
-"""Chooses the engine: the Rust core, or with ``RECEDE_ENGINE=python`` the plain-Python mirror.
+"""Engine selection: the Rust core, or with ``RECEDE_ENGINE=python`` the plain-Python mirror.
 
-The only module that imports the extension. It never falls back in silence: who asked for the core
-gets the core or an ImportError that says how to build it.
+The only module that imports the extension. There is no silent fallback: a missing core is an ImportError that says how
+to build it.
 """
 
 from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,7 +25,7 @@ def _load(name: str) -> Any:
     try:
         from recede import _core
     except ImportError as error:
-        # The first are words of the core, the others those of Python where interpreters do not share their lock.
+        # Two wordings: the core's own, and Python's where each interpreter has its own GIL.
         if any(words in str(error) for words in ("another interpreter", "in subinterpreters")):
             raise ImportError(
                 "recede's Rust core serves one interpreter of a process, the first that imports it, and this is "
@@ -53,7 +53,7 @@ engine: Any = _load(ENGINE)
 
 
 def core(name: str) -> Any:
-    """The engine, for what the mirror does not have."""
+    """The Rust core, for features that the mirror lacks."""
     if not hasattr(engine, "Session"):
-        raise ImportError(f"{name} needs recede's Rust core: the plain-Python mirror has the reducer alone")
+        raise ImportError(f"{name} needs recede's Rust core: the plain-Python mirror has only the reducer")
     return engine

@@ -1,10 +1,10 @@
-"""The exceptions of recede, and the words of their messages."""
+"""Exceptions and their messages."""
 
 from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from typing import Any
 
@@ -12,15 +12,15 @@ __all__ = ["RecedeError", "StoreError", "TranscriptError", "no_such"]
 
 
 class RecedeError(Exception):
-    """The base of the errors that recede raises for its input and its files.
+    """Base class of the errors that recede raises for its input and its files.
 
     ::
 
         RecedeError
-        ├── TranscriptError (ValueError)  no history: malformed JSON, a wrong shape, or a file of no known format
+        ├── TranscriptError (ValueError)  not a history: malformed JSON, a wrong shape, or an unknown file format
         └── StoreError (OSError)          a turn store failed: damage, a full disk, a second writer
 
-    A wrong argument is a `TypeError` or a `ValueError`, as everywhere in Python.
+    A wrong argument raises `TypeError` or `ValueError`, as everywhere in Python.
 
     Example:
         >>> import recede
@@ -28,7 +28,7 @@ class RecedeError(Exception):
         ...     recede.reduce_json(b"[", max_input_chars=100)
         ... except recede.RecedeError as error:
         ...     print(error)
-        the input ends in the middle of a value at byte 1, message 0: it may have been cut; give the whole of it
+        the input ends in the middle of a value at byte 1, message 0: it may be truncated; pass all of it
     """
 
     __module__ = "recede"
@@ -36,24 +36,24 @@ class RecedeError(Exception):
 
 # kind -> (what is wrong, what to do)
 _WORDS = {
-    "eof": ("the input ends in the middle of a value", "it may have been cut; give the whole of it"),
-    "syntax": ("this byte cannot stand here in JSON", "the input must be strict JSON (RFC 8259)"),
-    "control": ("a raw control character in a string", "write it as an escape, such as \\n"),
-    "escape": ("an escape that JSON does not know", "write the backslash as \\\\"),
+    "eof": ("the input ends in the middle of a value", "it may be truncated; pass all of it"),
+    "syntax": ("malformed JSON", "the input must be strict JSON (RFC 8259)"),
+    "control": ("an unescaped control character in a string", "escape it, such as \\n"),
+    "escape": ("an invalid escape in a string", "write the backslash as \\\\"),
     "utf8": ("bytes that are not UTF-8", "encode the input as UTF-8"),
-    "depth": ("nesting over 1,024 levels", "pass what is nested so deep as a string"),
-    "number": ("a number that JSON does not know", "write it as JSON does: -1.5e3"),
-    "trailing": ("something follows the end of the value", "give one JSON value; JSON Lines are for the command line"),
-    "duplicate_key": ("a field stands twice", "readers differ on which one counts, so leave one"),
-    "history": ("this is no history", "give a list of messages, or an object whose `messages` or `input` is one"),
-    "message": ("a message is no object", "each message must be a JSON object (a dict)"),
+    "depth": ("nesting deeper than 1,024 levels", "pass deeply nested data as a string"),
+    "number": ("an invalid number", "write it as JSON does: -1.5e3"),
+    "trailing": ("data after the end of the value", "pass one JSON value; the command line reads JSON Lines"),
+    "duplicate_key": ("a duplicate field", "parsers differ on which one counts, so keep one"),
+    "history": ("not a history", "pass a list of messages, or an object whose `messages` or `input` is one"),
+    "message": ("a message that is not an object", "each message must be a JSON object (a dict)"),
     "content": ("a content of the wrong type", "it must be a string, a list of parts, or null"),
-    "part": ("a part is no object", "each part of a content must be a JSON object (a dict)"),
-    "session": ("this is no session of a History", "give what `save` wrote, whole and as it was"),
+    "part": ("a part that is not an object", "each part of a content must be a JSON object (a dict)"),
+    "session": ("not a saved session of a History", "pass what `save` wrote, unchanged"),
     "empty": ("the file is empty", "an empty history is written []"),
-    "size": ("the text is longer than max_bytes", "give a larger max_bytes, on the command line --max-bytes"),
-    "gzip": ("the gzip data is cut or damaged", "give the whole of it"),
-    "format": ("the file is not of the format that was named", "leave the format out, and it is told by the content"),
+    "size": ("the text is longer than max_bytes", "raise max_bytes (--max-bytes on the command line)"),
+    "gzip": ("the gzip data is truncated or damaged", "pass the whole file"),
+    "format": ("the file does not have the given format", "omit the format to detect it from the content"),
 }
 
 
@@ -64,13 +64,13 @@ class TranscriptError(RecedeError, ValueError):
         kind: what is wrong, as one word: ``eof``, ``syntax``, ``control``, ``escape``, ``utf8``,
             ``depth``, ``number``, ``trailing`` (malformed JSON); ``duplicate_key``, ``history``,
             ``message``, ``content``, ``part`` (JSON of a wrong shape); ``session`` (a file that `History.load`
-            cannot take); ``empty``, ``size``, ``gzip``, ``format`` (a file that `recede.transcripts` cannot read).
-        offset: the first offending byte of the UTF-8 form, of the line where one is named; None where the
-            input was Python objects.
-        message_index: the message it lies in, counted from 0; None outside of messages.
-        field: the field it lies in, such as ``content[2].text``; None where no field is meant.
-        source: the file, as the reader was told to name it; None where the input was no file.
-        line: its line, from 1, where the file has one record a line.
+            rejects); ``empty``, ``size``, ``gzip``, ``format`` (a file that `recede.transcripts` cannot read).
+        offset: the offset of the first offending byte in the UTF-8 input, or in its line where `line` is given; None
+            for Python objects.
+        message_index: the index of the message, from 0; None outside of messages.
+        field: the path of the field, such as ``content[2].text``; None where no single field is at fault.
+        source: the name of the file; None where the input was not a file.
+        line: its line, from 1, where the file has one record per line.
 
     Example:
         >>> import recede
@@ -120,7 +120,7 @@ class TranscriptError(RecedeError, ValueError):
 
     @property
     def places(self) -> dict[str, Any]:
-        """Where it is, as the keywords that make an error of the same place."""
+        """The location, as keyword arguments for another error at the same place."""
         return {name: getattr(self, name) for name in ("offset", "message_index", "field", "source", "line")}
 
 
@@ -130,39 +130,39 @@ def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
 
 # kind -> (what is wrong, what to do)
 _STORE_WORDS = {
-    "io": ("the system failed at it", "nothing that was synced is lost; see `can_go_on`"),
-    "missing": ("there is no such store", "a reader makes none"),
-    "foreign": ("this is no turn store", "nothing was written to it; take another name for the store"),
+    "io": ("the operating system reported an error", "nothing that was synced is lost; see `can_go_on`"),
+    "missing": ("the store does not exist", "open it without read_only to create it"),
+    "foreign": ("not a turn store", "nothing was written; choose another path for the store"),
     "version": ("the store was written by a newer recede", "update recede"),
-    "damaged": ("the store is damaged", "what is intact stays readable; `recede store verify` names what is not"),
-    "log": ("the log does not belong to the store", "put back the store that it lay beside, or move it away"),
+    "damaged": ("the store is damaged", "intact records stay readable; `recede store verify` lists the damage"),
+    "log": ("the log does not belong to the store", "restore the store it belongs to, or move the log away"),
     "locked": ("the store is in use", "close it there first, or open it with read_only=True"),
     "reading": ("the store is being read", "close its readers first"),
     "read_only": ("the store cannot be written to", "open it without read_only"),
-    "broken": ("the store cannot go on", "close it and open it again: it has what was synced"),
+    "broken": ("an earlier sync failed", "close the store and open it again; everything synced is there"),
     "gone": (
         "the file was deleted or replaced while the store was open",
-        "put it back and sync again; until then nothing that is stored outlives this process",
+        "put it back and sync again; until then nothing that is stored survives this process",
     ),
-    "too_long": ("the store cannot hold this", "nothing was added"),
+    "too_long": ("the record is too large for the store", "nothing was added"),
     "closed": ("the store was closed", "open it again"),
     "forked": ("the store was opened by another process", "open it in this one, after the other has closed it"),
 }
 
 
 class StoreError(RecedeError, OSError):
-    """A turn store could not do what it was asked for. What was synced before is still there.
+    """An operation of a turn store failed. Everything synced before is still there.
 
     Attributes:
         kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``foreign`` (the
-            file is no store), ``version`` (a newer format), ``damaged``, ``log`` (the log beside it is not its own),
-            ``locked`` (a second writer), ``reading`` (readers are in the way), ``read_only``, ``broken`` (a sync failed
-            before), ``gone`` (the file, or the log beside it, was deleted or replaced under its writer), ``too_long``,
+            file is not a store), ``version`` (a newer format), ``damaged``, ``log`` (the log belongs to another store),
+            ``locked`` (a second writer), ``reading`` (the store has readers), ``read_only``, ``broken`` (an earlier
+            sync failed), ``gone`` (the file or its log was deleted or replaced while it was open), ``too_long``,
             ``closed``, ``forked``.
-        path: the file it lies in: that of the store, or the log beside it.
-        page: the page of 4,096 bytes it lies in, from 0; None where no page is meant.
-        what: what was found, or what was being done.
-        errno: the number of the system's error; None where there was none.
+        path: the file of the store, or its log.
+        page: the number of the 4,096-byte page, from 0; None where no single page is at fault.
+        what: what was found, or which operation failed.
+        errno: the error number of the operating system; None where there is none.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -209,6 +209,6 @@ def _rebuild_store(kind: str, places: dict[str, Any]) -> StoreError:
 
 
 def no_such(what: str, key: object) -> LookupError:
-    """The error of a number or an id that nothing has. A number may have more digits than Python would write."""
+    """The error for an unknown number or id. A number may have more digits than Python is willing to format."""
     is_long = isinstance(key, int) and key.bit_length() > 512
     return LookupError(f"there is no {what} {f'{key:#x}'[:20] + '…' if is_long else repr(key)}")

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and whether two paths lead to one file."""
+"""Atomic file writes, and whether two paths are the same file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PRIVATE = 0o600
 
 
 def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes], mode: int = _PRIVATE) -> None:
-    """Write a file whole or not at all: a new one beside it, which then takes its place.
+    """Write a file atomically: write a temporary file next to it, then rename.
 
-    It has the owner, the group and the mode of the old one before a byte is written. Where there is no old one, it has
-    what the umask leaves of `mode`, by default its owner's rights alone.
+    The new file gets the owner, group and mode of the old one before the first byte is written. Without an old file it
+    gets `mode` minus the umask; by default only the owner has access.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -45,24 +45,24 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes], mode: int
 
 
 def _give(file: int, old: os.stat_result) -> None:
-    """Give a file the owner, the group and the mode of another, as far as they are ours to give, and in no case more.
+    """Copy the owner, group and mode of another file as far as permitted; never grant more.
 
     `src/store/file.rs` has the same rule.
     """
     if not hasattr(os, "fchown"):
-        return  # this system has no such modes
+        return  # the platform has no such modes
     new = os.fstat(file)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         try:
             os.fchown(file, old.st_uid, old.st_gid)
         except OSError:
-            # Only root can give a file away; others can at most give it to another of their groups.
+            # Only root can change the owner; others can at most change the group to another of theirs.
             with contextlib.suppress(OSError):
                 os.fchown(file, -1, old.st_gid)
         new = os.fstat(file)
     mode = old.st_mode & 0o777
     if new.st_gid != old.st_gid:
-        mode &= 0o707 | (mode & 0o007) << 3  # another group may only do what everybody may
+        mode &= 0o707 | (mode & 0o007) << 3  # a different group gets no more than everybody
     if new.st_mode & 0o777 != mode:
         try:
             os.fchmod(file, mode)
@@ -72,7 +72,7 @@ def _give(file: int, old: os.stat_result) -> None:
 
 
 def identity(path: str | os.PathLike[str] | int) -> tuple[int, int] | None:
-    """Device and number of a regular file, the same by whatever name or link; None where there is none."""
+    """Device and inode of a regular file, equal for all of its names and links; None where there is none."""
     try:
         facts = os.fstat(path) if isinstance(path, int) else Path(path).stat()
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def identity(path: str | os.PathLike[str] | int) -> tuple[int, int] | None:
 
 
 def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether two paths lead to one regular file, or would, where there is none yet."""
+    """Whether two paths are the same regular file, or would be once it is created."""
     found = identity(path)
     if found is None and not Path(path).exists():
         return os.path.realpath(path) == os.path.realpath(other)

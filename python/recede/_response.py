@@ -1,4 +1,4 @@
-"""What clients answer with: objects of `anthropic` and `openai`, or dicts, read alike. No client is imported."""
+"""Responses of clients: objects of `anthropic` and `openai`, or dicts, read alike without importing either client."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ __all__ = [
 
 _log = logging.getLogger("recede")
 
-# An answer that ended so was cut: a call in it may be unfinished.
+# The stop reasons of an answer that was cut off: a call in it may be incomplete.
 CUT = frozenset({"max_tokens", "length", "model_context_window_exceeded", "refusal", "content_filter"})
-# What stands in a history for an input that is no JSON object, as Anthropic advises, and for a missing name.
+# Replacements for an input that is not a JSON object, as Anthropic recommends, and for a missing name.
 INVALID_JSON = "INVALID_JSON"
 NO_NAME = "no_name"
-# Clients and the reducer take some levels more, whatever encloses the value.
+# Clients and the reducer accept a few levels more, which leaves room for what encloses the value.
 _MOST_LEVELS = 200
 _NAME_CHARS = 64
 _THINKING = ("thinking", "redacted_thinking")
-# With those of its tools, `*tool_use` and `*_tool_result`: what Anthropic answers with, and takes back.
+# Block types that Anthropic returns and accepts again, besides `*tool_use` and `*_tool_result`.
 _BLOCKS = frozenset({"text", *_THINKING, "compaction", "container_upload", "fallback", "mcp_tool_listing"})
-# Fields of OpenAI's messages, which it takes back with these types and no others.
+# The fields of OpenAI's messages that it accepts again, with their types.
 _FIELDS: dict[str, Any] = {
     "role": str,
     "content": (str, list),
@@ -53,7 +53,7 @@ _FIELDS: dict[str, Any] = {
     "audio": dict,
     "annotations": list,
 }
-# Of gateways that speak as OpenAI does, which want back what the model thought.
+# Reasoning fields of OpenAI-compatible gateways, which expect them to be sent back.
 _THOUGHTS = frozenset(
     {"reasoning", "reasoning_content", "reasoning_details", "reasoning_opaque", "reasoning_text", "thinking_blocks"}
     | {"extra_content", "provider_specific_fields"}
@@ -61,12 +61,12 @@ _THOUGHTS = frozenset(
 
 
 def read(value: Any, name: str) -> Any:
-    """A field of an object or of a dict; None where it is not there."""
+    """A field of an object or of a dict; None if it is missing."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def changed(value: Any, /, **updates: Any) -> Any:
-    """A copy of an object or of a dict with other fields."""
+    """A copy of an object or of a dict with some fields replaced."""
     if isinstance(value, dict):
         return {**value, **updates}
     if hasattr(value, "model_copy"):
@@ -80,15 +80,15 @@ def changed(value: Any, /, **updates: Any) -> Any:
 
 
 def plain(value: Any, level: int = 0) -> Any:
-    """Objects of a client as JSON has them: the fields that came over the wire, and no others."""
+    """Objects of a client as plain JSON values: only the fields that came over the wire."""
     if level > _MOST_LEVELS:
-        return value  # which `encodable` refuses
+        return value  # `encodable` refuses it
     if hasattr(value, "model_dump"):
         try:
             return value.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-        except ValueError:  # pydantic dumps nothing that is nested deep
-            told = {**vars(value), **(value.model_extra or {})}
-            return {name: plain(told[name], level + 1) for name in told if name in value.model_fields_set}
+        except ValueError:  # pydantic refuses to dump deeply nested values
+            fields = {**vars(value), **(value.model_extra or {})}
+            return {name: plain(fields[name], level + 1) for name in fields if name in value.model_fields_set}
     if isinstance(value, dict):
         return {name: plain(field, level + 1) for name, field in value.items()}
     if isinstance(value, (list, tuple)):
@@ -99,11 +99,11 @@ def plain(value: Any, level: int = 0) -> Any:
 
 
 def encodable(value: Any, level: int = 0) -> Any:
-    """The value as a client can send it, itself where it can: halves of a character are joined, or replaced.
+    """The value in a form that a client can send: surrogate pairs are joined, lone surrogates replaced.
 
     Raises:
-        TypeError: it holds something that JSON has no form for.
-        ValueError: it holds a number that JSON has no form for, or is nested too deeply.
+        TypeError: it contains something that JSON cannot represent.
+        ValueError: it contains a number that JSON cannot represent, or is nested too deeply.
     """
     if isinstance(value, str):
         return value if value.isascii() else _joined(value)
@@ -112,12 +112,12 @@ def encodable(value: Any, level: int = 0) -> Any:
     if isinstance(value, float):
         if math.isfinite(value):
             return value
-        raise ValueError(f"it holds {value}, which JSON has no form for")
+        raise ValueError(f"it contains {value}, which JSON cannot represent")
     if level > _MOST_LEVELS:
         raise ValueError(f"it is nested deeper than {_MOST_LEVELS} levels")
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
-            raise TypeError("it holds an object with a key that is no text")
+            raise TypeError("it contains an object with a key that is not a string")
         fields = {encodable(name): encodable(field, level + 1) for name, field in value.items()}
         is_same = all(name in value and fields[name] is value[name] for name in fields)
         return value if is_same and len(fields) == len(value) else fields
@@ -127,7 +127,7 @@ def encodable(value: Any, level: int = 0) -> Any:
         return value if is_same else elements
     if hasattr(value, "model_dump"):
         return encodable(plain(value), level + 1)
-    raise TypeError(f"it holds a {type(value).__name__}, which JSON has no form for")
+    raise TypeError(f"it contains a {type(value).__name__}, which JSON cannot represent")
 
 
 def _is(one: Any, other: Any) -> bool:
@@ -135,7 +135,7 @@ def _is(one: Any, other: Any) -> bool:
 
 
 def _joined(text: str) -> str:
-    """The text without lone surrogates. Pairs of them are one character, as a reader of JSON takes them."""
+    """The text without lone surrogates. A surrogate pair becomes one character, as in a JSON parser."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -145,24 +145,24 @@ def _joined(text: str) -> str:
     try:
         return units.decode("utf-16-le")
     except UnicodeDecodeError:
-        _tell_once("a text held lone surrogates, which no client can send: each was replaced by U+FFFD")
+        _warn_once("a text contained lone surrogates, which no client can send: each was replaced by U+FFFD")
         return units.decode("utf-16-le", "replace")
 
 
 @functools.lru_cache(64)
-def _tell_once(what: str) -> None:
+def _warn_once(what: str) -> None:
     _log.warning(what)
 
 
 def parsed(written: str) -> dict[str, Any]:
-    """The input of a call as the model wrote it.
+    """Parse the input of a call as the model wrote it.
 
     Raises:
-        ValueError: it is no JSON object that could be sent on.
+        ValueError: it is not a JSON object that could be sent.
     """
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not JSON")
 
     try:
         value = encodable(json.loads(written, parse_constant=refuse)) if written.strip() else {}
@@ -171,31 +171,31 @@ def parsed(written: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     return value
 
 
 def is_openai(response: Any) -> bool:
-    """Whether a response is one of OpenAI's chat completions; otherwise it must be one of Anthropic's messages."""
+    """Whether a response is an OpenAI chat completion; otherwise it must be an Anthropic message."""
     choices = read(response, "choices")
     if choices and isinstance(choices, (list, tuple)):
         return True
     if isinstance(read(response, "content"), (list, tuple, str)):
         return False
     raise TypeError(
-        f"create gave a {type(response).__name__} that is no response: neither a message with a list of content "
+        f"create returned a {type(response).__name__} that is not a response: neither a message with a list of content "
         "blocks nor a chat completion with choices"
     )
 
 
 def choice_of(response: Any) -> Any:
-    """The first choice of a chat completion; None where there is none."""
+    """The first choice of a chat completion; None if there is none."""
     choices = read(response, "choices")
     return choices[0] if choices and isinstance(choices, (list, tuple)) else None
 
 
 def blocks_of(response: Any) -> list[Any]:
-    """The content blocks of a message of Anthropic; some gateways give a mere text."""
+    """The content blocks of an Anthropic message; some gateways return a plain string."""
     content = read(response, "content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -210,7 +210,7 @@ def stop_reason(response: Any) -> str | None:
 
 
 def messages_of(response: Any) -> list[dict[str, Any]]:
-    """The messages of a history that a client's object is: a response, a message, or an item of one."""
+    """The history messages of a client's object: a response, a message, or an item of one."""
     body = plain(response)
     if not isinstance(body, dict):
         return [body]
@@ -227,7 +227,7 @@ def messages_of(response: Any) -> list[dict[str, Any]]:
 
 
 def text_of(message: dict[str, Any] | None) -> str:
-    """What a message says."""
+    """The text of a message."""
     if message is None:
         return ""
     content = message.get("content")
@@ -237,29 +237,29 @@ def text_of(message: dict[str, Any] | None) -> str:
 
 
 def answer_of(response: Any, sent: Iterable[Any] = (), tools: Collection[str] = ()) -> dict[str, Any] | None:
-    """The message of an answer as a provider takes it back; None where nothing of it can be sent.
+    """The message of an answer in the form that its provider accepts; None if nothing of it can be sent.
 
-    Of an answer that was cut no call is left, since the last is unfinished and the others would need results. Blank
-    texts are left out, and so is thinking without a signature, or at the end of a message. A damaged call is mended,
-    so that it can have a result; other damaged parts are left out. Nothing in an answer raises.
+    An answer that was cut off loses its calls: the last is incomplete, and the others would need results. Blank texts
+    are dropped, and so is thinking without a signature or at the end of a message. A damaged call is repaired, so that
+    it can have a result; other damaged parts are dropped. No answer raises an error.
 
     Args:
         response: the response.
-        sent: the messages that it answers, so that no id is used twice.
-        tools: the names of the tools, which may hold what a provider's own names may not.
+        sent: the messages that it answers, so that no id is reused.
+        tools: the names of the tools, which may contain characters that the provider does not allow.
     """
     cut = stop_reason(response) in CUT
     if is_openai(response):
         return _openai_answer(plain(read(choice_of(response), "message")), cut, _Calls(sent, tools))
     blocks = _sound_blocks(usable(blocks_of(response), cut), _Calls(sent, tools))
     if blocks and blocks[-1]["type"] == "text" and stop_reason(response) == "pause_turn":
-        # It is sent back as the last message, which may not end in white space.
+        # It is sent back as the last message, which must not end in white space.
         blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
     return {"role": "assistant", "content": blocks} if blocks else None
 
 
 def usable(blocks: list[Any], cut: bool) -> list[Any]:
-    """The content blocks that may be sent back, of an answer that was cut or not."""
+    """The content blocks of an answer, cut off or not, that may be sent back."""
     answered = [answer for block in blocks if isinstance(answer := read(block, "tool_use_id"), str)]
     kept = []
     for block in blocks:
@@ -270,7 +270,7 @@ def usable(blocks: list[Any], cut: bool) -> list[Any]:
             continue
         if cut and kind == "thinking" and not read(block, "signature"):
             continue
-        # A tool of the provider's own was run where its result is there.
+        # A server tool has run if its result is there.
         if cut and kind.endswith("tool_use") and read(block, "id") not in answered:
             continue
         kept.append(block)
@@ -286,7 +286,7 @@ def _is_said(text: Any) -> bool:
 
 def _sound_blocks(given: list[Any], calls: _Calls) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
-    left_out = []  # ids of the provider's own calls, whose results go with them
+    left_out = []  # ids of calls to server tools, whose results are dropped with them
     for block in map(plain, given):
         if not isinstance(block, dict):
             continue
@@ -299,14 +299,14 @@ def _sound_blocks(given: list[Any], calls: _Calls) -> list[dict[str, Any]]:
             blocks.append(sound)
     while blocks and blocks[-1]["type"] in _THINKING:
         del blocks[-1]
-    # Thinking leads: where the first of it could not be kept, a provider takes none.
+    # Thinking comes first: if its first block could not be kept, the provider accepts none.
     if blocks and blocks[0]["type"] not in _THINKING:
         blocks = [block for block in blocks if block["type"] not in _THINKING]
     return blocks
 
 
 def _sound_block(block: dict[str, Any]) -> dict[str, Any] | None:
-    """A block that is no call of ours; None where it cannot go back."""
+    """A block that is not a call of our tools; None if it cannot be sent back."""
     kind = block["type"]
     if kind == "text" and not isinstance(block.get("citations"), (list, type(None))):
         block = {name: field for name, field in block.items() if name != "citations"}
@@ -321,7 +321,7 @@ def _sound_block(block: dict[str, Any]) -> dict[str, Any] | None:
     else:
         is_whole = kind in _BLOCKS
         if not is_whole:
-            _tell_once(f"blocks of type {kind[:99]!r} are left out of answers: it is none that Anthropic takes back")
+            _warn_once(f"blocks of type {kind[:99]!r} are left out of answers: Anthropic does not accept them")
     try:
         return encodable(block) if is_whole else None
     except (TypeError, ValueError):
@@ -338,7 +338,7 @@ def _openai_answer(given: Any, cut: bool, calls: _Calls) -> dict[str, Any] | Non
             continue
         if name not in _FIELDS and name not in _THOUGHTS:
             if value is not None:
-                _tell_once(f"the field {str(name)[:99]!r} is left out of answers: it is none that OpenAI takes back")
+                _warn_once(f"the field {str(name)[:99]!r} is left out of answers: OpenAI does not accept it")
             continue
         if value is None or not isinstance(value, _FIELDS.get(name, object)):
             continue
@@ -365,7 +365,7 @@ def _is_part(part: dict[str, Any]) -> bool:
 
 
 class _Calls:
-    """Makes the calls of one answer whole: each has an id of its own, a name, and an input that can be sent."""
+    """Repairs the calls of one answer: each gets a unique id, a name, and an input that can be sent."""
 
     def __init__(self, sent: Iterable[Any], tools: Collection[str]) -> None:
         self._sent = sent
@@ -391,13 +391,13 @@ class _Calls:
             value = str(error)
         if not isinstance(value, dict):
             value = {INVALID_JSON: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
-        # It refuses an id that any call of the request has, and some characters.
+        # Anthropic refuses duplicate ids within a request, and some characters.
         given = block.get("id")
         is_usable = isinstance(given, str) and _is_plain(given) and given not in self._sent_ids
         return {**rest, "id": self._id(given if is_usable else None), "name": self._name(name), "input": value}
 
     def of_openai(self, call: Any) -> dict[str, Any] | None:
-        """An element of `tool_calls`; None where it is no object."""
+        """An element of `tool_calls`; None if it is not an object."""
         if not isinstance(call, dict):
             return None
         is_custom = isinstance(call.get("custom"), dict) and not isinstance(call.get("function"), dict)
@@ -438,7 +438,7 @@ class _Calls:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it has only the characters that ids and names may have."""
+    """Whether it has only characters allowed in ids and names."""
     return text.isascii() and text.replace("-", "_").replace("_", "a").isalnum()
 
 

@@ -1,4 +1,4 @@
-"""JSON that another may have written: parsed strictly, and checked, where it comes in."""
+"""Strict parsing and validation of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from recede._errors import TranscriptError
 
 __all__ = ["are_numbers", "parsed", "unique"]
 
-_LARGEST = (1 << 48) - 1  # no count comes near it, and no sum of counts passes 64 bits
+_LARGEST = (1 << 48) - 1  # above any real count, and sums of counts still fit in 64 bits
 
 
 def parsed(raw: bytes | str) -> Any:
     """The value of strict JSON.
 
     Raises:
-        ValueError: it is none, or nested so deep that nobody could use it.
+        ValueError: it is not strict JSON, or is nested too deeply.
     """
     text = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass")
     try:
@@ -27,10 +27,10 @@ def parsed(raw: bytes | str) -> Any:
 
 
 def unique(raw: bytes | str) -> dict[str, Any]:
-    """The value of a strict JSON object in which no key stands twice, at any depth.
+    """The value of a strict JSON object without duplicate keys at any depth.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not such an object.
     """
     text = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass")
     try:
@@ -43,16 +43,16 @@ def unique(raw: bytes | str) -> dict[str, Any]:
 
 
 def are_numbers(values: Iterable[Any], largest: int = _LARGEST) -> bool:
-    """Whether these are whole numbers from 0, none larger than this."""
+    """Whether all of these are whole numbers from 0 up to a limit."""
     return all(type(value) is int and 0 <= value <= largest for value in values)
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a duplicate key")
     return value

@@ -1,6 +1,6 @@
-"""Summarizers for `HybridContextManager`, `reduce` and `History`: of a client, or without any model.
+"""Summarizers for `HybridContextManager`, `reduce` and `History`, with or without a model.
 
-Each is called with what is to be summarized, turns or messages, and the summary so far; it gives the new text.
+Each is called with the turns or messages to summarize and the previous summary; it returns the new summary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recede.turns._log import Turn
 
 __all__ = ["PROMPT", "anthropic", "builtin", "openai"]
 
-# An outcome is named by the first line of the action, which may be a whole program.
+# An outcome is labeled by the first line of its action, which may be a whole program.
 _ACTION_CHARS = 60
 
 Summarize = Callable[[Sequence[Any], Union[str, None]], str]
@@ -24,7 +24,7 @@ Asks = Callable[[Sequence[Any], Union[str, None]], Union[str, Awaitable[str]]]
 
 PROMPT = """\
 You keep the memory of a software agent whose history grows too long. Write the summary that takes the place of the
-turns below, so that the agent can go on as if it still had them. Use these headings; leave out one that has nothing:
+turns below, so that the agent can continue as if it still had them. Use these headings; omit those without content:
 
 Goal: what was asked for, with every constraint, in the words of the user where they matter.
 State: what is done, what is being done, and what was observed last.
@@ -35,22 +35,22 @@ Errors: each error that is not solved, word for word.
 
 Keep names, paths, numbers, commands and messages exactly as they are. Carry on what the summary so far says, where it
 still holds. Do not invent anything, and do not address anybody: give the summary alone."""
-"""What `anthropic` and `openai` ask a model for."""
+"""The default system prompt of `anthropic` and `openai`."""
 
 
 def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **request: Any) -> Asks:
-    """A summarizer of an ``anthropic.Anthropic`` client, or an async one of an ``anthropic.AsyncAnthropic``.
+    """A summarizer that uses an ``anthropic.Anthropic`` client, or an async one with ``anthropic.AsyncAnthropic``.
 
     Args:
         client: the client.
         model: the name of the model.
-        max_tokens: of the summary.
-        prompt: what the model is asked for; `PROMPT` by default.
-        **request: more for ``client.messages.create``, such as ``timeout``.
+        max_tokens: the limit of the summary.
+        prompt: the system prompt; `PROMPT` by default.
+        **request: further arguments of ``client.messages.create``, such as ``timeout``.
 
     Raises:
-        AttributeError: the client has no such method. What a client raises later, the summarizer raises, and
-            `HybridContextManager` and `reduce` continue without a summary.
+        AttributeError: the client has no such method. Errors of the client are raised by the summarizer;
+            `HybridContextManager` and `reduce` then continue without a summary.
 
     Example:
         >>> import recede
@@ -61,23 +61,23 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
     options = {"model": model, "max_tokens": max_tokens, "system": prompt, **request}
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        return {**options, "messages": [{"role": "user", "content": _told(items, previous)}]}
+        return {**options, "messages": [{"role": "user", "content": _prompt_text(items, previous)}]}
 
     return _summarizer(client, client.messages.create, asked)
 
 
 def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **request: Any) -> Asks:
-    """A summarizer of an ``openai.OpenAI`` client, or an async one of an ``openai.AsyncOpenAI``, by chat completions.
+    """A summarizer that uses chat completions of an ``openai.OpenAI`` client, or async ones of ``openai.AsyncOpenAI``.
 
     Args:
         client: the client.
         model: the name of the model.
-        max_tokens: of the answer, sent as ``max_completion_tokens``.
-        prompt: what the model is asked for; `PROMPT` by default.
-        **request: more for ``client.chat.completions.create``, such as ``timeout``.
+        max_tokens: the limit of the answer, sent as ``max_completion_tokens``.
+        prompt: the system prompt; `PROMPT` by default.
+        **request: further arguments of ``client.chat.completions.create``, such as ``timeout``.
 
     Raises:
-        AttributeError: the client has no such method. What a client raises later, the summarizer raises.
+        AttributeError: the client has no such method. Errors of the client are raised by the summarizer.
 
     Example:
         >>> import recede
@@ -87,14 +87,14 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
     options = {"model": model, "max_completion_tokens": max_tokens, **request}
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        told = [{"role": "system", "content": prompt}, {"role": "user", "content": _told(items, previous)}]
-        return {**options, "messages": told}
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": _prompt_text(items, previous)}]
+        return {**options, "messages": messages}
 
     return _summarizer(client, client.chat.completions.create, asked)
 
 
 def builtin() -> Summarize:
-    """The deterministic summary of `reduce`, so that nothing needs a model: the latest outcomes of actions.
+    """The deterministic built-in summary of `reduce`, without a model: the most recent outcomes of actions.
 
     Example:
         >>> import recede
@@ -129,7 +129,7 @@ def _headed(summary: str) -> str:
 
 
 def _summarizer(client: Any, create: Any, asked: Any) -> Asks:
-    # Both clients name their asynchronous form so, and their methods are wrapped beyond recognition.
+    # Both clients name their async class so; their methods are wrapped and cannot be inspected.
     if not type(client).__name__.startswith("Async"):
         return lambda items, previous: _summary(create(**asked(items, previous)))
 
@@ -140,17 +140,17 @@ def _summarizer(client: Any, create: Any, asked: Any) -> Asks:
 
 
 def _summary(answer: Any) -> str:
-    """The text of an answer; of a refusal none."""
+    """The text of an answer; empty for a refusal."""
     message = answer_of(answer)
     return "" if message is None or message.get("refusal") else text_of(message)
 
 
-def _told(items: Sequence[Any], previous: str | None) -> str:
-    """What is to be summarized, as a model reads it."""
+def _prompt_text(items: Sequence[Any], previous: str | None) -> str:
+    """The prompt text: the previous summary and what is to be summarized."""
     parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]
     parts += map(_item, items)
-    told: str = encodable("\n\n".join(parts))  # or no client could send it
-    return told
+    text: str = encodable("\n\n".join(parts))  # lone surrogates cannot be sent
+    return text
 
 
 def _item(item: Any) -> str:

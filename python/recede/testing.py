@@ -1,4 +1,4 @@
-"""For the tests of code that handles histories: generated histories, and a check of their pairs.
+"""Test helpers for code that handles histories: generated histories, and a check of their pairs.
 
 `histories` needs hypothesis, which recede does not install: ``pip install hypothesis``.
 """
@@ -18,8 +18,8 @@ Shape = Literal["openai", "anthropic", "responses", "chat_message", "mixed"]
 
 _SHAPES = ("openai", "anthropic", "responses", "chat_message")
 
-# High surrogates are followed by a plain character, so that no text holds a pair in two halves:
-# JSON has no way to write one.
+# A high surrogate is followed by a plain character, so that no text contains a surrogate pair as two code points,
+# which JSON cannot represent.
 _UNITS = (
     "a",
     "word ",
@@ -68,16 +68,16 @@ _DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/
 
 
 def assert_pairs_valid(messages: list[Any]) -> None:
-    """Check that calls and results pair, and that no provider would refuse the history for its pairs.
+    """Assert that every call has its result, so that no provider refuses the history for its pairs.
 
-    Calls at the end whose answer may still come are no fault.
+    Calls at the end that may still be answered are allowed.
 
     Args:
         messages: the history, as for `recede.reduce`.
 
     Raises:
-        AssertionError: something was found; its text has a line for each finding.
-        TranscriptError: the input is no history.
+        AssertionError: pairs are broken; the message has one line per fault.
+        TranscriptError: the input is not a history.
 
     Example:
         >>> from recede.testing import assert_pairs_valid
@@ -103,19 +103,19 @@ def histories(
 ) -> SearchStrategy[list[dict[str, Any]]]:
     """A hypothesis strategy for histories with the oddities of real logs.
 
-    Ids used again, parallel calls, results missing or doubled or without a call, null, missing and
-    empty content, lists of parts, images, errors, placeholders that are there already, dispatch blocks
-    closed and not, tags, summaries of an earlier reduction, lone surrogates.
+    Reused ids, parallel calls, results that are missing, doubled or without a call, null, missing and empty content,
+    lists of parts, images, errors, existing placeholders, open and closed dispatch blocks, tags, summaries of an
+    earlier reduction, lone surrogates.
 
     Args:
         shape: the shape of the messages; "mixed" changes it from turn to turn, None draws any of these.
-        max_turns: at most so many turns.
-        max_parallel_calls: at most so many calls in one turn.
-        whole: True leaves the oddities of pairs out: every call has its own id and one result, right
-            after its turn. Those of texts and contents stay.
+        max_turns: the maximum number of turns.
+        max_parallel_calls: the maximum number of calls in one turn.
+        whole: True generates valid pairs only: every call has a unique id and one result, right after its turn. Texts
+            and contents keep their oddities.
 
     Returns:
-        The strategy. Its histories hold JSON values only.
+        The strategy. Its histories contain JSON values only.
 
     Raises:
         ImportError: hypothesis is not installed.

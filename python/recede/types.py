@@ -1,4 +1,4 @@
-"""The shapes of messages and of options, for type checkers. Nothing here is checked at run time."""
+"""Types of messages and options, for type checkers. Nothing is checked at run time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ else:  # pragma: no cover - exercised by type checkers and by Python 3.10
     _T = TypeVar("_T")
 
     class Required(Generic[_T]):
-        """Stands in for `typing.Required`, which Python 3.10 lacks; the hints stay strings."""
+        """A substitute for `typing.Required`, which Python 3.10 lacks; the hints stay strings."""
 
     class NotRequired(Generic[_T]):
-        """Stands in for `typing.NotRequired`, which Python 3.10 lacks; the hints stay strings."""
+        """A substitute for `typing.NotRequired`, which Python 3.10 lacks; the hints stay strings."""
 
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class OpenAIMessage(TypedDict, total=False):
-    """A message of OpenAI's chat completions.
+    """A message of the OpenAI Chat Completions API.
 
     Example:
         >>> import recede
@@ -50,7 +50,7 @@ class OpenAIMessage(TypedDict, total=False):
 
 
 class AnthropicMessage(TypedDict):
-    """A message of Anthropic's messages API; calls and results are blocks of its content.
+    """A message of the Anthropic Messages API; calls and results are content blocks.
 
     Example:
         >>> import recede
@@ -66,7 +66,7 @@ class AnthropicMessage(TypedDict):
 
 
 class ResponsesItem(TypedDict, total=False):
-    """An item of OpenAI's Responses API: a message, a call, its output, or reasoning.
+    """An item of the OpenAI Responses API: a message, a call, its output, or reasoning.
 
     Example:
         >>> import recede
@@ -88,7 +88,7 @@ class ResponsesItem(TypedDict, total=False):
 
 
 class ChatMessage(TypedDict, total=False):
-    """A message whose pairs are named by `pairRole` and `pairId`.
+    """A message whose calls and results are marked by `pairRole` and `pairId`.
 
     Example:
         >>> import recede
@@ -108,7 +108,7 @@ Message = Union[OpenAIMessage, AnthropicMessage, ResponsesItem, ChatMessage, dic
 """One message of a history, in any of the four shapes; a history may mix them."""
 
 Summarizer = Callable[[list[Any], Union[str, None]], str]
-"""Gets the unmasked messages to be dropped and the earlier summary (or None); gives the new text."""
+"""Called with the unmasked messages to be dropped and the previous summary (or None); returns the new summary."""
 
 TokenCounter = Callable[[str], int]
-"""From a text to its number of tokens."""
+"""Returns the number of tokens of a text."""

@@ -451,7 +451,7 @@ MENDED = "caf\ufffd"
 
 @pytest.fixture
 def warned(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    recede._response._tell_once.cache_clear()
+    recede._response._warn_once.cache_clear()
     return caplog
 
 
@@ -1017,7 +1017,7 @@ def test_an_interruption_of_a_tool_leaves_no_call_open(some_talk: Talk, parallel
         some_talk.turn(conversation, "Go.")
     results = some_talk.results(conversation)
     assert results[0][1:] == ("done", False)
-    assert all(result[1:] == ("interrupted before it had ended", True) for result in results[1:])
+    assert all(result[1:] == ("interrupted before it ended", True) for result in results[1:])
     assert len(results) == len(made)
     assert some_talk.turn(conversation, "And?").text == "Well."
 
@@ -1068,7 +1068,7 @@ def test_calls_that_are_open_in_a_history_get_results_first(server: Server) -> N
             history.extend([user("Go."), {"role": "assistant", "content": None, "tool_calls": tool_calls}])
             history.append(result("1", "x"))
         assert talk.turn(talk(history=history), "And?").text == "Done."
-        assert history.recall("2").endswith("interrupted before it had ended")
+        assert history.recall("2").endswith("interrupted before it ended")
 
 
 def test_a_continuation_that_fails_keeps_the_beginning(some_talk: Talk) -> None:
@@ -1092,7 +1092,7 @@ def test_one_turn_at_a_time() -> None:
     thread = threading.Thread(target=conversation.turn, args=["Go."])
     thread.start()
     started.wait(20)
-    with pytest.raises(RuntimeError, match="under way"):
+    with pytest.raises(RuntimeError, match="in progress"):
         conversation.turn("Me too.")
     go.set()
     thread.join()
@@ -1142,7 +1142,7 @@ def test_what_cannot_be_said_is_refused_before_anything_is_sent() -> None:
     for blank in ("", " \n", []):
         with pytest.raises(ValueError, match="nothing in what was said"):
             conversation.turn(blank)
-    with pytest.raises(TypeError, match="say a text"):
+    with pytest.raises(TypeError, match="a message must be a text"):
         conversation.turn(5)
     with pytest.raises(ValueError, match="nothing has been said yet"):
         conversation.resume()

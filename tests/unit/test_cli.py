@@ -294,22 +294,22 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
     [
         (b"", "the file is empty"),
         (b" \n", "the file is empty"),
-        (gzip.compress(dumps(HISTORY), mtime=0)[:-9], "the gzip data is cut or damaged"),
-        (gzip.compress(dumps(HISTORY), mtime=0)[:30] + b"garbage" * 9, "the gzip data is cut or damaged"),
+        (gzip.compress(dumps(HISTORY), mtime=0)[:-9], "the gzip data is truncated or damaged"),
+        (gzip.compress(dumps(HISTORY), mtime=0)[:30] + b"garbage" * 9, "the gzip data is truncated or damaged"),
         (b"\xef\xbb\xbf[]", "at byte 0"),
-        (b"\xef\xbb\xbf" + lines_of(HISTORY), "line 1: this byte cannot stand here in JSON at byte 0"),
-        (b"[] []", "something follows the end of the value at byte 3"),
+        (b"\xef\xbb\xbf" + lines_of(HISTORY), "line 1: malformed JSON at byte 0"),
+        (b"[] []", "data after the end of the value at byte 3"),
         (b'[{"role": "user", "content": 5}]', "at byte 29, message 0, field content"),
-        (b'{"trajectory": []}', "this is no history"),
-        (b'{\n  "trajectory": []\n}', "this is no history"),
-        (b"null", "this is no history"),
+        (b'{"trajectory": []}', "not a history"),
+        (b'{\n  "trajectory": []\n}', "not a history"),
+        (b"null", "not a history"),
         (LINE + b'{"role": "us\n' + LINE, "line 2: the input ends in the middle of a value at byte 12"),
-        (LINE + b"\nnonsense\n", "line 3: this byte cannot stand here in JSON at byte 1"),
+        (LINE + b"\nnonsense\n", "line 3: malformed JSON at byte 1"),
         (b'{"role": "user"\n' + LINE, "line 1: the input ends in the middle of a value at byte 15"),
         (LINE[:-1] + b'{"role"' + b"\n" + LINE, "line 1: the input ends in the middle of a value at byte 23"),
-        (LINE + b"5\n", "line 2: a message is no object at byte 0, message 1"),
+        (LINE + b"5\n", "line 2: a message that is not an object at byte 0, message 1"),
         (LINE + b'\n{"role": "user", "content": 5}', "line 3: a content of the wrong type at byte 28, message 1"),
-        (LINE + b'{"role": "a", "role": "b"}', "line 2: a field stands twice at byte 14, message 1, field role"),
+        (LINE + b'{"role": "a", "role": "b"}', "line 2: a duplicate field at byte 14, message 1, field role"),
     ],
 )
 @pytest.mark.parametrize("command", ["reduce", "stats"])
@@ -375,7 +375,7 @@ def test_deep_nesting_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path.write_bytes(b'[{"role":"user","extra":' + b"[" * 1_022 + b"]" * 1_022 + b"}]")
     ok("stats", path)
     path.write_bytes(b"[" * 1_000_000)
-    assert "nesting over 1,024 levels at byte 1024" in refused("stats", path)
+    assert "nesting deeper than 1,024 levels at byte 1024" in refused("stats", path)
 
 
 # Options

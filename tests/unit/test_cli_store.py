@@ -174,8 +174,8 @@ def test_damage_is_named_and_the_rest_exported(path: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("command", ["info", "verify", "export"])
 def test_what_is_no_store_is_refused(tmp_path: Path, command: str) -> None:
-    assert "there is no such store" in failure("store", command, tmp_path / "nothing")
+    assert "the store does not exist" in failure("store", command, tmp_path / "nothing")
     (tmp_path / "notes.txt").write_text("notes")
-    assert "this is no turn store" in failure("store", command, tmp_path / "notes.txt")
+    assert "not a turn store" in failure("store", command, tmp_path / "notes.txt")
     assert not (tmp_path / "nothing").exists()
     assert run("store", command).returncode == 2

@@ -154,7 +154,7 @@ def test_a_failed_append_names_the_byte_and_changes_nothing() -> None:
     with pytest.raises(recede.TranscriptError) as caught:
         history.append_json(b'{"role": "user", "content": 5}')
     assert (caught.value.kind, caught.value.field, caught.value.offset) == ("content", "content", 28)
-    with pytest.raises(recede.TranscriptError, match="a message is no object"):
+    with pytest.raises(recede.TranscriptError, match="a message that is not an object"):
         history.append(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         history.append({"role": "user", "content": {1, 2}})
@@ -346,7 +346,7 @@ def test_from_json_keeps_the_bytes_of_each_message() -> None:
     assert history.to_json() == b'[{"role": "user", "content" : "a"},{"role":"assistant","content":"b, ]"}]'
     with pytest.raises(recede.TranscriptError):
         History.from_json(array[:-3])
-    with pytest.raises(recede.TranscriptError, match="this is no history"):
+    with pytest.raises(recede.TranscriptError, match="not a history"):
         History.from_json(b'{"messages": []}')
 
 

@@ -523,7 +523,7 @@ def test_a_store_whose_folder_is_deleted_says_so_when_it_is_closed(tmp_path: Pat
 def test_a_file_that_is_no_store_is_left_alone(path: Path) -> None:
     for content in (b"", b"notes", b"x" * 50_000):
         path.write_bytes(content)
-        with pytest.raises(recede.StoreError, match=r"session\.store: this is no turn store") as caught:
+        with pytest.raises(recede.StoreError, match=r"session\.store: not a turn store") as caught:
             recede.TurnStore(path)
         assert caught.value.kind == "foreign"
         assert path.read_bytes() == content

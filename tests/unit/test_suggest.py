@@ -92,7 +92,7 @@ def test_the_price_of_the_calls_decides_whether_there_are_summaries() -> None:
     ("options", "error", "words"),
     [
         ({"windows": "5"}, TypeError, "windows must be a list, not one string"),
-        ({"windows": []}, ValueError, "windows must hold one value at least"),
+        ({"windows": []}, ValueError, "windows must have at least one value"),
         ({"windows": [1.5]}, TypeError, "windows must hold whole numbers, not 1.5"),
         ({"windows": [-1]}, ValueError, "'window' of the policy 'hybrid' must be a whole number from 0, not '-1'"),
         ({"chunks": ["often"]}, TypeError, "chunks must hold whole numbers or 'break_even', not 'often'"),

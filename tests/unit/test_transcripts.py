@@ -101,7 +101,7 @@ def test_read_gives_the_first_of_several_and_says_so() -> None:
 def test_a_file_without_a_history_is_an_empty_one() -> None:
     transcript = transcripts.read(dumps({**INSPECT, "samples": []}))
     assert (transcript.messages, transcript.records) == ([], 0)
-    assert transcript.warnings == ("the file holds no history",)
+    assert transcript.warnings == ("the file contains no history",)
     assert transcripts.read(b"[]").messages == []
 
 
@@ -121,7 +121,7 @@ def test_lines_of_one_answer_are_one_message() -> None:
 def test_a_result_before_its_call_is_put_behind_it() -> None:
     transcript = transcripts.read(lines(claude("user", user("Look.")), answer("1"), block("m1", use("1"))))
     assert [message["role"] for message in transcript.messages] == ["user", "assistant", "user"]
-    assert transcript.warnings == ("result before its call, put behind it: line 3",)
+    assert transcript.warnings == ("result before its call, moved after it: line 3",)
     assert recede.check_pairs(transcript.messages).is_whole
 
 
@@ -165,8 +165,8 @@ def test_pi_results_keep_their_error() -> None:
     assert transcript.messages[3] == {"role": "user", "content": "Ran `ls`\na"}
     assert transcript.messages[-1] == {"role": "oracle", "content": "?"}
     assert [warning.split(":")[0] for warning in transcript.warnings] == [
-        "aborted answer left out, as pi does when it goes on",
-        "the session was compacted, and what stands before is kept",
+        "aborted answer left out, as pi does when it resumes",
+        "the session was compacted; the messages before it are kept",
         "message of unknown role 'oracle' kept",
         "entry of unknown type '' left out, since it holds no message",
     ]

@@ -1,4 +1,4 @@
-"""What an agent's loop needs: a budget, answers that were cut, and the loop itself."""
+"""Tools for an agent loop: a budget, continuation of truncated answers, and the loop itself."""
 
 from recede.agent._auto_continue import Continuation, auto_continue, auto_continue_async
 from recede.agent._budget import Budget

@@ -1,4 +1,4 @@
-"""Goes on with an answer that was cut for its length, until it is whole or the requests are used up."""
+"""Continue answers that were truncated at the token limit."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ _log = logging.getLogger("recede")
 
 CONTINUE = "Continue where you left off. Do not repeat what you already said."
 _CUT_FOR_LENGTH = ("max_tokens", "length")
-# As much of a text said twice in a row is no chance.
+# A repetition of this many characters is no coincidence.
 _LEAST_OVERLAP = 20
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 class Continuation(NamedTuple):
-    """How an answer of `auto_continue` came about: its attribute ``continuation``.
+    """How `auto_continue` obtained an answer: its attribute ``continuation``.
 
     Attributes:
-        requests: how many requests were made; 1 where nothing had to be continued.
-        cut: in what each part that was cut ended: ``"text"``, ``"thinking"``, ``"tool_use"``, or ``""`` where it
-            was empty.
-        error: what a request after the first raised, if one did; the answer is what had come before.
+        requests: the number of requests; 1 if nothing had to be continued.
+        cut: what each truncated part ended in: ``"text"``, ``"thinking"``, ``"tool_use"``, or ``""`` if it was empty.
+        error: what a request after the first raised, if any; the answer consists of the parts received before.
 
     Example:
         >>> import recede
@@ -60,30 +59,30 @@ def auto_continue(
     max_total_output_tokens: int | None = None,
     **request: Any,
 ) -> Any:
-    """Ask for an answer; where it was cut for its length, send what came and ask the model to go on.
+    """Request an answer; if it is truncated, send it back and ask the model to continue.
 
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, or anything
             of that shape.
         messages: the messages of the request. The list is not changed.
-        max_attempts: at most so many requests in all.
-        max_total_output_tokens: no further request is made when so many output tokens came, and none asks for
-            more than what is left of them.
+        max_attempts: the maximum number of requests.
+        max_total_output_tokens: the limit of output tokens over all requests; no request asks for more than what
+            remains.
         **request: the other arguments of `create`.
 
     Returns:
-        The response, put together of its parts: the halves of a text joined where it was cut (at least 20
-        characters that are said again at the joint, once), thinking as it came, before the text that it led to, the
-        usage summed. Of a part that was cut no call is there, since it is unfinished, and no thinking without a
-        signature. Its ``continuation`` is a `Continuation`.
+        The response, assembled from its parts: texts are joined where they were cut (a repetition of 20 characters or
+        more at the joint is removed), thinking is unchanged and precedes its text, the usage is summed. Truncated parts
+        lose their calls, which may be incomplete, and thinking without a signature. ``continuation`` is a
+        `Continuation`.
 
-        A text that is still cut after the last request ends with ``stop_reason`` "end_turn" ("stop" of OpenAI) and a
-        warning in the log. Where nothing of a part could be sent back, since it was cut in its thinking or its first
+        A text that is still truncated after the last request gets the ``stop_reason`` "end_turn" ("stop" for OpenAI)
+        and a warning in the log. If nothing of a part can be sent back, because it was cut in its thinking or first
         call, the response keeps "max_tokens" ("length").
 
     Raises:
-        Exception: what `create` raises at the first request. Later it is kept on the response.
-        TypeError, ValueError: an option is wrong, or `create` gave no response.
+        Exception: what `create` raised at the first request. Later errors are kept on the response.
+        TypeError, ValueError: an option is wrong, or `create` did not return a response.
 
     Example:
         >>> import recede
@@ -147,7 +146,7 @@ async def auto_continue_async(
 
 
 class Answers:
-    """The parts of one answer as they come: says what to ask next, and puts them together. It asks nothing itself."""
+    """The parts of one answer: builds the next request and assembles the parts. It makes no requests itself."""
 
     def __init__(
         self, messages: list[Any], request: dict[str, Any], max_attempts: int, max_total_output_tokens: int | None
@@ -164,10 +163,10 @@ class Answers:
         self._parts: list[Any] = []
         self._requests = 0
         self._error: Exception | None = None
-        self._used_up = False  # further requests were wanted and not allowed
+        self._used_up = False  # more requests were needed than allowed
 
     def next_request(self) -> dict[str, Any] | None:
-        """The arguments of the next request; None when the answer is whole, or goes no further."""
+        """The arguments of the next request; None when the answer is complete or cannot be continued."""
         left = None if self._cap is None else self._cap - sum(map(_output_tokens, self._parts))
         if self._parts:
             last = self._parts[-1]
@@ -180,7 +179,7 @@ class Answers:
             if self._used_up:
                 _log.warning("an answer was still cut after %d requests", self._requests)
                 return None
-            # Each part as it came, so that a prompt cache serves it.
+            # Parts are sent back unchanged, so that the prompt cache serves them.
             self._messages = [*self._messages, said, {"role": "user", "content": CONTINUE}]
         self._requests += 1
         request = {**self._request, "messages": self._messages}
@@ -191,12 +190,12 @@ class Answers:
         return request
 
     def add(self, response: Any) -> None:
-        """Take the response to the last request."""
+        """Add the response to the last request."""
         is_openai(response)
         self._parts.append(response)
 
     def fail(self, error: Exception) -> None:
-        """Take what the last request raised; of the first one it is raised."""
+        """Record what the last request raised; re-raise it for the first request."""
         if not self._parts:
             raise error
         self._error = error
@@ -207,25 +206,25 @@ class Answers:
         return tuple(self._parts)
 
     def response(self) -> Any:
-        """The parts put together. Without any cut it is the response that came."""
+        """The assembled parts; a single part is returned unchanged."""
         last = self._parts[-1]
         cut = [part for part in self._parts if stop_reason(part) in _CUT_FOR_LENGTH]
         whole = (_completion if is_openai(last) else _message)(self._parts, self._used_up) if cut else last
         continuation = Continuation(self._requests, tuple(map(_cut_in, cut)), self._error)
         if isinstance(whole, dict):
             whole = _Response(whole)
-        object.__setattr__(whole, "continuation", continuation)  # a field of pydantic would be dumped with the others
+        object.__setattr__(whole, "continuation", continuation)  # a pydantic field would appear in dumps
         return whole
 
 
 class _Response(dict[str, Any]):
-    """A response that came as a dict, with room for its continuation."""
+    """A dict response with a `continuation` attribute."""
 
     continuation: Continuation
 
 
 def _message(parts: list[Any], used_up: bool) -> Any:
-    """Parts of a message of Anthropic put together."""
+    """Assemble the parts of an Anthropic message."""
     blocks: list[Any] = []
     for part in parts:
         new = usable(blocks_of(part), stop_reason(part) in CUT)
@@ -234,7 +233,7 @@ def _message(parts: list[Any], used_up: bool) -> Any:
         rest = new[len(leading) :]
         if blocks and rest and _is_text(blocks[-1]) and _is_text(rest[0]):
             text = _joined(read(blocks[-1], "text"), read(rest[0], "text"))
-            # Thinking leads: a provider takes no message whose thinking comes after a text of it.
+            # Thinking comes first: a provider refuses a message whose thinking follows its text.
             blocks = [*blocks[:-1], *leading, changed(rest[0], text=text), *rest[1:]]
         else:
             blocks += new
@@ -243,12 +242,12 @@ def _message(parts: list[Any], used_up: bool) -> Any:
 
 
 def _completion(parts: list[Any], used_up: bool) -> Any:
-    """Parts of a chat completion put together: the first choice of each."""
+    """Assemble the parts of a chat completion: the first choice of each."""
     text = ""
     for part in parts:
         text = _joined(text, _said(read(choice_of(part), "message")))
     choice = choice_of(parts[-1])
-    if not isinstance(plain(read(choice, "message")), dict):  # nothing that text could be put into
+    if not isinstance(plain(read(choice, "message")), dict):  # no message to put text into
         choice = {"index": 0, "message": {"role": "assistant"}, "finish_reason": stop_reason(parts[-1])}
     message = changed(read(choice, "message"), content=text or None)
     if stop_reason(parts[-1]) in CUT and read(message, "tool_calls"):
@@ -269,18 +268,17 @@ def _said(message: Any) -> str:
 
 
 def _joined(first: str, second: str) -> str:
-    """Two halves of a text; what the second says again of the end of the first stands once.
+    """Join two parts of a text, without what the second repeats of the end of the first.
 
-    The longest such repetition counts. It takes time linear in both, as texts that repeat themselves need: the search
-    of Knuth, Morris and Pratt.
+    The longest repetition is removed. Linear in both texts, even for repetitive ones (Knuth-Morris-Pratt).
     """
     start = second[:_LEAST_OVERLAP]
     at = first.find(start, max(0, len(first) - len(second))) if len(start) == _LEAST_OVERLAP else -1
     if at < 0:
         return first + second
-    end = first[at:]  # what may be said again
+    end = first[at:]  # what may be repeated
     again = second[: len(end)]
-    border = [0] * len(again)  # of each beginning of `again`, its longest true end that it begins with, too
+    border = [0] * len(again)  # for each prefix of `again`, the length of its longest border
     length = 0
     for place in range(1, len(again)):
         while length and again[place] != again[length]:
@@ -296,7 +294,7 @@ def _joined(first: str, second: str) -> str:
 
 
 def _cut_in(part: Any) -> str:
-    """In what a part was cut: its last block."""
+    """What a part was cut in: its last block."""
     if is_openai(part):
         message = read(choice_of(part), "message")
         return "tool_use" if read(message, "tool_calls") else "text" if read(message, "content") else ""
@@ -318,7 +316,7 @@ def _usage(parts: list[Any]) -> Any:
 
 
 def usage_sum(first: Any, second: Any) -> Any:
-    """Numbers added, also those inside; of anything else the later one."""
+    """Add numbers, also nested ones; of other values take the later one."""
     if first is None or second is None:
         return first if second is None else second
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):

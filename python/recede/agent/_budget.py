@@ -1,4 +1,4 @@
-"""The budget of the Anthropic kit: mask a history only when it is over a threshold."""
+"""Budget: mask a history only when it exceeds a threshold."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget"]
 
-# What Anthropic's own editing of histories calls its edit, so that what reads that telemetry reads ours.
+# The name that Anthropic's context editing uses, so that existing telemetry reads our reports.
 _EDIT = "clear_tool_uses_20250919"
 
 
 class Budget:
-    """A threshold in tokens: below it a history is sent as it is, above it old observations are masked.
+    """A threshold in tokens: up to it a history is sent raw, above it old observations are masked.
 
-    It holds no history. The view of a history over the threshold is that of `mask_old_observations`.
+    It stores no history. The view of a history over the threshold is that of `mask_old_observations`.
 
     Args:
-        threshold_tokens: a history of at most so many tokens is sent raw.
+        threshold_tokens: a history of at most this many tokens is sent raw.
         keep: how many of the newest results stay raw, at least 3.
-        mask_chunk: move the boundary by this many observations at once; 1 and None slide it.
-        boundary: when the boundary moves, as in `reduce`; by default as `mask_chunk` says. A `Conversation` takes
-            ``"break_even"`` where neither was given.
-        token_counter: ``text -> tokens``; without it four characters are a token.
+        mask_chunk: move the boundary by this many observations at once; 1 or None slides it.
+        boundary: when the boundary moves, as in `reduce`; by default `mask_chunk` decides. A `Conversation` uses
+            ``"break_even"`` if neither is given.
+        token_counter: ``text -> tokens``; by default four characters count as one token.
 
     The other options are those of `mask_old_observations`.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
 
-    Each call is linear in the text of the history; a `History` does the work of a message once.
+    Each call is linear in the text of the history; a `History` processes each message once.
 
     Example:
         >>> import recede
@@ -95,16 +95,16 @@ class Budget:
         options = dict(self.options)
         if self.boundary is not None:
             options["boundary"] = self.boundary
-        # A boundary that slides is one that moves by 1, so 1 stands in the way of no other.
+        # Sliding is moving by 1, so a chunk of 1 is compatible with every boundary.
         chunk = None if self.mask_chunk == 1 and self.boundary in ("break_even", "sliding") else self.mask_chunk
         return block_policy(_engine.engine, self.keep, chunk, options)
 
     def tokens(self, messages: list[Any]) -> int:
-        """How many tokens the history has, by `token_counter` or at four characters each.
+        """Count the tokens of the history, with `token_counter` or at four characters each.
 
         Raises:
-            TranscriptError: the input is no history.
-            TypeError: `token_counter` gave no whole number.
+            TranscriptError: the input is not a history.
+            TypeError: `token_counter` did not return a whole number.
         """
         return history_tokens(messages, self.token_counter)
 
@@ -112,41 +112,41 @@ class Budget:
         """Whether the history has more tokens than the threshold.
 
         Raises:
-            TranscriptError: the input is no history.
+            TranscriptError: the input is not a history.
         """
         return self.tokens(messages) > self.threshold_tokens
 
     def view(self, messages: list[Any]) -> list[Any]:
-        """What is to be sent: the history itself where it is not over the threshold, or nothing is old.
+        """The messages to send: the history itself unless it is over the threshold and has old observations.
 
         Raises:
-            TranscriptError: the input is no history.
+            TranscriptError: the input is not a history.
         """
         return self._masked(messages).messages if self.is_over(messages) else messages
 
     def report(self, messages: list[Any]) -> dict[str, Any]:
-        """What `view` does to the history, in the form in which Anthropic reports its own edits of a request.
+        """Report what `view` does to the history, in the format of Anthropic's context editing.
 
         Returns:
-            ``{"applied_edits": [...]}``, the list empty where nothing is masked; else with one edit:
-            ``cleared_tool_uses`` observations were masked, which took out ``cleared_input_tokens``.
+            ``{"applied_edits": [...]}``. The list is empty if nothing is masked; otherwise its one edit has
+            ``cleared_tool_uses``, the number of masked observations, and ``cleared_input_tokens``, the tokens saved.
 
         Raises:
-            TranscriptError: the input is no history.
+            TranscriptError: the input is not a history.
         """
         raw_tokens = self.tokens(messages)
         masked = self._masked(messages) if raw_tokens > self.threshold_tokens else None
         if masked is None or not masked.masked_count:
             return {"applied_edits": []}
-        # The form knows no number below 0, which a counter that finds placeholders dear would give.
+        # The format has no negative numbers, which a counter that charges placeholders heavily would produce.
         cleared = max(0, raw_tokens - self.tokens(masked.messages))
         edit = {"type": _EDIT, "cleared_tool_uses": masked.masked_count, "cleared_input_tokens": cleared}
         return {"applied_edits": [edit]}
 
     def history(self) -> History:
-        """A `History` without messages whose views this budget decides.
+        """An empty `History` that masks by this budget.
 
-        Where neither `boundary` nor a `mask_chunk` was given, it moves its boundary when that has paid for itself.
+        Without `boundary` and `mask_chunk`, its boundary moves when that breaks even.
         """
         from recede.session._history import History
 

@@ -1,4 +1,4 @@
-"""The loop of an agent: ask, run the tools that it asks for, ask again; the full history is kept, a view is sent."""
+"""The agent loop: request, run tools, repeat; keeps the full history and sends a view."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ __all__ = ["Answer", "Conversation"]
 
 
 class Answer(NamedTuple):
-    """What a turn of a `Conversation` came to.
+    """The result of a turn of a `Conversation`.
 
     Attributes:
-        text: what the model said last.
-        stop_reason: why it stopped, in the provider's word; ``"max_tool_rounds"`` where the cap was reached.
-        requests: how many requests the turn made.
-        tool_calls: how many calls it asked for.
-        usage: the usage of all requests, summed; None where the provider told none.
-        error: what kept an answer that had been cut from being continued, if something did.
+        text: the last text of the model.
+        stop_reason: why it stopped, as the provider calls it; ``"max_tool_rounds"`` if the limit was reached.
+        requests: the number of requests.
+        tool_calls: the number of tool calls.
+        usage: the usage of all requests, summed; None if the provider reported none.
+        error: what prevented a truncated answer from being continued, if anything did.
 
     Example:
         >>> import recede
@@ -68,29 +68,27 @@ class _Ask:
 class Conversation:
     """A conversation with a model that may use tools.
 
-    Everything said is kept in `history`, whole; what is sent is its view, so old observations are masked. Nothing is
-    ever added to the prompt about it. Whatever ends a turn before its time, the history is one that the provider
-    takes: what had come of an answer is in it, and every call has its result.
+    `history` keeps everything; requests send its view, in which old observations are masked. Nothing is added to the
+    prompt. However a turn ends, the provider accepts the history: it contains what was received of the answer, and
+    every call has its result.
 
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
             of an async one, or anything of that shape.
         tools: the definitions of the tools, as the provider takes them.
         run_tool: ``(name, input) -> result``, for all tools. A result is a text or a list of content parts; None is
-            an empty text, and of anything else the model gets the JSON. What it raises becomes a result that is
-            flagged as an error.
-        system: the system prompt. It is sent with each request, and is no part of the history.
-        budget: when the view is masked; by default at 8,000 tokens all but the newest 4 results, moving the boundary
-            only when that has paid for itself.
-        history: go on with this `History`, whose own options then decide about the view.
-        shape: ``"anthropic"`` or ``"openai"``; by default told by the client, or by the tools.
-        parallel_tools: True where the calls of one answer may be run at the same time, or the names of the tools that
-            may. Results keep the order of their calls.
-        max_tool_rounds: after so many rounds of tools in one turn no more are run.
-        max_attempts: an answer that was cut for its length is asked for at most so often; see `auto_continue`.
-        max_total_output_tokens: of one answer, over all its requests; see `auto_continue`.
-        on_text: gets the text of answers as it comes; the requests are then made with ``stream=True``.
-        **request: what every request has: ``model``, ``max_tokens`` and so on.
+            an empty text, anything else is sent as JSON. An exception becomes a result flagged as an error.
+        system: the system prompt. It is sent with each request and is not part of the history.
+        budget: when to mask; by default over 8,000 tokens, all but the newest 4 results, with a break-even boundary.
+        history: continue this `History`, whose own options then decide the view.
+        shape: ``"anthropic"`` or ``"openai"``; by default detected from the client or the tools.
+        parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.
+            Results keep the order of their calls.
+        max_tool_rounds: the maximum number of tool rounds in one turn.
+        max_attempts: the maximum number of requests for one answer; see `auto_continue`.
+        max_total_output_tokens: the limit of one answer over all its requests; see `auto_continue`.
+        on_text: called with the text of answers as it arrives; requests then use ``stream=True``.
+        **request: arguments of every request: ``model``, ``max_tokens`` and so on.
 
     Raises:
         TypeError, ValueError: an option is wrong.
@@ -151,25 +149,25 @@ class Conversation:
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()
 
-    # What a caller does
+    # Public methods
 
     def turn(self, text: Any) -> Answer:
-        """Say something, and run tools until the model asks for none.
+        """Send a user message, and run tools until the model calls none.
 
         Args:
             text: what the user says: a text, or a list of content parts.
 
         Raises:
-            Exception: what the client raised. What was said stays in the history: `resume` asks again.
-            ConnectionError: the answer of a stream ended before it was whole; what had come of it is in the history.
-            TypeError: `create` gave something that is no response.
-            ValueError: the text is blank, which no provider takes.
-            RuntimeError: a turn is under way.
+            Exception: what the client raised. The message stays in the history; `resume` retries.
+            ConnectionError: a stream ended early; the part received is in the history.
+            TypeError: `create` did not return a response.
+            ValueError: the text is blank, which every provider refuses.
+            RuntimeError: a turn is in progress.
         """
         return self._drive(self._steps(_spoken(text)))
 
     def resume(self) -> Answer:
-        """Ask again after a turn that failed or was interrupted; an answer that broke off is gone on with.
+        """Retry after a turn that failed or was interrupted; a partial answer is continued.
 
         Raises:
             Exception: as for `turn`.
@@ -194,11 +192,11 @@ class Conversation:
         return await self._drive_async(self._steps(None))
 
     def view(self) -> list[Any]:
-        """The messages that a request would have now."""
+        """The messages that a request would send now."""
         messages = self.history.view()
         if self.shape == "openai":
             return messages if self.system is None else [{"role": "system", "content": self.system}, *messages]
-        # Anthropic has no such role. A summary stands there, and what was first said to another provider.
+        # Anthropic has no system role. A summary uses it, and so does a history begun with another provider.
         for place, message in enumerate(messages):
             if message.get("role") not in ("system", "developer"):
                 break
@@ -208,14 +206,14 @@ class Conversation:
     def __repr__(self) -> str:
         return f"<Conversation: {self.shape}, {len(self.history):,} messages>"
 
-    # The turn, which does nothing itself but keep the history
+    # The turn, which yields steps and does nothing itself but update the history
 
     def _steps(self, spoken: dict[str, Any] | None) -> Generator[_Ask | Round, Any, Answer]:
         self._close_calls()
         if spoken is not None:
             self.history.append(spoken)
         elif not len(self.history):
-            raise ValueError("nothing has been said yet: begin with a turn")
+            raise ValueError("the history is empty: begin with a turn")
         elif self.history[-1].get("role") == "assistant":
             self.history.append({"role": "user", "content": CONTINUE})
         usage: Any = None
@@ -224,7 +222,7 @@ class Conversation:
             sent = self.view()
             answers = Answers(sent, self._arguments(), *self._attempts)
             response = yield from self._answered(answers, sent)
-            # All that can be wrong with an answer is known before any of it is in the history.
+            # An answer is fully validated before any of it is added to the history.
             message, reason = answer_of(response, sent, self._names), stop_reason(response)
             calls = calls_of(message) if message is not None else []
             usage = usage_sum(usage, read(response, "usage"))
@@ -247,7 +245,7 @@ class Conversation:
         raise AssertionError  # the count never ends
 
     def _answered(self, answers: Answers, sent: list[Any]) -> Generator[_Ask, Any, Any]:
-        """An answer, over several requests where it is cut; what came of one that fails is stored."""
+        """An answer, over several requests if it is truncated; what a failed one returned is stored."""
         while (request := answers.next_request()) is not None:
             ask = _Ask(request)
             try:
@@ -266,28 +264,28 @@ class Conversation:
         return answers.response()
 
     def _ran(self, run: Round) -> Generator[Round, Any, None]:
-        """The results of the calls, stored also where running them is interrupted."""
+        """The results of the calls, stored even if running them is interrupted."""
         try:
             yield run
         finally:
-            self._store(run, "interrupted before it had ended")
+            self._store(run, "interrupted before it ended")
 
     def _store(self, run: Round, instead: str) -> None:
         results = [result or ToolResult(instead, is_error=True) for result in run.results]
         self.history.extend(result_messages(self.shape, run.calls, results))
 
     def _close_calls(self) -> None:
-        """Answer calls that an interruption, or whoever made the history, left open at its end."""
+        """Answer calls that are open at the end of the history."""
         calls = open_calls(self.history[place] for place in reversed(range(len(self.history))))
         if calls:
-            self._store(Round(calls), "interrupted before it had ended")
+            self._store(Round(calls), "interrupted before it ended")
 
     def _arguments(self) -> dict[str, Any]:
         if self.system is not None and self.shape == "anthropic":
             return {**self._request, "system": self.system}
         return self._request
 
-    # What makes the steps: one for plain clients, one for async ones
+    # Drivers of the steps, for sync and async clients
 
     def _drive(self, steps: Generator[_Ask | Round, Any, Answer]) -> Answer:
         self._tools.demand_plain()
@@ -331,7 +329,7 @@ class Conversation:
     @contextmanager
     def _one_turn(self) -> Iterator[None]:
         if not self._turn_lock.acquire(blocking=False):
-            raise RuntimeError("a turn of this conversation is under way: wait for its end")
+            raise RuntimeError("a turn of this conversation is in progress: wait until it ends")
         try:
             yield
         finally:
@@ -370,9 +368,9 @@ class Conversation:
 
 def _spoken(content: Any) -> dict[str, Any]:
     if not isinstance(content, (str, list)):
-        raise TypeError(f"say a text or a list of content parts, not {type(content).__name__}")
+        raise TypeError(f"a message must be a text or a list of content parts, not {type(content).__name__}")
     if not (content.strip() if isinstance(content, str) else content):
-        raise ValueError("there is nothing in what was said, and no provider takes an empty message")
+        raise ValueError("the message is empty, which every provider refuses")
     return {"role": "user", "content": encodable(content)}
 
 
@@ -380,7 +378,7 @@ def _shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
     owner = type(getattr(create, "__self__", None))
     client = owner.__module__.partition(".")[0]
     if client == "openai" and "Completions" not in owner.__name__:
-        raise TypeError("a Conversation speaks chat completions: give client.chat.completions.create")
+        raise TypeError("a Conversation uses chat completions: pass client.chat.completions.create")
     if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
         return "openai"
     return "anthropic"

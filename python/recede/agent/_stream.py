@@ -1,4 +1,4 @@
-"""A response that comes event by event: at any moment it can be put together of what has come."""
+"""Streamed responses, assembled event by event; a partial response is available at any moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recede._response import INVALID_JSON, encodable, parsed, plain, read
 __all__ = ["Streamed"]
 
 _WRITTEN = "partial_json"
-# Of each kind of delta: the blocks that it belongs to, and the field that it goes on with.
+# For each kind of delta: its kind of block, and the field that it extends.
 _DELTAS = {
     "text_delta": ("text", "text"),
     "citations_delta": ("text", "citation"),
@@ -18,29 +18,29 @@ _DELTAS = {
     "signature_delta": ("thinking", "signature"),
     "input_json_delta": ("tool_use", _WRITTEN),
 }
-# Of each kind of call of OpenAI, the field that comes in pieces.
+# For each kind of OpenAI call, the field that is streamed in pieces.
 _KINDS = {"function": "arguments", "custom": "input"}
 
 
 class Streamed:
-    """The response that the events of a stream make, of Anthropic or of OpenAI, as a dict.
+    """The response assembled from the events of an Anthropic or OpenAI stream, as a dict.
 
-    It is told by its events which of the two it is. An event that cannot be read is passed over.
+    The provider is detected from the events. Unreadable events are skipped.
     """
 
     def __init__(self) -> None:
-        self._message = _Record()  # of Anthropic, or the message of OpenAI's first choice
+        self._message = _Record()  # Anthropic's message, or that of OpenAI's first choice
         self._parts: list[_Record] = []  # its content blocks, or its calls
         self._by_index: dict[int, _Record] = {}
-        self._rest: dict[str, Any] = {}  # of OpenAI, what stands beside the choices
+        self._rest: dict[str, Any] = {}  # OpenAI's fields besides the choices
         self._is_openai: bool | None = None
         self._reason: str | None = None
         self._is_ended = False
-        self._half = ""  # of a character, at the end of the last text
+        self._half = ""  # a high surrogate at the end of the last text
         self._is_damaged = False  # an event could not be read
 
     def add(self, event: Any) -> str:
-        """Take an event; gives the text in it, which may be none."""
+        """Add an event and return its text, which may be empty."""
         kind = read(event, "type")
         if self._is_openai is None and isinstance(read(event, "choices"), list):
             self._is_openai = True
@@ -48,28 +48,28 @@ class Streamed:
             said = self._half + self._add_chunk(_dict(plain(event)))
         else:
             said = self._half + self._add_event(kind, event)
-        # The halves of a character may come one by one.
+        # The two surrogates of a character may come in separate events.
         self._half = said[-1:] if "\ud800" <= said[-1:] <= "\udbff" else ""
         text: str = encodable(said[: len(said) - len(self._half)])
         return text
 
     @property
     def is_whole(self) -> bool:
-        """Whether the answer has come to its end."""
+        """Whether the answer is complete."""
         return self._is_ended or self._reason is not None
 
     def response(self) -> dict[str, Any]:
-        """The whole response.
+        """The complete response.
 
         Raises:
-            ConnectionError: the stream ended before it.
+            ConnectionError: the stream ended early.
         """
         if not self.is_whole:
             raise ConnectionError("the stream ended before the answer was whole")
         return self._response(self._reason)
 
     def partial(self) -> dict[str, Any] | None:
-        """What has come, as an answer that was cut; None where nothing has."""
+        """What has arrived, as a truncated answer; None if nothing has."""
         if not self._message and not self._parts:
             return None
         return self._response(self._reason or ("length" if self._is_openai else "max_tokens"))
@@ -81,7 +81,7 @@ class Streamed:
                 message["tool_calls"] = [_call(record) for record in self._parts]
             return {**self._rest, "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
         content = [_block(record) for record in self._parts]
-        if self._is_damaged:  # what a signature stands for may be lost, and then a provider refuses it
+        if self._is_damaged:  # a provider refuses a signature whose thinking is incomplete
             content = [block for block in content if block["type"] != "thinking"]
         return {**self._message.whole(), "content": content, "stop_reason": reason}
 
@@ -102,9 +102,9 @@ class Streamed:
             reason = ended.pop("stop_reason", None)
             self._reason = reason if isinstance(reason, str) else self._reason
             self._message.fields.update(ended)
-            # These are totals, and not all of them are said again.
-            told = {name: value for name, value in _dict(plain(read(event, "usage"))).items() if value is not None}
-            self._message.fields["usage"] = {**_dict(self._message.fields.get("usage")), **told}
+            # These are totals, of which an event may repeat only some.
+            usage = {name: value for name, value in _dict(plain(read(event, "usage"))).items() if value is not None}
+            self._message.fields["usage"] = {**_dict(self._message.fields.get("usage")), **usage}
         elif kind == "message_stop":
             self._is_ended = self._is_openai is False
         elif not isinstance(kind, str) or read(event, "delta") is not None:
@@ -112,7 +112,7 @@ class Streamed:
         return ""
 
     def _damage(self, part: _Record | None = None) -> None:
-        """Something that belongs to this part, or to the newest as far as one knows, could not be read."""
+        """Mark this part, or by default the newest, as damaged: an event of it could not be read."""
         self._is_damaged = True
         if part is None and self._parts:
             part = self._parts[-1]
@@ -134,7 +134,7 @@ class Streamed:
             self._is_damaged = True
             return
         known = self._by_index.get(index) if isinstance(index, int) else None
-        # What comes twice is one block.
+        # A block that is started twice is one block.
         if known is None or any(known.fields.get(name) != block.get(name) for name in ("type", "id")):
             self._open(index, block)
         else:
@@ -151,7 +151,7 @@ class Streamed:
         kind = delta.get("type")
         block = self._by_index.get(index) if isinstance(index, int) else None
         if not isinstance(kind, str) or kind not in _DELTAS:
-            # There may be kinds tomorrow that say nothing of these.
+            # Future kinds of blocks may lack these fields.
             if not isinstance(kind, str) or (block is not None and not _fits(block, "text")):
                 self._damage(block)
             return ""
@@ -160,7 +160,7 @@ class Streamed:
         if block is None:
             self._damage()
             block = self._parts[-1] if self._parts else None
-            # Of a block whose beginning was lost. Two calls are never made one.
+            # The start of this block was lost. Two calls are never merged.
             if block is None or not _fits(block, of) or (of == "tool_use" and isinstance(index, int)):
                 block = self._open(index, {"type": of})
         if not _fits(block, of) or not isinstance(piece, dict if kind == "citations_delta" else str):
@@ -217,23 +217,23 @@ class Streamed:
 
 
 class _Record:
-    """An object whose long texts come in pieces; they are joined once, when it is asked for."""
+    """An object whose long texts arrive in pieces, which are joined once, on access."""
 
     def __init__(self, fields: dict[str, Any] | None = None) -> None:
         self.fields = {} if fields is None else fields
         self._pieces: dict[str, list[str]] = {}
         self._inner: dict[str, _Record] = {}
-        self.is_damaged = False  # a piece of it could not be read
+        self.is_damaged = False  # a piece could not be read
 
     def __bool__(self) -> bool:
         return bool(self.fields or self._pieces or self._inner)
 
     def add(self, name: str, piece: str) -> None:
-        """Go on with a text."""
+        """Append to a text."""
         self._pieces.setdefault(name, []).append(piece)
 
     def merge(self, delta: dict[str, Any]) -> None:
-        """Take what a call of OpenAI goes on with: its arguments come in pieces; ids, types and names whole."""
+        """Extend an OpenAI call: its arguments are streamed in pieces, ids, types and names whole."""
         for name, value in delta.items():
             if name in _KINDS:
                 inner = self._inner.setdefault(name, _Record())
@@ -243,11 +243,11 @@ class _Record:
                 self.add(name, value)
             elif name in self._pieces:
                 self.is_damaged = self.is_damaged or value is not None
-            elif value is not None and value != "":  # some gateways say ids and names again, and empty
+            elif value is not None and value != "":  # some gateways repeat ids and names as empty strings
                 self.fields[name] = value
 
     def whole(self) -> dict[str, Any]:
-        """What has come of it."""
+        """The object as received so far."""
         found = dict(self.fields)
         for name, pieces in self._pieces.items():
             begun = found.get(name)
@@ -261,7 +261,7 @@ def _fits(block: _Record, of: str) -> bool:
 
 
 def _block(record: _Record) -> dict[str, Any]:
-    """A content block; the input of a call is what was written of it."""
+    """A content block; the input of a call is parsed from its streamed text."""
     block = record.whole()
     written = block.pop(_WRITTEN, "" if record.is_damaged else None)
     if written is not None and _fits(record, "tool_use"):
@@ -273,7 +273,7 @@ def _block(record: _Record) -> dict[str, Any]:
 
 
 def _call(record: _Record) -> dict[str, Any]:
-    """A call of OpenAI; where some of its arguments was lost, they are not taken for what the rest says."""
+    """An OpenAI call; if some of its arguments were lost, the rest is not parsed."""
     call = record.whole()
     if record.is_damaged:
         for kind, field in _KINDS.items():

@@ -1,4 +1,4 @@
-"""The calls of an answer: reading them, running them, and the messages that answer them."""
+"""The calls of an answer: parse them, run them, build the messages with their results."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 Shape = Literal["anthropic", "openai"]
-# What results may consist of, for one provider or another.
+# The part types allowed in results, over all providers.
 _PARTS = frozenset({"text", "image", "image_url", "document", "search_result", "tool_reference", "input_audio"})
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that a tool is to be run for; `fault` says why it cannot be."""
+    """A tool call to run; `fault` says why it cannot be run."""
 
     id: str
     name: str
@@ -43,14 +43,14 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a tool gave: a text or a list of content parts."""
+    """The result of a tool: a text or a list of content parts."""
 
     content: Any
     is_error: bool = False
 
     @classmethod
     def of(cls, value: Any) -> ToolResult:
-        """The result that a function of the caller returned; an error where nothing of it can be sent."""
+        """The result that the caller's function returned; an error if it cannot be sent."""
         try:
             if value is None:
                 return cls("")
@@ -67,7 +67,7 @@ class ToolResult:
 
 
 class Round:
-    """The calls of one answer; the result of each stands in its place as soon as it is there."""
+    """The calls of one answer, and their results by position as they arrive."""
 
     def __init__(self, calls: list[ToolCall]) -> None:
         self.calls = calls
@@ -75,7 +75,7 @@ class Round:
 
 
 class Tools:
-    """The function that runs the tools, and which of them may run at the same time."""
+    """The function that runs the tools, and which tools may run concurrently."""
 
     def __init__(self, run_tool: Callable[[str, Any], Any] | None, parallel: bool | Collection[str]) -> None:
         if isinstance(parallel, str):
@@ -89,7 +89,7 @@ class Tools:
             raise TypeError("run_tool is async: use turn_async")
 
     def run(self, tool_round: Round) -> None:
-        """Run the calls; what a tool raises is its result."""
+        """Run the calls; an exception becomes the result."""
 
         def finish(place: int) -> None:
             tool_round.results[place] = self._result(tool_round.calls[place])
@@ -106,7 +106,7 @@ class Tools:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     async def run_async(self, tool_round: Round) -> None:
-        """`run` for a function that may be async; one that is not runs in threads."""
+        """`run` for a function that may be async; a sync one runs in threads."""
 
         async def finish(place: int) -> None:
             tool_round.results[place] = await self._result_async(tool_round.calls[place])
@@ -121,7 +121,7 @@ class Tools:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
-        """The places of calls that may run at the same time, one group after the other."""
+        """The indices of calls that may run concurrently, in groups."""
 
         def is_parallel(place: int) -> bool:
             return self._parallel if isinstance(self._parallel, bool) else calls[place].name in self._parallel
@@ -153,7 +153,7 @@ class Tools:
 
 
 def _is_part(value: Any) -> bool:
-    """Whether a provider takes it as a part of a result. A list of anything else is data."""
+    """Whether a provider accepts it as a part of a result. A list of anything else is data."""
     kind = value.get("type") if isinstance(value, dict) else None
     return isinstance(value.get("text"), str) if kind == "text" else isinstance(kind, str) and kind in _PARTS
 
@@ -166,13 +166,13 @@ def _words(error: Exception) -> str:
     name = type(error).__name__
     try:
         said = encodable(str(error))
-    except Exception:  # its own words fail
+    except Exception:  # its __str__ fails
         said = ""
     return f"{name}: {said}" if said else name
 
 
 def calls_of(message: dict[str, Any]) -> list[ToolCall]:
-    """The calls of an assistant's message, in their order; those without an id cannot be answered, and are left out."""
+    """The calls of an assistant message, in order; those without an id cannot be answered and are skipped."""
     calls = [_anthropic_call(block) for block in _dicts(message.get("content")) if block.get("type") == "tool_use"]
     calls += map(_openai_call, _dicts(message.get("tool_calls")))
     return [call for call in calls if isinstance(call.id, str)]
@@ -185,7 +185,7 @@ def _dicts(values: Any) -> list[dict[str, Any]]:
 def _anthropic_call(block: dict[str, Any]) -> ToolCall:
     value = block.get("input")
     is_read = isinstance(value, dict) and list(value) != [INVALID_JSON]
-    return _call(block.get("id"), block.get("name"), value, None if is_read else "the input is no JSON object")
+    return _call(block.get("id"), block.get("name"), value, None if is_read else "the input is not a JSON object")
 
 
 def _openai_call(call: dict[str, Any]) -> ToolCall:
@@ -197,9 +197,9 @@ def _openai_call(call: dict[str, Any]) -> ToolCall:
     try:
         value = parsed(function.get("arguments") or "")
         if list(value) == [INVALID_JSON]:
-            raise ValueError("some of it was lost")
+            raise ValueError("a part was lost")
     except (TypeError, ValueError) as error:
-        value, fault = {}, f"the arguments are no JSON object: {error}"
+        value, fault = {}, f"the arguments are not a JSON object: {error}"
     return _call(call.get("id"), function.get("name"), value, fault)
 
 
@@ -208,7 +208,7 @@ def _call(call_id: Any, name: Any, value: Any, fault: str | None) -> ToolCall:
 
 
 def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
-    """The calls at the end of a history that have no result yet."""
+    """The open calls at the end of a history."""
     answered: set[Any] = set()
     calls: list[ToolCall] = []
     in_run = False
@@ -228,7 +228,7 @@ def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
 
 
 def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """The messages that answer these calls, in their order."""
+    """The messages with the results of these calls, in order."""
     if shape == "anthropic":
         blocks = []
         for call, result in zip(calls, results, strict=True):
@@ -236,7 +236,7 @@ def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[T
             blocks.append({**block, "is_error": True} if result.is_error else block)
         return [{"role": "user", "content": blocks}]
     return [
-        # It has no flag for errors.
+        # OpenAI has no error flag.
         {
             "role": "tool",
             "tool_call_id": call.id,
@@ -247,7 +247,7 @@ def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[T
 
 
 def not_awaited(value: Any, name: str) -> Any:
-    """The value; TypeError where it was to be awaited."""
+    """The value; TypeError if it is awaitable."""
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
@@ -256,5 +256,5 @@ def not_awaited(value: Any, name: str) -> Any:
 
 
 async def awaited(value: Awaitable[Any] | Any) -> Any:
-    """The value, awaited where it is to be."""
+    """The value, awaited if it is awaitable."""
     return await value if inspect.isawaitable(value) else value

@@ -183,7 +183,7 @@ def import_(file: str, source: str, max_bytes: int) -> None:
     except OSError as error:
         raise bad_file(name, error.strerror or str(error)) from None
     except (EOFError, zlib.error):
-        raise bad_file(name, "the gzip data is cut or damaged") from None
+        raise bad_file(name, "the gzip data is truncated or damaged") from None
     # All of them are read before the store is touched.
     records = [_record(name, number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     opened = _opened(file, read_only=False)

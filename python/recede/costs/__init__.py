@@ -1,4 +1,4 @@
-"""What sessions cost: prices, a replay of every request under several policies, and the best window."""
+"""Costs of sessions: prices, replay of every request under several policies, and the best window."""
 
 from recede.costs._compare import PolicyCost, cheapest_policy
 from recede.costs._policies import replay_policies

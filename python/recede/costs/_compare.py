@@ -1,4 +1,4 @@
-"""What policies cost, side by side."""
+"""Cost comparison of policies."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["PolicyCost", "cheapest_policy", "costs_of"]
 
 
 class PolicyCost(NamedTuple):
-    """What a policy costs, over one session or several.
+    """The cost of a policy over one or several sessions.
 
     Attributes:
         policy: its name and numbers.
-        usage: the characters that it sent, added up.
-        cost: what that costs with a prompt cache, in the currency of the prices, calls for summaries included.
-        cost_uncached: what it costs without one.
+        usage: the summed characters that it sent.
+        cost: the cost with a prompt cache, in the currency of the prices, including summary calls.
+        cost_uncached: the cost without a prompt cache.
         of_raw: `cost` as a share of sending the raw history.
         of_raw_uncached: the same for `cost_uncached`.
-        mean_of_raw: the same share of single sessions, on average.
-        worst_of_raw: the same share of the session in which it is largest.
-        dearer_count: in how many of the sessions it costs more than the raw history.
-        of_optimum: `cost` as a share of the optimum's with the same window; None where that was not played, or the
-            policy does more than to mask.
-        summary_cost: of both costs, what the calls for summaries come to.
+        mean_of_raw: the mean of that share over the sessions.
+        worst_of_raw: the largest share of any session.
+        dearer_count: the number of sessions in which it costs more than the raw history.
+        of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
+            does more than mask.
+        summary_cost: the part of both costs that summary calls account for.
 
     Example:
         >>> import recede
@@ -49,19 +49,19 @@ class PolicyCost(NamedTuple):
 
     @property
     def is_optimum(self) -> bool:
-        """Whether the policy is the one that knows the future, which no rule can do."""
+        """Whether the policy is the offline lower bound, which knows the future."""
         return is_optimum(self.policy)
 
     @property
     def window(self) -> int | None:
-        """How many of the newest results a mask leaves raw; None where the policy is no mask, or does more."""
+        """How many of the newest results a mask leaves raw; None if the policy does anything else than mask."""
         return window_of(self.policy)
 
 
 def costs_of(
     names: Sequence[str], usages: Sequence[Sequence[Usage]], prices: Prices, summary_prices: Prices | None
 ) -> tuple[PolicyCost, ...]:
-    """What each of these policies costs, raw first, by what each session used under each."""
+    """The cost of each policy, raw first, from the usage of each session under each policy."""
     both = prices, summary_prices
     raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
     costs_of_raw = [session[0].cost(*both) for session in usages]
@@ -89,13 +89,13 @@ def costs_of(
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:
-    """The policy that costs least with a prompt cache, of equal ones the first; never the optimum.
+    """The cheapest policy with a prompt cache, the first of equals; never the optimum.
 
     Args:
-        costs: of several policies, as `compare_costs` gives them; one at least.
+        costs: the costs of the policies, as `compare_costs` returns them; at least one.
 
     Raises:
-        ValueError: there are none, or the optimum alone.
+        ValueError: there are none, or only the optimum.
 
     Example:
         >>> import recede

@@ -1,4 +1,4 @@
-"""The policies of a replay, as people spell them."""
+"""Parser for the policies of a replay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EVERYTHING = 1 << 60
 
 
 class _Key(NamedTuple):
-    """What may stand behind a key: a whole number from `least` on, or one of the words."""
+    """The values allowed for a key: a whole number from `least`, or one of the words."""
 
     least: int | None  # None: words alone
     default: int | str | None = None  # None: it must be given
@@ -59,19 +59,17 @@ def replay_policies(
     """The policies that a replay compares, as a grid of windows and chunks.
 
     Args:
-        windows: how many of the newest results a mask leaves raw. The defaults are those of the research: 10 was
-            best for SWE-agent, 58 for OpenHands (JetBrains, "The Complexity Trap", 2025), 5 and 20 were compared
-            with 10.
+        windows: how many of the newest results a mask leaves raw. The defaults are published values: 10 was best for
+            SWE-agent, 58 for OpenHands (JetBrains, "The Complexity Trap", 2025), 5 and 20 were compared with 10.
         chunks: by how many results the boundary moves at once; 1 is the sliding mask.
-        keep_last: how many messages are left where the older ones are dropped.
+        keep_last: how many messages remain when older ones are dropped.
 
     Returns:
-        The names, for `replay`: raw, a mask for each chunk and window, break-even for each window, keep-last; then
-        summaries alone and the hybrid as the research has them, and the hybrid with boundaries and summaries that
-        pay for themselves.
+        The names for `replay`: raw, a mask for each chunk and window, break-even for each window, keep-last; then
+        summaries alone and the hybrid as published, and the hybrid with break-even boundaries and summaries.
 
     Raises:
-        TypeError: one of them is no collection.
+        TypeError: an argument is not a collection.
 
     Example:
         >>> import recede
@@ -89,13 +87,13 @@ def replay_policies(
 
 
 DEFAULT_POLICIES = replay_policies()
-"""The policies that `replay` compares where none are named."""
+"""The policies that `replay` compares by default."""
 
 
 def compiled_policies(
     specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int
 ) -> tuple[list[str], list[Any]]:
-    """Their names, spelt in one way, and the engine's Policies; raw first, none twice."""
+    """The normalized names and the engine's policies; raw first, without duplicates."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(_parsed, ("raw", *specs))}
@@ -152,7 +150,7 @@ def _checked_hybrid(values: _Values, given: _Values) -> _Values:
 
 
 def _name(name: str, values: _Values) -> str:
-    # What the published design has goes without saying.
+    # The values of the published design are omitted from the name.
     said = {key: value for key, value in values.items() if (key, value) not in (("boundary", "sliding"), ("chunk", 0))}
     return ":".join(filter(None, [name, ",".join(f"{key}={value}" for key, value in said.items())]))
 
@@ -179,13 +177,13 @@ def _compiled(name: str, values: _Values, prices: Prices, summary_prices: Prices
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
-    """When they are due, the turns that stay, and what a model is given and writes."""
+    """When summaries are due, how many turns stay, and the size of their prompts and texts."""
     tail = min(int(values["tail"]), _EVERYTHING)
     every = values.get("at", values.get("every"))
     if every == "break_even":
         return None, prices, tail, model
     every = min(int(every or 0), _EVERYTHING)
-    # The hybrid counts all turns, as its preset has it; summaries alone count those that are older than the tail.
+    # The hybrid counts all turns, like its preset; summaries alone count only turns older than the tail.
     first = every if "at" in values else every + tail
     return (first, every), None, tail, model
 
@@ -198,16 +196,16 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def values_of(policy: str) -> dict[str, int | str]:
-    """The values of all keys of a policy that is spelt right."""
+    """The values of all keys of a valid policy."""
     return _parsed(policy)[1]
 
 
 def is_optimum(policy: str) -> bool:
-    """Whether it is the policy that knows the future."""
+    """Whether it is the offline lower bound, which knows the future."""
     return policy.startswith("optimum:")
 
 
 def window_of(policy: str) -> int | None:
-    """How many of the newest results a mask leaves raw; None where the policy is no mask, or counts turns."""
+    """How many of the newest results a mask leaves raw; None if the policy is not a mask or counts turns."""
     found = re.match(rf"(?:{'|'.join(_MASKS)}):window=(\d+)", policy)
     return int(found[1]) if found else None

@@ -1,8 +1,8 @@
-"""What requests cost: prices, and characters added up as a provider with a prompt cache bills them.
+"""Prices, and the usage of requests as a provider with a prompt cache bills it.
 
-The accounting, for every policy alike: four characters are a token; a request writes to the cache what does not stand
-at the beginning of the request before, message by message; the first one writes everything. A request that is too
-short for the cache is neither written nor served.
+The accounting is the same for every policy: four characters are a token. A request reads from the cache the messages
+that it shares with the beginning of the previous request, and writes the rest; the first one writes everything. A
+request that is too short for the cache does neither.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any, NamedTuple
 __all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
 
 SUMMARY_CHARS = 4_000
-"""What a summary is taken for where a model writes it: some 1,000 tokens."""
+"""The assumed length of a summary that a model writes: about 1,000 tokens."""
 
 SUMMARY_PROMPT_CHARS = 1_200
-"""What a model is given for a summary beside the turns: the instructions, about so many characters of them."""
+"""The approximate length of the instructions for a summary, in characters."""
 
 _CHARS_PER_TOKEN = 4
 _PER_TOKENS = 1_000_000
 
 
 class Prices(NamedTuple):
-    """Prices for a million tokens, in US dollars. The defaults are those of `PRESETS`' ``anthropic``.
+    """Prices per million tokens in US dollars. The defaults are the preset ``anthropic``.
 
     Attributes:
-        input: a token of input that is neither written to the cache nor served from it.
-        cached: a token of input that the cache serves.
-        write: a token of input that is written to the cache; the same as `input` where a provider caches by itself
-            and takes nothing for it.
-        output: a token of an answer; the same for every policy, so 0 leaves the answers out of a comparison.
+        input: input that is neither written to the cache nor read from it.
+        cached: input read from the cache.
+        write: input written to the cache; the same as `input` for a provider that caches automatically and does not
+            charge for writes.
+        output: output; the same for every policy, so 0 excludes answers from a comparison.
         min_cached_tokens: requests shorter than this are not cached.
 
     Example:
@@ -48,12 +48,12 @@ class Prices(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Prices:
-        """Read ``input=3,cached=0.3,write=3.75,output=15``, or the name of a preset, or one with changes.
+        """Parse ``input=3,cached=0.3,write=3.75,output=15``, or a preset name, optionally with changes.
 
-        What is left out keeps the default, or that of the preset.
+        Omitted prices keep the default, or the value of the preset.
 
         Raises:
-            ValueError: an unknown name, or no price; says which.
+            ValueError: a name is unknown or a value is not a price; says which.
 
         Example:
             >>> import recede
@@ -78,7 +78,7 @@ class Prices(NamedTuple):
         return cls(**prices).checked()
 
     def checked(self) -> Prices:
-        """These prices, if each is a number from 0; else an error that names the first that is not."""
+        """Return these prices if each is a number from 0; raise an error that names the first that is not."""
         for name, price in zip(self._fields, self, strict=True):
             if isinstance(price, bool) or not isinstance(price, (int, float)):
                 raise TypeError(f"the price {name!r} must be a number, not {type(price).__name__}")
@@ -102,17 +102,17 @@ PRESETS = {
 
 
 class Usage(NamedTuple):
-    """What requests sent and got, added up, in characters.
+    """The summed usage of requests, in characters.
 
     Attributes:
-        requests: how many there were.
-        sent_chars: characters of all views, the system prompt in each.
-        cached_chars: of these, what the cache served.
-        written_chars: of these, what was written to it.
+        requests: the number of requests.
+        sent_chars: characters of all views, each including the system prompt.
+        cached_chars: the part read from the cache.
+        written_chars: the part written to the cache.
         answer_chars: characters of the answers.
-        summary_calls: how often a model was asked for a summary.
-        summary_input_chars: characters that it was given for them.
-        summary_output_chars: characters that it wrote.
+        summary_calls: the number of model calls for summaries.
+        summary_input_chars: characters sent for summaries.
+        summary_output_chars: characters of the summaries.
 
     Example:
         >>> from recede.costs import Prices, Usage
@@ -131,25 +131,25 @@ class Usage(NamedTuple):
     summary_output_chars: int = 0
 
     def cost(self, prices: Prices, summary_prices: Prices | None = None) -> float:
-        """What it costs with a prompt cache; `summary_prices` are those of the model that summarizes, if others."""
+        """The cost with a prompt cache; `summary_prices` are those of the summarizing model, if different."""
         plain = self.sent_chars - self.cached_chars - self.written_chars
         sent = self.cached_chars * prices.cached + self.written_chars * prices.write + plain * prices.input
         answers = self.answer_chars * prices.output
         return (sent + answers) / _CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
 
     def cost_uncached(self, prices: Prices, summary_prices: Prices | None = None) -> float:
-        """What it costs without one."""
+        """The cost without a prompt cache."""
         sent = self.sent_chars * prices.input + self.answer_chars * prices.output
         return sent / _CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
 
     def summary_cost(self, prices: Prices) -> float:
-        """What the calls for summaries cost: each is new to the cache, and read but once."""
+        """The cost of summary calls: each prompt is new to the cache and read only once."""
         called = self.summary_input_chars * prices.input + self.summary_output_chars * prices.output
         return called / _CHARS_PER_TOKEN / _PER_TOKENS
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """Several added up.
+        """The sum of several usages.
 
         Example:
             >>> from recede.costs import Usage

@@ -1,4 +1,4 @@
-"""A finished session played again under several policies: what each request would have sent, and what it costs."""
+"""Replay of a finished session under several policies: what each request would have sent and cost."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ __all__ = [
 ]
 
 SYSTEM_CHARS = 12_000
-"""What a log leaves out of each request: the system prompt and the schemas of the tools. An agent's are some 3,000
-tokens."""
+"""The assumed length of the system prompt and tool schemas, which logs omit from each request: about 3,000 tokens."""
 
 
 class ReplayedTurn(NamedTuple):
     """One request of a session under one policy, and its answer.
 
     Attributes:
-        messages: how many messages of the history came before it.
-        view_chars: characters of what was sent, the system prompt included.
-        cached_chars: of these, what the request before began with as well, message by message: what a
-            prompt cache would serve.
-        written_chars: of these, what would be written to it: the rest, or nothing where a request is too short.
+        messages: the number of messages before it.
+        view_chars: characters sent, including the system prompt.
+        cached_chars: the part shared with the beginning of the previous request, message by message, which a prompt
+            cache would serve.
+        written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
         answer_chars: characters of the answer.
-        masked_count: observations that were masked in the view.
-        summarized_turns: how many turns it showed as a summary.
-        summary_input_chars: characters that a model was given for a new summary before this request, if it was.
-        summary_output_chars: characters that it wrote.
+        masked_count: the number of masked observations in the view.
+        summarized_turns: the number of turns that the summary replaces.
+        summary_input_chars: characters sent for a new summary before this request; 0 without one.
+        summary_output_chars: characters of that summary.
 
     Example:
         >>> import recede
@@ -63,7 +62,7 @@ class ReplayedTurn(NamedTuple):
 
     @property
     def view_tokens(self) -> int:
-        """About how many tokens were sent, at four characters each."""
+        """The approximate number of tokens sent, at four characters each."""
         return -(-self.view_chars // 4)
 
 
@@ -86,7 +85,7 @@ class PolicyReplay(NamedTuple):
 
     @property
     def usage(self) -> Usage:
-        """All requests added up."""
+        """The usage of all requests."""
         totals = [sum(column) for column in zip(*self.turns, strict=True)] or [0] * len(ReplayedTurn._fields)
         calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
         return Usage._make([len(self.turns), *totals[1:5], calls, *totals[7:]])
@@ -97,8 +96,8 @@ class Replay(NamedTuple):
 
     Attributes:
         policies: a `PolicyReplay` for each, ``raw`` first.
-        prices: what the costs are reckoned with.
-        summary_prices: those of the model that summarizes; None: the same.
+        prices: the prices for the costs.
+        summary_prices: the prices of the summarizing model; None: the same.
 
     Example:
         >>> import recede
@@ -117,12 +116,12 @@ class Replay(NamedTuple):
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
-        """What each policy costs, in the order of the policies."""
+        """The cost of each policy, in the order of the policies."""
         return compare_costs([self])
 
     @property
     def cheapest(self) -> PolicyCost:
-        """The policy that costs least with a prompt cache, of equal ones the first; never the optimum."""
+        """The cheapest policy with a prompt cache, the first of equals; never the optimum."""
         return cheapest_policy(self.costs)
 
     def __repr__(self) -> str:
@@ -135,53 +134,52 @@ def replay(
     messages: list[Any],
     policies: Iterable[str] = DEFAULT_POLICIES,
     *,
-    prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
+    prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
-    """Play a finished session again, request by request, under several policies side by side.
+    """Replay a finished session, request by request, under several policies.
 
-    A request was made before each run of agent messages, which is its answer.
+    Each run of agent messages is the answer to one request.
 
     Args:
         messages: the raw history, as for `reduce`; the `.messages` of a transcript.
-        policies: what is compared, each spelt ``name:key=value,key=value``; ``raw`` is always among them.
+        policies: the policies to compare, each written ``name:key=value,key=value``; ``raw`` is always included.
 
             - ``raw``: everything is sent.
             - ``sliding:window=10``: all observations but the newest 10 are masked.
             - ``stepped:window=10,chunk=5``: the same, but the boundary moves by 5 observations at once.
-            - ``break_even:window=10``: the boundary moves when it has paid for itself at these prices.
-            - ``high_water:window=10,chars=200000``: it moves when the view is larger.
-            - ``optimum:window=10``: it moves when that costs least, knowing what comes: what a rule can be
-              measured by, but none can do.
+            - ``break_even:window=10``: the boundary moves when that breaks even at these prices.
+            - ``high_water:window=10,chars=200000``: it moves when the view is larger than this.
+            - ``optimum:window=10``: the offline lower bound for this window, which knows the future.
             - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
-              what pairs with them; the rest is left out.
-            - ``summary:every=21,tail=10``: nothing is masked; at turn 31, 52, … all turns but the last 10 become a
-              summary.
+              what pairs with them; the rest is dropped.
+            - ``summary:every=21,tail=10``: nothing is masked; at turns 31, 52, … all turns but the last 10 are
+              summarized.
             - ``hybrid:window=10,at=43,tail=10``: all observations but those of the last 10 turns are masked, and at
-              turn 43, 86, … all turns but the last 10 become a summary. ``boundary`` and ``chunk`` say when the
+              turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
               boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
 
-            These two are also spelt without their numbers, which are those of the research; with
-            ``every=break_even`` or ``at=break_even`` a summary is made when it has paid for itself; with ``at=never``
-            none is, which leaves a mask whose window counts turns.
-        prices: for a million tokens; their docstring says what the defaults are.
-        system_chars: what logs leave out of each request: the system prompt and the schemas of the tools.
-        summary_prices: the prices of the model that summarizes; None: the same.
-        summary_chars: how long a summary is that a model writes; 0: the built-in summary, which costs nothing and is
-            as long as it is.
+            The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
+            ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
+            mask whose window counts turns.
+        prices: per million tokens; see `Prices` for the defaults.
+        system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
+        summary_prices: the prices of the summarizing model; None: the same.
+        summary_chars: the length of a summary that a model writes; 0: the built-in summary, which is free and has its
+            actual length.
 
     Returns:
-        A `Replay`: for each policy what each request sent, how much of it a prompt cache would have served, and
-        what all of it costs.
+        A `Replay`: for each policy, what each request sent, how much of it a prompt cache would have served, and the
+        total cost.
 
     Raises:
-        TranscriptError: the input is no history.
+        TranscriptError: the input is not a history.
         TypeError, ValueError: a policy, a price or a number is wrong; says which.
 
-    Time is linear in the text, and for ``keep_last`` quadratic in the number of messages (with a small factor: a
-    thousand turns take some milliseconds).
+    Time is linear in the text, and for ``keep_last`` quadratic in the number of messages with a small constant (a few
+    milliseconds for a thousand turns).
 
     Example:
         >>> import recede
@@ -207,12 +205,12 @@ def replay_json(
     data: Json,
     policies: Iterable[str] = DEFAULT_POLICIES,
     *,
-    prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
+    prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
-    """`replay` for a serialized history, as `reduce_json` is `reduce` for one.
+    """`replay` for a serialized history.
 
     Example:
         >>> import recede
@@ -227,10 +225,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     """Add up what each policy costs over several sessions.
 
     Args:
-        replays: sessions that were played again under the same policies and prices; one at least.
+        replays: sessions replayed under the same policies and prices; at least one.
 
     Returns:
-        A `PolicyCost` for each policy, in their order.
+        A `PolicyCost` for each policy, in order.
 
     Raises:
         ValueError: there are none, or their policies or prices differ.
@@ -250,7 +248,7 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     prices = sessions[0][1:]
     for session in sessions:
         if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
-            raise ValueError("the sessions must have been played again under the same policies and prices")
+            raise ValueError("the sessions must be replayed under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
     return costs_of(names, usages, *prices)
 
@@ -267,7 +265,7 @@ def _checked_count(name: str, count: int) -> int:
 
 
 class _Asked(NamedTuple):
-    """What a replay was asked for, checked."""
+    """The validated arguments of a replay."""
 
     names: list[str]
     policies: list[Any]
@@ -297,7 +295,7 @@ class _Asked(NamedTuple):
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
             turns = []
-            before = 0  # what the cache holds of the request before; at first nothing, not even the system prompt
+            before = 0  # cached characters of the previous request; at first none, not even the system prompt
             for (messages, answer_chars), (chars, same, masked_count, *summary) in zip(requests, sent, strict=True):
                 view = chars + self.system_chars
                 cached = min(same + self.system_chars, before)

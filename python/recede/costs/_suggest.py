@@ -1,4 +1,4 @@
-"""Which window, chunk and summaries cost least on one's own sessions, and how much that choice matters."""
+"""The cheapest window, chunk and summaries for a set of sessions, and how much each choice matters."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Choice(NamedTuple):
 
     Attributes:
         value: the number, or ``"break_even"``, or ``"never"``.
-        cost: of the cheapest policy with it.
-        over_least: how much dearer that is than the cheapest of all, as a share of it.
+        cost: the cost of the cheapest policy with this value.
+        over_least: how much more that costs than the cheapest policy overall, as a share of the latter.
 
     Example:
         >>> from recede.costs import suggest_window
@@ -42,12 +42,12 @@ class Choice(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """What costs least over a set of sessions.
+    """The cheapest options over a set of sessions.
 
     Attributes:
-        costs: of each policy that was tried, in no order of cost; raw first.
-        prices: what they are reckoned with.
-        summary_prices: those of the model that summarizes; None: the same.
+        costs: the cost of each policy tried, raw first, not sorted by cost.
+        prices: the prices for the costs.
+        summary_prices: the prices of the summarizing model; None: the same.
 
     Example:
         >>> from recede.costs import suggest_window
@@ -69,22 +69,22 @@ class Suggestion(NamedTuple):
 
     @property
     def best(self) -> PolicyCost:
-        """The policy that costs least; of equal ones the one that forgets least. Never raw."""
+        """The cheapest policy; of equals, the one that forgets least. Never raw."""
         return cheapest_policy(self.costs[1:])
 
     @property
     def window(self) -> int:
-        """Of how many turns the observations stay raw: `keep_turns`."""
+        """The number of turns whose observations stay raw: `keep_turns`."""
         return int(values_of(self.best.policy)["window"])
 
     @property
     def chunk(self) -> int | str:
-        """By how many observations the boundary moves at once: `mask_chunk`, 1 where it slides; or ``"break_even"``."""
+        """By how many observations the boundary moves at once: `mask_chunk`, 1 if it slides; or ``"break_even"``."""
         return _chunk_of(self.best)
 
     @property
     def summarize_at(self) -> int | str:
-        """At which turn a summary is made, and again so many turns later; or ``"break_even"``, or ``"never"``."""
+        """The number of turns to and between summaries; or ``"break_even"``, or ``"never"``."""
         return values_of(self.best.policy)["at"]
 
     @property
@@ -116,7 +116,7 @@ class Suggestion(NamedTuple):
 
     @classmethod
     def total(cls, suggestions: Iterable[Suggestion]) -> Suggestion:
-        """Several of the same policies and prices added up.
+        """The sum of several suggestions with the same policies and prices.
 
         Raises:
             ValueError: there are none, or their policies or prices differ.
@@ -135,7 +135,7 @@ class Suggestion(NamedTuple):
         names = [cost.policy for cost in first.costs]
         for part in parts:
             if [cost.policy for cost in part.costs] != names or part[1:] != first[1:]:
-                raise ValueError("the sessions must have been played again under the same policies and prices")
+                raise ValueError("the sessions must be replayed under the same policies and prices")
         usages = [[cost.usage for cost in part.costs] for part in parts]
         return cls(costs_of(names, usages, *first[1:]), *first[1:])
 
@@ -151,39 +151,38 @@ def suggest_window(
     chunks: Iterable[int | str] = _CHUNKS,
     summarize_at: Iterable[int | str] = _SUMMARIZE_AT,
     tail: int = _TAIL,
-    prices: Prices = Prices(),  # noqa: B008 - a tuple, which nobody can change
+    prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
 ) -> Suggestion:
-    """Find the window, the chunk and the number of turns between summaries that cost least on finished sessions.
+    """Find the cheapest window, chunk and number of turns between summaries for finished sessions.
 
-    Every combination is played again under a prompt cache, as `replay` does it. A smaller window is nearly always
-    cheaper and always forgets more, so look at the curve: where it is flat, take the larger.
+    Every combination is replayed under a prompt cache. A smaller window is nearly always cheaper and always forgets
+    more, so look at the curve: where it is flat, take the larger one.
 
     Args:
         transcripts: the sessions: lists of messages, serialized histories (bytes or str), or objects with
-            `messages`, such as `recede.transcripts.read` gives.
-        windows: of how many turns the observations stay raw.
-        chunks: by how many observations the boundary moves at once; 1 slides, ``"break_even"`` moves it when that has
-            paid for itself.
-        summarize_at: at which turn all but the last become a summary, and again so many turns later;
-            ``"break_even"`` makes one when it has paid for itself, ``"never"`` masks alone.
+            `messages`, such as `recede.transcripts.read` returns.
+        windows: the numbers of turns whose observations stay raw.
+        chunks: by how many observations the boundary moves at once; 1 slides, ``"break_even"`` moves it when that
+            breaks even.
+        summarize_at: the turns to and between summaries; ``"break_even"`` makes one when that breaks even,
+            ``"never"`` only masks.
         tail: how many turns a summary leaves; fewer than the least of `summarize_at`.
-        prices: for a million tokens.
-        system_chars: what logs leave out of each request.
-        summary_prices: those of the model that summarizes; None: the same.
-        summary_chars: how long a summary is; 0: the built-in one, which costs nothing.
+        prices: per million tokens.
+        system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
+        summary_prices: the prices of the summarizing model; None: the same.
+        summary_chars: the length of a summary; 0: the built-in one, which is free.
 
     Returns:
         A `Suggestion`, with the cost of each combination.
 
     Raises:
-        TranscriptError: one of them is no history.
+        TranscriptError: a session is not a history.
         TypeError, ValueError: an option is wrong, or there is no session; says which.
 
-    Time is that of a replay for each combination: with the defaults, 360 of them, about a second for a thousand
-    requests.
+    Each combination takes one replay: with the defaults, 360 of them, about a second per thousand requests.
 
     Example:
         >>> from recede.costs import suggest_window
@@ -215,7 +214,7 @@ def suggest_window(
 def _grid(
     windows: Iterable[int], chunks: Iterable[int | str], summarize_at: Iterable[int | str], tail: int
 ) -> list[str]:
-    """All combinations; those that forget least first, since they are taken where others cost the same."""
+    """All combinations, those that forget least first, so that they win ties."""
     boundaries = [
         ",boundary=break_even" if chunk == "break_even" else "" if chunk == 1 else f",chunk={chunk}"
         for chunk in _largest_first("chunks", chunks, "break_even")
@@ -233,7 +232,7 @@ def _largest_first(name: str, values: Iterable[int | str], *words: str) -> list[
         raise TypeError(f"{name} must be a list, not one string")
     found = set(values)
     if not found:
-        raise ValueError(f"{name} must hold one value at least")
+        raise ValueError(f"{name} must have at least one value")
     for value in found - set(words):
         if not isinstance(value, int) or isinstance(value, bool):
             allowed = " or ".join(["whole numbers", *map(repr, words)])

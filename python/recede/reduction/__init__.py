@@ -1,4 +1,4 @@
-"""The reducer: a history in, a smaller one out."""
+"""The reducer: takes a history, returns a smaller one."""
 
 from recede._engine import ENGINE
 from recede.reduction._api import (

@@ -1,8 +1,8 @@
-"""Carries out the repairs that an engine found, on copies."""
+"""Apply the repairs that an engine planned, on copies."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from typing import Any
 
@@ -12,7 +12,7 @@ NO_RESULT = "[no result recorded]"
 
 
 def apply_repairs(messages: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
-    """The history with the operations carried out."""
+    """The history after the operations."""
     dropped: set[int] = set()
     blocks: dict[int, list[tuple[Any, ...]]] = {}
     new: dict[int, list[Any]] = {}

@@ -1,10 +1,10 @@
-"""Public functions whose signature is spelled out, and whose body takes options as a dict."""
+"""Public functions with an explicit signature, whose body takes the options as a dict."""
 
 from __future__ import annotations
 
 from functools import update_wrapper
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
@@ -15,9 +15,8 @@ __all__ = ["runs"]
 
 
 def runs(body: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """A public function whose text is a signature and a docstring; a call goes to `body`.
+    """Decorate a declaration (signature and docstring); calls go to `body`.
 
-    So `help` and editors show every option with its type and its default, and a call costs what the options cost that
-    were given.
+    `help` and editors show every option with its type and default, and a call pays only for the options it passes.
     """
     return lambda declared: update_wrapper(body, declared)  # type: ignore[return-value]

@@ -627,7 +627,7 @@ class History:
             token_counter: likewise.
 
         Raises:
-            TranscriptError: the file holds no history, or one that cannot be.
+            TranscriptError: the file contains no history, or one that cannot be.
             StoreError: it is damaged.
             OSError: it cannot be read.
         """

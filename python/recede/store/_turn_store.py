@@ -1,4 +1,4 @@
-"""Turns on disk: a session that outgrows memory and outlives its process."""
+"""The turn store: a session on disk that outgrows memory and outlives its process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["StoreFault", "StoreReport", "StoreStats", "StoredTurn", "TurnStore"]
 
 _KINDS = {"turn": 1, "message": 2, "summary": 3, "session": 4}
-_BATCH = 256  # turns or records that are read at once
+_BATCH = 256  # turns or records read at once
 
 
 class StoredTurn(NamedTuple):
@@ -28,7 +28,7 @@ class StoredTurn(NamedTuple):
     Attributes:
         turn_id: its number, from 1.
         reasoning, action: as they were appended.
-        observation: the same; None of a masked turn, whose observation `TurnStore.recall` fetches.
+        observation: the same; None for a masked turn, whose observation `TurnStore.recall` fetches.
         timestamp: seconds since the epoch, when it was appended.
 
     Example:
@@ -45,25 +45,25 @@ class StoredTurn(NamedTuple):
 
     @property
     def masked(self) -> bool:
-        """Whether its observation is masked."""
+        """Whether the observation is masked."""
         return self.observation is None
 
 
 class StoreStats(NamedTuple):
-    """The figures of a `TurnStore`.
+    """Statistics of a `TurnStore`.
 
     Attributes:
-        turns, messages, summaries, sessions: records of each kind.
+        turns, messages, summaries, sessions: the number of records of each kind.
         masked_turns: turns whose observation is masked.
         buckets: buckets of the hash table.
-        overflow_pages: pages that buckets have beyond their first.
-        load: bytes of the records in buckets, as a share of the buckets' first pages; a bucket is split above 0.8.
-        splits: how often a bucket was split.
+        overflow_pages: pages of buckets beyond their first.
+        load: bytes of records in buckets divided by the capacity of their first pages; a bucket is split above 0.8.
+        splits: the number of bucket splits.
         pages: pages of 4,096 bytes.
-        free_pages: pages in use by nothing, which will be used again.
-        text_pages: pages of texts that lie in no bucket.
-        commits: how many times something was made to last.
-        file_bytes, log_bytes: size of the file, and of the log beside it.
+        free_pages: unused pages, which will be reused.
+        text_pages: pages of texts stored outside of buckets.
+        commits: the number of commits.
+        file_bytes, log_bytes: size of the file and of its log.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -91,15 +91,15 @@ class StoreStats(NamedTuple):
 
     @property
     def chain_pages(self) -> float:
-        """Pages of a bucket, on average."""
+        """The average number of pages per bucket."""
         return (self.buckets + self.overflow_pages) / self.buckets
 
 
 class StoreFault(NamedTuple):
-    """Something in a store that is not as it must be.
+    """A fault in a store.
 
     Attributes:
-        page: the page of 4,096 bytes, from 0; None where no page is meant.
+        page: the number of the 4,096-byte page, from 0; None if no single page is at fault.
         what: what is wrong with it.
 
     Example:
@@ -116,12 +116,12 @@ class StoreFault(NamedTuple):
 
 
 class StoreReport(NamedTuple):
-    """What `TurnStore.verify` found.
+    """The result of `TurnStore.verify`.
 
     Attributes:
-        turns, messages, summaries, sessions: whole records of each kind.
-        longest_chain: pages of the longest bucket.
-        faults: what is not as it must be, the first thousand of it.
+        turns, messages, summaries, sessions: the number of intact records of each kind.
+        longest_chain: the number of pages of the longest bucket.
+        faults: the first thousand faults.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -139,31 +139,31 @@ class StoreReport(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether there is no fault."""
+        """Whether there are no faults."""
         return not self.faults
 
 
 class TurnStore:
-    """The turns of a session on disk, in a linear hash table: any number of them, each found at once.
+    """The turns of a session on disk, in a linear hash table: any number of turns, constant-time access.
 
-    Memory does not grow with the session. A turn is appended, and read by its number, in constant time. Masking a
-    turn moves its observation out of the way: what is read of masked turns never touches their observations, and
-    `recall` fetches one. What was synced survives a crash of the process or of the machine; a crash leaves the state of
-    the last sync, never a mixture (docs/store.md says exactly what is promised). Needs the Rust core.
+    Memory does not grow with the session. Appending a turn and reading one by its number take constant time. Masking
+    moves an observation out of its turn: reading masked turns does not touch their observations, which `recall`
+    fetches. A crash of the process or the machine leaves the state of the last sync, never a mixture (docs/store.md
+    has the exact guarantees). Needs the Rust core.
 
     Args:
-        path: the file; it is made if there is none, readable by its owner alone. While it is open for writing, a log
-            lies beside it, of the same mode and owner.
-        sync_every: after so many appended records all is synced. 1 is every turn; None, the default, leaves it to
-            `sync` and to the `sync` of `append`.
-        read_only: read what was last synced, also beside a writer. Nothing is written.
+        path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
+            same mode and owner is next to it.
+        sync_every: sync after this many appended records, 1 for every turn. By default only `sync`, and `append` with
+            ``sync=True``, sync.
+        read_only: read what was last synced, even while a writer is active. Nothing is written.
 
     Raises:
-        StoreError: the file is no store, is damaged, or has another writer; says which page or file.
+        StoreError: the file is not a store, is damaged, or has another writer; names the page or file.
         ImportError: the engine in use is the plain-Python mirror, which has no store.
 
-    It may be used from several threads: each call is done whole before the next. Close it, or use it as a context
-    manager: what was not synced when the process ends is lost.
+    It is thread-safe: calls are serialized. Close it, or use it as a context manager: what is not synced when the
+    process ends is lost.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -183,7 +183,7 @@ class TurnStore:
         if not hasattr(_engine.engine, "Store"):
             raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._read_only = read_only
-        self._path = str(Path(path).resolve())  # a log has to lie beside the file, by whatever link it is reached
+        self._path = str(Path(path).resolve())  # the log must be next to the file, whichever link leads to it
         self._store = _engine.engine.Store(self._path, read_only, sync_every)
 
     # Writing
@@ -191,26 +191,26 @@ class TurnStore:
     def append(
         self, reasoning: str, action: str, observation: str, *, sync: bool = False, timestamp: float | None = None
     ) -> int:
-        """Add a turn behind the last one; its number, from 1.
+        """Append a turn and return its number, from 1.
 
         Args:
             reasoning: what the agent thought.
             action: what it did.
             observation: what it saw.
-            sync: return only when this turn, and all before it, are on disk.
+            sync: return only when this turn and all before it are on disk.
             timestamp: seconds since the epoch; None is now.
 
         Raises:
-            StoreError: it could not be stored. Where the store can go on (see `can_go_on`), it is as it was before.
+            StoreError: it could not be stored. If the store stays usable (see `can_go_on`), it is unchanged.
         """
         now = time.time() if timestamp is None else timestamp
         turn: int = self._store.append_turn(reasoning, action, observation, now, sync)
         return turn
 
     def mask_before(self, turn_id: int) -> int:
-        """Mask the turns before this one; how many were masked by it.
+        """Mask the turns before this one and return how many were newly masked.
 
-        What is masked stays so: a smaller number changes nothing. It costs as much as there are turns to mask.
+        Masked turns stay masked: a smaller number changes nothing. Time is linear in the number of newly masked turns.
 
         Raises:
             StoreError: it failed; some of the turns may be masked.
@@ -219,12 +219,12 @@ class TurnStore:
         return masked
 
     def sync(self) -> None:
-        """Return when all that was done is on disk.
+        """Return when all changes are on disk.
 
         Raises:
-            StoreError: it could not be, or the file or its log was deleted or replaced. `can_go_on` tells whether it
-                can be tried again, on a disk with more room for example; else what was synced before is there when the
-                store is opened anew.
+            StoreError: the sync failed, or the file or its log was deleted or replaced. If `can_go_on` is true, it can
+                be retried, for example after freeing disk space; otherwise reopen the store, which then has what was
+                synced before.
         """
         self._store.sync()
 
@@ -235,7 +235,7 @@ class TurnStore:
         return count
 
     def get(self, turn_id: int) -> StoredTurn:
-        """A turn; of a masked one, the observation is None and is not read.
+        """A turn; the observation of a masked one is None and is not read.
 
         Raises:
             LookupError: there is no such turn.
@@ -259,7 +259,7 @@ class TurnStore:
         return observation
 
     def turns(self, start: int = 1, stop: int | None = None) -> Iterator[StoredTurn]:
-        """The turns from `start` up to and without `stop`, in their order; a few at a time are in memory."""
+        """The turns from `start` up to but excluding `stop`, in order, a few at a time in memory."""
         first = max(1, start)
         end = len(self) + 1 if stop is None else stop
         chars = 0
@@ -277,30 +277,30 @@ class TurnStore:
 
     @property
     def masked_before(self) -> int:
-        """Turns with a smaller number are masked."""
+        """The first unmasked turn; all turns with a smaller number are masked."""
         turn: int = self._store.masked_before()
         return turn
 
-    # Records of any kind, for what keeps more than turns
+    # Records of any kind, for sessions and managers
 
     def append_record(
         self, kind: Literal["turn", "message", "summary", "session"], fields: Sequence[bytes], *, sync: bool = False
     ) -> int:
-        """Add a record of bytes; its number among those of its kind, from 1. Its last field may lie aside."""
+        """Append a record and return its number within its kind, from 1. Its last field may be stored apart."""
         number: int = self._store.append(_KINDS[kind], list(fields), sync)
         return number
 
     def replace_record(
         self, kind: Literal["turn", "message", "summary", "session"], number: int, fields: Sequence[bytes]
     ) -> None:
-        """Put other fields into a record; LookupError where there is none. It lasts from the next sync on."""
+        """Replace the fields of a record; LookupError if it is missing. Durable after the next sync."""
         if number < 1 or not self._store.replace(_KINDS[kind], number, list(fields)):
             raise no_such(kind, number)
 
     def records(
         self, kind: Literal["turn", "message", "summary", "session"], start: int = 1
     ) -> Iterator[tuple[bytes, ...]]:
-        """The fields of all records of a kind from this number on, in their order."""
+        """The fields of all records of a kind from this number on, in order."""
         first, size = max(1, start), 0
         while records := self._store.records(_KINDS[kind], first, _BATCH):
             size += sum(map(len, itertools.chain(*records)))
@@ -309,23 +309,23 @@ class TurnStore:
             first += len(records)
 
     def _check_length(self, size: int) -> None:
-        """A damaged store may say of many records that they are the same long text, more than any memory holds."""
+        """Guard against a damaged store in which many records refer to one long text, more than fits in memory."""
         if size > self._store.most_bytes():
             raise StoreError("damaged", path=self._path, what="its records are longer than its file")
 
     def record(self, kind: Literal["turn", "message", "summary", "session"], number: int) -> tuple[bytes, ...]:
-        """The fields of a record; LookupError where there is none."""
+        """The fields of a record; LookupError if it is missing."""
         records: list[tuple[bytes, ...]] = self._store.records(_KINDS[kind], number, 1) if number > 0 else []
         if not records:
             raise no_such(kind, number)
         return records[0]
 
     def count_records(self, kind: Literal["turn", "message", "summary", "session"]) -> int:
-        """How many records of a kind there are."""
+        """The number of records of a kind."""
         count: int = self._store.count(_KINDS[kind])
         return count
 
-    # The whole
+    # The store as a whole
 
     @property
     def path(self) -> str:
@@ -334,46 +334,46 @@ class TurnStore:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names that are its own: of the file, of its log, and of a file that is to take its place."""
+        """The paths it owns: the file, its log, and the temporary file of a compaction."""
         return (self._path, f"{self._path}-log", f"{self._path}-new")
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it was opened for reading alone."""
+        """Whether it was opened read-only."""
         return self._read_only
 
     @property
     def can_go_on(self) -> bool:
-        """Whether it can be written to after what has failed so far; False once it is closed."""
+        """Whether it can still be written to after earlier failures; False once it is closed."""
         can: bool = self._store.can_go_on()
         return can
 
     def stats(self) -> StoreStats:
-        """How large it is. Costs the same at any length."""
+        """Size statistics, in constant time."""
         return StoreStats(*(figure for part in self._store.stats() for figure in part))
 
     def verify(self) -> StoreReport:
-        """Read everything, and tell what is not as it must be; of damage, no exception is made."""
+        """Read everything and report all faults; damage raises no exception."""
         records, longest, faults = self._store.verify()
         return StoreReport._make((*records, longest, tuple(map(StoreFault._make, faults))))
 
     def compact(self) -> None:
-        """Write all that is there into a new file without gaps, which then takes the place of this one.
+        """Compact: copy all records into a new file without gaps, which then replaces this one.
 
         Raises:
-            StoreError: it failed, or the store is being read; the store is as it was.
+            StoreError: it failed, or the store is being read; the store is unchanged.
         """
         self._store.compact()
 
     def close(self, *, sync: bool = True) -> None:
-        """Sync, and leave one regular file that holds everything. A store that is closed stays so.
+        """Sync, and leave one regular file with everything. Closing a closed store does nothing.
 
         Args:
-            sync: False gives up what was not synced, as a crash would; what was may stay in the log, where the next
-                writer finds it.
+            sync: False discards what was not synced, as a crash would; synced changes may stay in the log, where the
+                next writer finds them.
 
         Raises:
-            StoreError: it failed. The store stays open where it can go on, to be closed again.
+            StoreError: it failed. If the store is still usable, it stays open, and `close` can be retried.
         """
         if sync:
             self._store.close()
@@ -389,8 +389,8 @@ class TurnStore:
         self.close()
 
     def __repr__(self) -> str:
-        told = f"{len(self):,} turns" if self._store.is_open() else "closed"
-        return f"<TurnStore: {told}, {self._path}>"
+        state = f"{len(self):,} turns" if self._store.is_open() else "closed"
+        return f"<TurnStore: {state}, {self._path}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a TurnStore is an open file: open it again by its path")

@@ -1,4 +1,4 @@
-"""Reads the histories that agents write, as they are: one function for every format, told by the content."""
+"""Readers for the histories that agents write: one function for every format, detected by content."""
 
 from recede.transcripts._read import FORMATS, MAX_BYTES, Transcript, detect, read, read_all
 

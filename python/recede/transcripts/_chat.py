@@ -1,4 +1,4 @@
-"""What is a history already: arrays of messages, request bodies, and JSON Lines of either."""
+"""Arrays of messages, request bodies, and JSON Lines of either."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def recognizes(record: dict[str, Any]) -> bool:
 
 
 def read_lines(records: Iterable[Record]) -> Draft:
-    """The messages, one a line."""
+    """The messages, one per line."""
     draft = Draft()
     for value, line, _ in records:
         if isinstance(value, dict) and not recognizes(value):
@@ -31,7 +31,7 @@ def read_lines(records: Iterable[Record]) -> Draft:
 
 
 def is_messages(value: Any) -> bool:
-    """Whether it is an array; what in it is no message is named when it is read."""
+    """Whether it is an array; elements that are not messages are reported when it is read."""
     return isinstance(value, list)
 
 
@@ -50,5 +50,5 @@ def read_messages(value: Any) -> Iterator[Draft]:
 
 
 def read_body(value: Any) -> Iterator[Draft]:
-    """The array that a provider takes for the history."""
+    """The array that holds the history of the request."""
     yield from read_messages(value["messages"] if isinstance(value.get("messages"), list) else value["input"])

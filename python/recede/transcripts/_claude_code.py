@@ -1,4 +1,4 @@
-"""Claude Code sessions: JSON Lines, a line for each block of an answer."""
+"""Claude Code sessions: JSON Lines, one line per block of an answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
 
-# What the program keeps for itself: states of its screen, its files and its queue. The model does not see
-# them, or in a text that the session does not hold (attachments).
+# State of the program: its screen, files and queue. The model does not see these records, or sees them as text that
+# the session does not contain (attachments).
 _LEFT_OUT = frozenset(
     """agent-name agent-setting ai-title attachment attribution-snapshot bridge-session custom-title
     file-history-snapshot last-prompt mode permission-mode pr-link progress queue-operation summary system tag
@@ -21,7 +21,7 @@ _MARKS = ("sessionId", "leafUuid", "snapshot", "uuid")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line is one of such a session."""
+    """Whether the line belongs to such a session."""
     kind = text(record.get("type"))
     if not any(mark in record for mark in _MARKS):
         return False
@@ -29,7 +29,7 @@ def recognizes(record: dict[str, Any]) -> bool:
 
 
 def read(records: Iterable[Record]) -> Draft:
-    """The main conversation; that of a subagent where the file holds nothing else."""
+    """The main conversation; that of a subagent if the file contains nothing else."""
     main, side = _Session(), _Session()
     for record in records:
         if isinstance(record.value, dict) and record.value.get("isSidechain") is True:
@@ -56,7 +56,7 @@ class _Session:
         message = value.get("message")
         if kind in _LEFT_OUT:
             if value.get("subtype") == "compact_boundary":
-                self.draft.note("the session was compacted, and what stands before is kept", record.line)
+                self.draft.note("the session was compacted; the messages before it are kept", record.line)
             return
         if not isinstance(message, dict) or not isinstance(message.get("role", kind), str):
             self.draft.note(f"record of unknown type {kind!r} left out, since it holds no message", record.line)
@@ -79,11 +79,11 @@ class _Session:
             self.draft.add({"role": role, "content": content}, record.line)
 
     def _extend(self, identity: str, content: Any, line: int) -> None:
-        """Put the blocks of a line to those of the same answer, so that parallel calls are one turn."""
+        """Append the blocks of a line to the same answer, so that parallel calls are one turn."""
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for block in objects(blocks):
             if block.get("type") == "tool_use" and _name(block.get("id")) in self._answered:
-                self.draft.note("result before its call, put behind it", line)
+                self.draft.note("result before its call, moved after it", line)
         answer = self._answers.get(identity)
         if answer is None or not isinstance(blocks, list) or not isinstance(answer["content"], list):
             answer = self._answers[identity] = {"role": "assistant", "content": blocks}
@@ -92,7 +92,7 @@ class _Session:
         answer["content"] += [block for block in blocks if block not in answer["content"]]
 
     def finish(self) -> Draft:
-        """Put results that stand before their call behind it."""
+        """Move results that precede their call after it."""
         messages = self.draft.messages
         calls = {
             _name(block.get("id")): index

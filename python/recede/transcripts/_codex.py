@@ -10,14 +10,14 @@ from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
 
-# Events repeat items for the screen; contexts and metadata are settings.
+# Events repeat items for display; contexts and metadata are settings.
 _LEFT_OUT = frozenset(["event_msg", "session_meta", "turn_context", "world_state"])
 _KNOWN = frozenset(["message", "reasoning"])
 _NOT_SENT = frozenset(["ghost_snapshot"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line is one of such a session."""
+    """Whether the line belongs to such a session."""
     return text(record.get("type")) in {"response_item", "compacted", *_LEFT_OUT} and isinstance(
         record.get("payload"), dict
     )
@@ -38,7 +38,7 @@ def read(records: Iterable[Record]) -> Draft:
             draft.records += 1
             draft.add(payload, line)
         elif kind == "compacted":
-            draft.note("the session was compacted, and what stands before is kept; its copy is left out", line)
+            draft.note("the session was compacted; the messages before it are kept, their copy is left out", line)
         elif kind not in _LEFT_OUT:
             draft.note(f"record of unknown type {kind!r} left out, since it holds no item", line)
     return draft

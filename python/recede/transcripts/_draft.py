@@ -1,4 +1,4 @@
-"""A history in the making, and tolerant looks at values that some agent wrote."""
+"""A history under construction, and tolerant accessors for values that some agent wrote."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["Draft", "call", "objects", "result", "text"]
 
 
 class Draft:
-    """What a reader gathers of one history.
+    """What a reader collects of one history.
 
     Attributes:
         messages: in a shape that the reducer knows.
-        lines: the line of each message, where the file has one record a line.
-        records: the message records that were read, before merging.
+        lines: the line of each message, if the file has one record per line.
+        records: the number of message records read, before merging.
     """
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class Draft:
         self._notes: dict[str, tuple[int, int | None]] = {}
 
     def add(self, message: dict[str, Any], line: int | None = None) -> None:
-        """Put a message at the end."""
+        """Append a message."""
         self.messages.append(message)
         self.lines.append(line)
 
     def note(self, what: str, line: int | None = None) -> None:
-        """Count something that a person should know of; the first place is kept."""
+        """Count something that the user should know; the first line is kept."""
         count, first = self._notes.get(what, (0, line))
         self._notes[what] = count + 1, first
 
     def warnings(self) -> tuple[str, ...]:
-        """Each kind of note once, with its number and its first line."""
+        """Each kind of note once, with its count and first line."""
         return tuple(_warning(what, *places) for what, places in self._notes.items())
 
 
@@ -44,21 +44,21 @@ def _warning(what: str, count: int, line: int | None) -> str:
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none where it is no list."""
+    """The objects of a list; empty if it is not a list."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
-    """A string as it is, anything else as none."""
+    """A string unchanged; empty for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
-    """A tool call in the shape of OpenAI chat."""
+    """A tool call in the shape of Chat Completions."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def result(call_id: Any, content: Any, name: Any = None) -> dict[str, Any]:
-    """A tool result in the shape of OpenAI chat."""
+    """A tool result in the shape of Chat Completions."""
     named = {} if name is None else {"name": name}
     return {"role": "tool", "tool_call_id": call_id, **named, "content": content}

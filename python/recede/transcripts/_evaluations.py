@@ -1,4 +1,4 @@
-"""Logs of evaluations, which hold many histories: inspect_ai and tau-bench."""
+"""Evaluation logs with many histories: inspect_ai and tau-bench."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FIELDS = frozenset(["content", "role", "tool_call_id"])
 
 
 def is_inspect(value: Any) -> bool:
-    """Whether it is a log of inspect_ai."""
+    """Whether it is an inspect_ai log."""
     return isinstance(value, dict) and isinstance(value.get("eval"), dict) and "version" in value and "status" in value
 
 
 def read_inspect(value: Any) -> Iterator[Draft]:
-    """The messages of each sample, in the shape of OpenAI chat; its events repeat them."""
+    """The messages of each sample, in the shape of Chat Completions; its events repeat them."""
     for sample in objects(value.get("samples")):
         draft = Draft()
         attachments = sample.get("attachments")
@@ -42,7 +42,7 @@ def _inspect_message(message: dict[str, Any], attachments: dict[str, Any]) -> di
 
 
 def _attached(value: Any, attachments: dict[str, Any]) -> Any:
-    """Put back the long texts that the log keeps apart."""
+    """Restore the long texts that the log stores separately."""
     if isinstance(value, str) and value.startswith("attachment://"):
         return attachments.get(value.removeprefix("attachment://"), value)
     if isinstance(value, list):

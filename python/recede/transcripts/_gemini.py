@@ -1,4 +1,4 @@
-"""Sessions of Gemini CLI: one object, whose messages hold the calls with their results."""
+"""Gemini CLI sessions: one object whose messages contain the calls with their results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recede.transcripts._draft import Draft, objects, text
 
 __all__ = ["read", "recognizes"]
 
-# What the program told the person.
+# Messages of the program to the user.
 _LEFT_OUT = frozenset(["error", "info", "warning"])
 
 

@@ -1,4 +1,4 @@
-"""Events of OpenHands V0: a list of actions and observations, alone or as the `history` of an instance."""
+"""OpenHands V0 events: a list of actions and observations, alone or as the `history` of an instance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recede.transcripts._draft import Draft, call, objects, result, text
 
 __all__ = ["read", "recognizes"]
 
-# States of the program, and what it recalls, which the model is told in words that the events do not hold.
+# State of the program, and what it recalls: the model gets that as text that the events do not contain.
 _LEFT_OUT = frozenset(
     """agent_state_changed change_agent_state condensation condensation_request null recall
     request_condensation""".split()
@@ -21,7 +21,7 @@ _NO_ARGUMENTS = frozenset(
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it holds events: objects with an action or an observation."""
+    """Whether it contains events: objects with an action or an observation."""
     events = _events(value)
     return bool(events) and all(
         "role" not in event and ("action" in event or "observation" in event) for event in events
@@ -29,7 +29,7 @@ def recognizes(value: Any) -> bool:
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Actions as calls, observations as results, in the shape of OpenAI chat."""
+    """Actions as calls, observations as results, in the shape of Chat Completions."""
     reader = _Reader()
     for event in _events(value):
         reader.draft.records += 1
@@ -73,23 +73,23 @@ class _Reader:
             role = "user" if source == "user" else "assistant"
             self.draft.add({"role": role, "content": text(arguments.get("content"))})
         elif action in ("finish", "reject"):
-            # No result follows; the model sees its own words.
+            # No result follows: the model sees its own message.
             said = arguments.get("final_thought") or arguments.get("thought") or event.get("message")
             self.draft.add({"role": "assistant", "content": text(said)})
         else:
             self._call(action, arguments, event)
 
     def _call(self, action: str, arguments: dict[str, Any], event: dict[str, Any]) -> None:
-        told = _dict(event.get("tool_call_metadata"))
-        response = _dict(told.get("model_response"))
+        metadata = _dict(event.get("tool_call_metadata"))
+        response = _dict(metadata.get("model_response"))
         choices = objects(response.get("choices"))
         said = _dict(choices[0].get("message")) if choices else {}
-        call_id = told.get("tool_call_id") or f"event-{self.draft.records}"
+        call_id = metadata.get("tool_call_id") or f"event-{self.draft.records}"
         own: Any = {name: value for name, value in arguments.items() if name not in _NO_ARGUMENTS}
         for made in objects(said.get("tool_calls")):
             if made.get("id") == call_id:
                 own = _dict(made.get("function")).get("arguments", own)
-        made = call(call_id, told.get("function_name") or action, own)
+        made = call(call_id, metadata.get("function_name") or action, own)
         answer = self._answers.get(text(response.get("id")))
         if answer is None:
             content = text(said.get("content")) or text(arguments.get("thought"))
@@ -114,7 +114,7 @@ class _Reader:
         if call_id is not None:
             self.draft.add(result(call_id, text(event.get("content"))))
             return
-        if observation != "error":  # an error of the agent's own is told to it as a user message
+        if observation != "error":  # the agent gets its own errors as user messages
             self.draft.note(f"observation {observation!r} without its action kept as a user message")
         self.draft.add({"role": "user", "content": text(event.get("content"))})
 

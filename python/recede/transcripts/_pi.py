@@ -1,4 +1,4 @@
-"""Sessions of the pi coding agent: JSON Lines with entries of type `message`."""
+"""pi coding agent sessions: JSON Lines with entries of type `message`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line is one of such a session."""
+    """Whether the line belongs to such a session."""
     message = record.get("message")
     if record.get("type") == "message":
         return isinstance(message, dict) and text(message.get("role")) in _ROLES and "role" not in record
@@ -31,13 +31,13 @@ def read(records: Iterable[Record]) -> Draft:
         if kind == "message" and isinstance(message, dict):
             draft.records += 1
             if message.get("stopReason") in ("aborted", "error"):
-                draft.note("aborted answer left out, as pi does when it goes on", line)
+                draft.note("aborted answer left out, as pi does when it resumes", line)
             elif message.get("excludeFromContext") is not True:
                 draft.add(_message(message, draft, line), line)
         elif kind == "custom_message":
             draft.add({"role": "user", "content": value.get("content")}, line)
         elif kind == "compaction":
-            draft.note("the session was compacted, and what stands before is kept", line)
+            draft.note("the session was compacted; the messages before it are kept", line)
         elif kind not in _LEFT_OUT:
             draft.note(f"entry of unknown type {kind!r} left out, since it holds no message", line)
     return draft

@@ -1,4 +1,4 @@
-"""Reading: recognise the format, read its histories, check their shape."""
+"""Reading: detect the format, read its histories, check their shape."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
 
 FORMATS = tuple(sorted(["body_lines", *(format.name for format in (*LINES, *DOCUMENTS))]))
 
-# By then a line that the format is known by has come; before it stand states of the program.
+# How many lines detection reads: the first ones may be program state, which does not identify the format.
 _MOST_UNKNOWN_RECORDS = 100
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """A history that some agent or program wrote, in a shape that the reducer knows.
+    """A history that an agent wrote, in a shape that the reducer supports.
 
     Attributes:
         messages: the history, oldest first: what the model saw, in the shape that `recede.reduce` takes.
-        turns: turns of the history (runs of agent messages).
+        turns: the number of turns (runs of agent messages).
         format: one of `FORMATS`.
         source: the file, as errors name it.
-        warnings: what was mended, kept although unknown, or left out although a person may miss it.
-        records: the message records that were read, before merging.
-        index: which history of the file it is, from 0.
+        warnings: what was repaired, kept although unknown, or left out.
+        records: the number of message records read, before merging.
+        index: the index of the history in the file, from 0.
 
     Example:
         >>> from recede import transcripts
@@ -53,27 +53,26 @@ class Transcript:
 def read(
     source: Input, format: str | None = None, *, name: str | None = None, max_bytes: int = MAX_BYTES
 ) -> Transcript:
-    """Read the history that a file holds, whatever agent wrote it.
+    """Read the history in a file, whichever agent wrote it.
 
     Args:
-        source: a path, or the bytes themselves; also gzipped.
-        format: one of `FORMATS`; without it, it is told by the content, never by the name of the file.
-        name: how errors name it; without it, the path.
-        max_bytes: how many bytes of text are read at most, unpacked: 4 GB.
+        source: a path, or the bytes themselves; either may be gzipped.
+        format: one of `FORMATS`; by default it is detected from the content, never from the file name.
+        name: the name in errors; by default the path.
+        max_bytes: the limit of decompressed bytes, 4 GB by default.
 
     Returns:
-        A `Transcript`. Of a file that holds several histories it is the first, with a warning that says how
-        many there are; `read_all` gives them all. A file that holds none, such as the log of a cancelled
-        evaluation, gives an empty one with a warning.
+        A `Transcript`. A file with several histories returns the first, with a warning that says how many there are;
+        `read_all` returns all. A file without any, such as the log of a cancelled evaluation, returns an empty one
+        with a warning.
 
     Raises:
-        TranscriptError: malformed JSON, a wrong shape, no known format, or more text than `max_bytes`; names file, line
-            or byte.
-        ValueError: `format` is no known name, or `max_bytes` is below 1.
+        TranscriptError: malformed JSON, a wrong shape, an unknown format, or more than `max_bytes`; names the file and
+            the line or byte.
+        ValueError: `format` is unknown, or `max_bytes` is below 1.
         OSError: the file cannot be read.
 
-    Time is linear in the size of the file. Of a file with one record a line only the history is held, of any
-    other the whole.
+    Time is linear in the size of the file. A file with one record per line is streamed; any other is read into memory.
 
     Example:
         >>> from recede import transcripts
@@ -95,7 +94,7 @@ def read(
 def read_all(
     source: Input, format: str | None = None, *, name: str | None = None, max_bytes: int = MAX_BYTES
 ) -> list[Transcript]:
-    """Read every history that a file holds: runs of a benchmark, samples of a log, a request body a line.
+    """Read every history in a file: runs of a benchmark, samples of a log, one request body per line.
 
     Args:
         source: as for `read`.
@@ -104,7 +103,7 @@ def read_all(
         max_bytes: as for `read`.
 
     Returns:
-        A `Transcript` each, in the order of the file; at least one.
+        A list of `Transcript`, in the order of the file; at least one.
 
     Raises:
         TranscriptError, ValueError, OSError: as for `read`.
@@ -128,14 +127,14 @@ def read_all(
             found = [_transcript(draft, name_of_format, opened.name, index) for index, draft in enumerate(drafts)]
         except RecursionError:
             raise TranscriptError("depth", source=opened.name) from None
-    return found or [Transcript([], 0, name_of_format, opened.name, ("the file holds no history",))]
+    return found or [Transcript([], 0, name_of_format, opened.name, ("the file contains no history",))]
 
 
 def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES) -> str:
-    """Tell the format of a file by its content.
+    """Detect the format of a file by its content.
 
     Args:
-        source: as for `read`. Of a file with one record a line only the first lines are read.
+        source: as for `read`. Only the first lines are read if the file has one record per line.
         name: as for `read`.
         max_bytes: as for `read`.
 
@@ -143,7 +142,7 @@ def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES
         One of `FORMATS`.
 
     Raises:
-        TranscriptError: what was read is malformed, of no known format, or over `max_bytes`.
+        TranscriptError: the content is malformed, of an unknown format, or over `max_bytes`.
         OSError: the file cannot be read.
 
     Example:
@@ -163,12 +162,12 @@ def _checked(format: str | None) -> str | None:
 
 
 def _name(kind: LineFormat | DocumentFormat, value: Any) -> str:
-    # One body is a file that the reducer takes as it is; one a line are many histories.
+    # One request body is a file for the reducer; one per line are many histories.
     return "body_lines" if kind.name == "body" and value is None else kind.name
 
 
 def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[Record]]:
-    """The format, with the value that the whole file is, or else with its records."""
+    """The format, with the single value of the file or its records."""
     if not source.has_lines:
         value = source.document()
         for document in DOCUMENTS:

@@ -1,4 +1,4 @@
-"""All formats, in the order in which they are tried: those with the surest marks first."""
+"""All formats in the order of detection, the most specific first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DOCUMENTS", "LINES", "DocumentFormat", "LineFormat"]
 
 
 class LineFormat(NamedTuple):
-    """A history with one record a line."""
+    """A history with one record per line."""
 
     name: str
     recognizes: Callable[[dict[str, Any]], bool]
@@ -21,7 +21,7 @@ class LineFormat(NamedTuple):
 
 
 class DocumentFormat(NamedTuple):
-    """One JSON value that holds histories. A file may also have one such value a line."""
+    """One JSON value that contains histories. A file may also have one such value per line."""
 
     name: str
     recognizes: Callable[[Any], bool]

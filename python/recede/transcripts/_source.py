@@ -1,4 +1,4 @@
-"""Files and bytes as JSON records, unpacked and in a stream; what is malformed is named by line and byte."""
+"""A stream of JSON records from files and bytes, decompressed; errors name line and byte."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from recede.reduction._policy import whole_number
 
 __all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
 
-MAX_BYTES = 4_000_000_000  # of text: a file of some megabytes can unpack to any number of gigabytes
+MAX_BYTES = 4_000_000_000  # decompressed: a gzip file of a few megabytes can hold any number of gigabytes
 
 Input = Union[str, "PathLike[str]", bytes, bytearray, memoryview]
 
-# Errors in what is well-formed JSON.
+# Kinds of errors in well-formed JSON.
 _WRONG_SHAPES = frozenset({"duplicate_key", "history", "message", "content", "part"})
 _SPACE = b" \t\r\n"
 
 
 class Record(NamedTuple):
-    """One JSON value of a file with one a line, and where it stands."""
+    """One JSON value of a file with one per line, and its location."""
 
     value: Any
     line: int
@@ -37,7 +37,7 @@ class Record(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line, and the empty ones before it."""
+    """A line, and the empty lines before it."""
 
     number: int
     text: bytes
@@ -45,11 +45,11 @@ class _Line(NamedTuple):
 
 
 class Source:
-    """An open file. What was read in order to recognise it is kept for the reader.
+    """An open file. What detection read is kept for the reader.
 
     Attributes:
-        name: how errors name it.
-        has_lines: whether each line is a value of its own; else the whole file is one.
+        name: the name in errors.
+        has_lines: whether each line is a value; otherwise the whole file is one.
     """
 
     def __init__(self, name: str, stream: BinaryIO, max_bytes: int) -> None:
@@ -62,14 +62,14 @@ class Source:
         self.has_lines = _has_lines(*(line.text for line in self._head))
 
     def records(self) -> Iterator[Record]:
-        """The values of the lines, one after the other; only the line in work is held."""
+        """The values of the lines, one at a time; only the current line is in memory."""
         while self._head:
             yield from self._of_line(self._head.pop(0))
         for line in self._lines:
             yield from self._of_line(line)
 
     def document(self) -> Any:
-        """The one value that the whole file is."""
+        """The single value of the file."""
         # Empty lines count in the offset of an error.
         data = b"".join(line.before + line.text for line in chain(self._head, self._lines))
         try:
@@ -78,7 +78,7 @@ class Source:
             self._fail(_fault(data, error), None)
 
     def _numbered(self, stream: BinaryIO) -> Iterator[_Line]:
-        """The lines that are not empty."""
+        """The non-empty lines."""
         read = number = 0
         before = b""
         while True:
@@ -107,7 +107,7 @@ class Source:
                 yield Record(value, line.number, is_glued=len(values) > 1)
 
     def _glued(self, line: bytes, number: int) -> list[Any]:
-        """The values of a line that holds several, as a writer leaves them that was killed in between."""
+        """The values of a line with several, as a writer leaves it that was killed in between."""
         values = []
         text, at = "", 0
         try:
@@ -129,7 +129,7 @@ class Source:
 
 @contextmanager
 def open_source(source: Input, name: str | None, max_bytes: int) -> Iterator[Source]:
-    """Open a path, or bytes, unpacked where they are gzipped; of the text so much is read at most."""
+    """Open a path or bytes, decompressed if gzipped; at most `max_bytes` of text are read."""
     max_bytes = whole_number(1)("max_bytes", max_bytes)
     if isinstance(source, (bytes, bytearray, memoryview)):
         raw = cast(io.RawIOBase, io.BytesIO(source))
@@ -151,7 +151,7 @@ def _has_lines(first: bytes, second: bytes | None = None) -> bool:
     if not first.startswith(b"{"):
         return False
     if second is not None and second.lstrip(_SPACE).startswith(b"{"):
-        # In one value, an object that begins a line stands behind one of these.
+        # Within a single value, an object at the start of a line follows one of these.
         return not first.endswith((b"[", b",", b":"))
     return _malformed(first) in (None, "trailing")
 
@@ -168,7 +168,7 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _fault(data: bytes, error: Exception) -> TranscriptError:
-    """What Python's reader did not take. The strict one of the core names the place, but takes more in some ways."""
+    """The error for a value that Python's parser rejected, located by the core's parser if that rejects it too."""
     try:
         reduce_json(data, max_input_chars=0, enabled=False)
     except TranscriptError as found:
@@ -180,7 +180,7 @@ def _fault(data: bytes, error: Exception) -> TranscriptError:
 
 
 def _malformed(data: bytes) -> str | None:
-    """The kind of what is malformed, if anything is."""
+    """The kind of the error, if the strict parser finds one."""
     try:
         reduce_json(data, max_input_chars=0, enabled=False)
     except TranscriptError as error:

@@ -1,4 +1,4 @@
-"""Trajectories of SWE-agent (`.traj`) and of mini-SWE-agent, which both may work without tool calls."""
+"""SWE-agent (`.traj`) and mini-SWE-agent trajectories, which may work without tool calls."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from recede.transcripts._draft import Draft, objects, result, text
 
 __all__ = ["is_mini", "read", "read_mini", "recognizes"]
 
-# The others repeat the content in pieces, or are notes of the program.
+# The other fields repeat the content in pieces, or are notes of the program.
 _FIELDS = frozenset(["content", "name", "role", "tool_call_id", "tool_calls"])
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it is a trajectory: its `history` holds messages."""
+    """Whether it is a trajectory: its `history` contains messages."""
     history = objects(value.get("history")) if isinstance(value, dict) else []
     return bool(history) and all("role" in message for message in history)
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """What the model was sent; `trajectory` repeats it step by step."""
+    """The messages sent to the model; `trajectory` repeats them step by step."""
     yield _draft(value["history"])
 
 
@@ -40,7 +40,7 @@ def is_mini(value: Any) -> bool:
 
 
 def read_mini(value: Any) -> Iterator[Draft]:
-    """The messages; an entry of role `exit` is for the person."""
+    """The messages; an entry of role `exit` is for the user."""
     yield _draft(value["messages"] if isinstance(value, dict) else value)
 
 
@@ -65,11 +65,11 @@ def _add(message: dict[str, Any], draft: Draft) -> None:
     ids = message.get("tool_call_ids")
     last = draft.messages[-1] if draft.messages else {}
     if role == "tool" and isinstance(ids, list) and ids:
-        # One text answers all calls of the turn; every call needs a result of its own.
+        # One text answers all calls of the turn, but every call needs its own result.
         for index, call_id in enumerate(ids):
             draft.add(result(call_id, "" if index else content))
     elif role == "user" and last.get("role") == "assistant" and not last.get("tool_calls"):
-        # Without tool calls an answer of the environment is a user message. As a pair it can be masked.
+        # Without tool calls the environment answers with a user message. As a call and result it can be masked.
         pair_id = f"text-{len(draft.messages)}"
         last.update(pairRole="call", pairId=pair_id)
         draft.add({"role": "tool", "content": content, "pairRole": "result", "pairId": pair_id})

@@ -1,4 +1,4 @@
-"""Managers of turns, as agents of research have them: masks, summaries, and an agent's loop."""
+"""Turn-based context managers after published designs: masking, the hybrid with summaries, and an agent loop."""
 
 from recede.reduction._report import ContextReport, TurnTokens
 from recede.turns._hybrid import HybridContextManager

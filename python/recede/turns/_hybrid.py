@@ -1,4 +1,4 @@
-"""The hybrid: observations are masked first, and from turn N on old turns become a summary."""
+"""The hybrid manager: masks observations, and from turn N on summarizes old turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["HybridContextManager", "TurnSummarizer"]
 
 TurnSummarizer: TypeAlias = Callable[[list[Turn], Union[str, None]], Union[str, Awaitable[str]]]
-"""Gets turns, unmasked, and the summary so far (or None); gives the new text, or what gives it when awaited."""
+"""Called with unmasked turns and the previous summary (or None); returns the new summary, or an awaitable of it."""
 
 _PLACEHOLDER = "[Observation omitted]"
 _PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
@@ -31,7 +31,7 @@ _log = logging.getLogger("recede")
 
 
 class _Task(NamedTuple):
-    """A summary that is being made."""
+    """A summary in progress."""
 
     turns: list[Turn]
     previous: str | None
@@ -39,30 +39,29 @@ class _Task(NamedTuple):
 
 
 class HybridContextManager(TurnManager):
-    """Masks old observations until turn N; then turns before the last M become a summary, again at 2N, 3N and so on.
+    """Mask old observations until turn N, then summarize all but the last M turns; again at 2N, 3N and so on.
 
-    Every turn is in the context exactly once: in the summary, or shown (masked where it is older than W). A summarizer
-    that raises, or returns nothing, loses nothing: masking goes on, the failure is counted and logged, and it is asked
-    again after the next turn; if it fails again, after 2 more turns, then 4, and so on up to 64. A summary that the
-    `store` could not take is one that failed.
+    Every turn is in the context exactly once: in the summary, or rendered (masked if older than W). If the summarizer
+    raises or returns nothing, masking continues, the failure is counted and logged, and it is called again after the
+    next turn, then after 2 more turns, 4, and so on up to 64. A summary that the `store` rejects counts as a failure.
 
     Args:
-        summarizer_llm: ``(turns, previous_summary) -> str``, plain or async. It gets the turns that are to be
-            summarized, unmasked, and the summary so far. `recede.summarizers` makes one of a client.
+        summarizer_llm: ``(turns, previous_summary) -> str``, sync or async. It gets the unmasked turns to summarize
+            and the previous summary. `recede.summarizers` builds one from a client.
         masking_window_w: how many of the last turns show their observation, W.
-        summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when what the older
-            turns cost to read again has paid for it, at these prices (docs/summaries.md has the rule).
-        tail_window_m: how many of the last turns no summary takes, M.
+        summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
+            older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
+        tail_window_m: how many of the last turns are never summarized, M.
         mask_chunk, boundary, token_counter: as for `ObservationMaskingContextManager`.
-        prices: what break-even reckons with; those of `PRESETS`' ``anthropic`` by default.
+        prices: the prices for break-even; the preset ``anthropic`` by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
     Raises:
         TypeError, ValueError, StoreError: as for `ObservationMaskingContextManager`.
 
-    10 / 43 / 10 are the research's values for SWE-agent ("The Complexity Trap", JetBrains Research, 2025): at turn 43 a
-    masked context holds as many tokens as a raw one at 21. It may be used from several threads; turns can be added
-    while a summary is being made.
+    10 / 43 / 10 are the published values for SWE-agent ("The Complexity Trap", JetBrains Research, 2025): at turn 43 a
+    masked context has as many tokens as a raw one at 21. It is thread-safe; turns can be added while a summary is being
+    made.
 
     Example:
         >>> import recede
@@ -142,7 +141,7 @@ class HybridContextManager(TurnManager):
         prices: Prices | None = None,
         store: TurnStore | None = None,
     ) -> HybridContextManager:
-        """A manager with the research's values for an agent: 10 / 43 / 10, or 58 / 80 / 58.
+        """Create a manager with the published values for an agent: 10 / 43 / 10, or 58 / 80 / 58.
 
         Example:
             >>> import recede
@@ -162,11 +161,11 @@ class HybridContextManager(TurnManager):
     # Turns
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """Store a turn, unmasked, and make a summary if one is due; the turn's number, from 1.
+        """Add a turn, make a summary if one is due, and return the number of the turn, from 1.
 
         Raises:
-            RuntimeError: the summarizer is async, so that it must be awaited: use `aadd_turn`. Nothing was added.
-            StoreError: the `store` could not take the turn. Nothing was added.
+            RuntimeError: the summarizer is async: use `aadd_turn`. Nothing was added.
+            StoreError: the `store` rejected the turn. Nothing was added.
         """
         self._refuse_async("aadd_turn")
         number = self._add(reasoning, action, observation)
@@ -174,9 +173,9 @@ class HybridContextManager(TurnManager):
         return number
 
     async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """`add_turn` with an async summarizer, which is awaited; a plain one runs in a thread.
+        """`add_turn` for an async summarizer; a sync one runs in a thread.
 
-        Turns that other tasks add meanwhile do not wait for it.
+        Other tasks can add turns in the meantime.
         """
         number = self._add(reasoning, action, observation)
         await self.amaybe_create_summary()
@@ -189,9 +188,9 @@ class HybridContextManager(TurnManager):
     # Summaries
 
     def maybe_create_summary(self) -> bool:
-        """Make a summary now, if one is due or was missed; whether one was made.
+        """Make a summary now if one is due or was missed, and return whether one was made.
 
-        After a failure none is due until enough turns are new.
+        After a failure none is due until enough turns have been added.
 
         Raises:
             RuntimeError: the summarizer is async: use `amaybe_create_summary`.
@@ -212,7 +211,7 @@ class HybridContextManager(TurnManager):
         return made
 
     async def amaybe_create_summary(self) -> bool:
-        """`maybe_create_summary` with an async summarizer, or with a plain one in a thread."""
+        """`maybe_create_summary` for an async summarizer; a sync one runs in a thread."""
         task = self._begin()
         if task is None:
             return False
@@ -231,7 +230,7 @@ class HybridContextManager(TurnManager):
         return made
 
     def _begin(self) -> _Task | None:
-        """What is to be summarized, if a summary is due and nobody makes one."""
+        """Start a summary if one is due and none is in progress."""
         with self._lock:
             self._refuse_callbacks()
             end_turn = self._kept.summary_due()
@@ -246,7 +245,7 @@ class HybridContextManager(TurnManager):
             return task
 
     def _end(self, task: _Task, text: object) -> bool:
-        """The summarizer has answered, or raised, or was interrupted, or cancelled (None)."""
+        """Finish a summary: the summarizer returned, raised, was interrupted, or was cancelled (None)."""
         with self._lock:
             self._is_summarizing = False
             if not isinstance(text, str) or not text.strip():
@@ -263,7 +262,7 @@ class HybridContextManager(TurnManager):
             return True
 
     def _fail(self, end_turn: int, text: object) -> None:
-        if text is _INTERRUPTED:  # by a person, which says nothing of the summarizer: it may be asked again at once
+        if text is _INTERRUPTED:  # not the summarizer's fault: it may be called again at once
             text = ValueError("the summarizer was interrupted")
         else:
             self._kept.summary_failed()
@@ -285,7 +284,7 @@ class HybridContextManager(TurnManager):
 
     @property
     def summaries(self) -> list[Summary]:
-        """Those that were made, the last of which stands in the context: a new list."""
+        """All summaries, as a new list; the last one is in the context."""
         with self._lock:
             return self._kept.summaries()
 
@@ -296,34 +295,34 @@ class HybridContextManager(TurnManager):
 
     @property
     def summary_failures(self) -> int:
-        """How often the summarizer raised, or returned nothing, since this manager was made."""
+        """How often the summarizer raised or returned nothing since this manager was created."""
         return self._failures
 
     @property
     def summarizer_error(self) -> Exception | None:
-        """What went wrong when it failed last."""
+        """The error of its most recent failure."""
         return self._error
 
     # Contexts
 
     def get_context(self, system_prompt: str, user_prompt: str) -> str:
-        """The two prompts, the summary, and the turns behind it, the old ones masked."""
+        """The two prompts, the summary, and the turns after it, the old ones masked."""
         with self._lock:
             return self._kept.context(f"{system_prompt}\n{user_prompt}{_block(self._kept.summary)}")
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The same as chat messages: system, user (with the summary), then an assistant and a user message a turn."""
+        """The same as chat messages: system, user (with the summary), then an assistant and a user message per turn."""
         with self._lock:
             return self._messages(system_prompt, user_prompt + _block(self._kept.summary), self._end_turn)
 
 
 def _block(summary: Summary | None) -> str:
-    """The summary as it stands in a context, behind another text."""
+    """The summary as rendered in a context, after another text."""
     return "" if summary is None else f"\n\n[Summary through turn {summary.end_turn}:\n{summary.content}\n]"
 
 
 def _summaries(at: Any, tail: Any, prices: Prices) -> tuple[Any, ...]:
-    """When summaries are made, as the engine takes it."""
+    """When summaries are made, as an argument for the engine."""
     numbers = {"a whole number": ("tail_window_m", tail)}
     if at != "break_even":
         numbers["a whole number or 'break_even'"] = ("summarize_at_n", at)

@@ -1,7 +1,7 @@
-"""Turns and summaries as a manager keeps them: a session of turns, and with a store only what can still change.
+"""The turns and summaries of a manager: a session of turns; with a store, only what can still change is in memory.
 
-The store has each turn and each summary; from the last snapshot, made at every 256th turn, a manager resumes.
-docs/store-format.md says what is in them.
+The store has every turn and summary, and a snapshot at every 256th turn, from which a manager resumes.
+docs/store-format.md describes the records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Summary", "Turn", "Turns"]
 
 _Tokens: TypeAlias = "Callable[[str, str, str], tuple[int, int, int] | None]"
 
-_BLOCK = 256  # turns between snapshots, and at most so many are in memory beside those that can still change
+_BLOCK = 256  # turns between snapshots; at most this many settled turns are in memory
 _FORMAT = 1
 _SUMMARY = {"end_turn", "made_at", "chars", "tokens", "masking_turns", "spent_tokens"}
 
@@ -37,7 +37,7 @@ class Turn(NamedTuple):
         turn: its number, from 1.
         reasoning: what the agent thought.
         action: what it did.
-        observation: what came of it, unmasked.
+        observation: the result, unmasked.
         timestamp: when it was added, in seconds since 1970.
 
     Example:
@@ -57,7 +57,7 @@ class Turn(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A summary that stands for old turns.
+    """A summary that replaces old turns.
 
     Attributes:
         end_turn: the last turn in it.
@@ -78,26 +78,26 @@ class Summary(NamedTuple):
 
 
 class Turns:
-    """Every turn and summary of a manager, and how contexts show them."""
+    """Every turn and summary of a manager, and their rendering in contexts."""
 
     def __init__(self, policy: Any, store: TurnStore | None, options: Mapping[str, Any]) -> None:
         if store is not None:
-            from recede.store._turn_store import TurnStore  # here, since an agent without a store does not need it
+            from recede.store._turn_store import TurnStore  # imported lazily: an agent without a store does not need it
 
             if not isinstance(store, TurnStore):
                 raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._store = store
         self._session = _engine.engine.Session(policy, turns=True, store=None if store is None else store._store)
         self._options = json.loads(json.dumps({"recede_turns": _FORMAT, **options}))
-        self._evicted_at: int | None = None  # turns that there were at the last snapshot
-        self._chunks: list[str] = []  # of the context, as they were read last
-        self._chat: list[dict[str, str]] = []  # two messages a turn, as they were shown last; without a store
-        self._masked = 0  # turns that are masked in them
+        self._evicted_at: int | None = None  # number of turns at the last snapshot
+        self._chunks: list[str] = []  # the context as last rendered
+        self._chat: list[dict[str, str]] = []  # two messages per turn, as last rendered; without a store
+        self._masked = 0  # masked turns in them
         self._summaries: list[Summary] = []  # without a store
         self.summary: Summary | None = None  # the one in the context
         self.summary_count = 0
-        self.masking_turns: int | None = None  # turns that there were at the first summary
-        self.spent_tokens = 0  # that summarizers were given and wrote
+        self.masking_turns: int | None = None  # number of turns at the first summary
+        self.spent_tokens = 0  # tokens that summarizers read and wrote
 
     def __len__(self) -> int:
         turns: int = self._session.turn_count()
@@ -106,7 +106,7 @@ class Turns:
     # Resuming
 
     def resume(self, tokens: _Tokens) -> None:
-        """Take up what the store has; texts after its last snapshot are counted again."""
+        """Resume from the store; texts after its last snapshot are counted again."""
         if self._store is None:
             return
         if self._store.count_records("message"):
@@ -124,13 +124,13 @@ class Turns:
             self._evict()
             texts = turn.reasoning, turn.action, turn.observation
             self._session.add_turn(*texts, turn.timestamp, tokens(*texts))
-            self._session.summary_due()  # was asked for then, too
+            self._session.summary_due()  # it was called at that point in the original session, too
             self._summarize_again(waiting)
         if self._session.ends()[0] != (self.summary.end_turn if self.summary else 0):
             raise _damaged(store, "its last summary is of other turns than its snapshot says")
 
     def _summarize_again(self, waiting: list[dict[str, int]]) -> None:
-        """Take the summaries that were made when there were as many turns as now."""
+        """Replay the summaries that were made at the current number of turns."""
         while waiting and waiting[-1]["made_at"] == len(self):
             head = waiting.pop()
             self._session.summarize_through(head["end_turn"], head["chars"], head["tokens"])
@@ -146,12 +146,12 @@ class Turns:
             was, given = stored.get(name), self._options.get(name)
             if was != given:
                 raise ValueError(
-                    f"{store.path} was begun with {name} {was!r}, and this manager has {given!r}: "
+                    f"{store.path} was created with {name} {was!r}, and this manager has {given!r}: "
                     "give the same options, or another store"
                 )
 
     def _take_summaries(self, store: TurnStore) -> list[dict[str, int]]:
-        """Take up the last summary; the heads of those that the last snapshot does not have, the newest first."""
+        """Load the last summary; return the headers of those after the last snapshot, the newest first."""
         summarized = self._session.ends()[0]
         waiting: list[dict[str, int]] = []
         self.summary_count = store.count_records("summary")
@@ -170,7 +170,7 @@ class Turns:
     # Turns
 
     def add(self, reasoning: str, action: str, observation: str, tokens: tuple[int, int, int] | None) -> int:
-        """The next turn, which is in the store first; its number. Its tokens are words, where they are not given."""
+        """Add a turn, to the store first, and return its number. Its tokens are words unless given."""
         now = time.time()
         if self._store is not None:
             if len(self._store) != len(self) and self._store.can_go_on:
@@ -181,7 +181,7 @@ class Turns:
         return number
 
     def _evict(self) -> None:
-        """Before the first turn, and at the end of a block: store a snapshot, keep in memory what can still change."""
+        """Before the first turn and at the end of each block, store a snapshot and evict settled turns."""
         turns = len(self)
         if self._store is None or self._store.is_read_only or turns == self._evicted_at:
             return
@@ -193,12 +193,12 @@ class Turns:
         self._chunks, self._evicted_at = [], len(self)
 
     def masked_text(self, observation: str) -> str | None:
-        """What masking would put in the place of this observation, if it came now; None where it stays."""
+        """The placeholder for this observation as the next turn; None if it would stay raw."""
         text: str | None = self._session.masked_text(observation)
         return text
 
     def turns(self, start: int, end: int) -> list[Turn]:
-        """The turns after the first `start` ones, up to and with `end`."""
+        """The turns after the first `start`, up to and including `end`."""
         return list(self._read(start, end))
 
     def _read(self, start: int, end: int) -> Iterator[Turn]:
@@ -212,7 +212,7 @@ class Turns:
             yield Turn(number, reasoning, action, observation, timestamp)
 
     def recall(self, turn: int) -> str:
-        """The observation of a turn that there is."""
+        """The observation of an existing turn."""
         if self._store is not None:
             return self._store.recall(turn)
         observation: str = self._session.turn(turn)[0][2]
@@ -231,7 +231,7 @@ class Turns:
         return context
 
     def messages(self, start: int) -> list[dict[str, str]]:
-        """The turns after the first ones as chat messages; without a store the same objects while they are the same."""
+        """The turns after the first `start` as chat messages: the same objects while unchanged and without a store."""
         if self._store is not None:
             return self._stored_messages(start)
         for turn in self._read(len(self._chat) // 2, len(self)):
@@ -257,19 +257,19 @@ class Turns:
     # Summaries
 
     def summary_due(self) -> int | None:
-        """How many turns, from the first on, the summary is to stand for that is due before the next request."""
+        """The number of turns to summarize before the next request, counted from the first."""
         due: int | None = self._session.summary_due()
         return due
 
     def summary_failed(self) -> None:
-        """The summary that was due failed: another one is due later, after a restart too."""
+        """Record a failed summary, so that it is retried later, also after a restart."""
         self._session.summary_failed()
         if self._store is not None and not self._store.is_read_only:
-            with contextlib.suppress(StoreError):  # a note that is lost costs a call after a restart, no more
+            with contextlib.suppress(StoreError):  # losing this record costs one call after a restart
                 self._snapshot()
 
     def summarize(self, summary: Summary, chars: int, tokens: int, spent_tokens: int) -> None:
-        """A summary, of so many characters and tokens in a context, stands for the turns up to its last one."""
+        """Replace the turns up to its last one by a summary of this many characters and tokens."""
         masking_turns = len(self) if self.masking_turns is None else self.masking_turns
         spent_tokens += self.spent_tokens
         if self._store is None:
@@ -285,21 +285,21 @@ class Turns:
         self.summary_count += 1
 
     def summaries(self) -> list[Summary]:
-        """All of them: a new list."""
+        """All summaries, as a new list."""
         if self._store is None:
             return self._summaries.copy()
         summaries = (_summary(self._store, number) for number in range(1, self.summary_count + 1))
         return [Summary(head["end_turn"], content) for head, content in summaries]
 
-    # Figures
+    # Statistics
 
     def figures(self) -> tuple[int, int, int, int]:
-        """Turns that are masked; tokens of all observations, of those masked, and of their placeholders."""
+        """The number of masked turns; tokens of all observations, of the masked ones, and of their placeholders."""
         figures: tuple[int, int, int, int] = self._session.figures()
         return figures
 
     def requests(self) -> list[tuple[int, int]]:
-        """Of the request before each turn: tokens of all turns before it, and of those sent."""
+        """For the request before each turn: tokens of all earlier turns, and tokens sent."""
         requests: list[tuple[int, int]] = self._session.requests(0, len(self))
         return requests
 
@@ -309,9 +309,9 @@ class Turns:
         return sums
 
     def raw_tokens(self, start: int, end: int) -> int:
-        """Tokens of the turns after the first `start` ones, up to and with `end`."""
+        """Tokens of the turns after the first `start`, up to and including `end`."""
         before, after = (self._session.requests(turn, turn + 1)[0][0] for turn in (start, end))
-        return max(0, int(after - before))  # a store may say anything of them
+        return max(0, int(after - before))  # a damaged store may hold any value
 
 
 def _chat_messages(reasoning: str, action: str, observation: str) -> list[dict[str, str]]:
@@ -323,13 +323,13 @@ def _chat_messages(reasoning: str, action: str, observation: str) -> list[dict[s
 
 
 def _summary(store: TurnStore, number: int) -> tuple[dict[str, int], str]:
-    """A summary in a store, of whose record nothing is believed: its numbers, and its text."""
+    """Parse and validate a summary record of a store: its numbers and its text."""
     fields = store.record("summary", number)
     try:
         text, content = fields
         head = unique(text)
         if head.keys() != _SUMMARY or not are_numbers(head.values()):
-            raise ValueError("a number cannot be")
+            raise ValueError("a number out of range")
         if 0 < head["end_turn"] <= head["made_at"] <= len(store):
             return head, content.decode("utf-8", "surrogatepass")
     except ValueError:

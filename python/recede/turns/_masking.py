@@ -1,4 +1,4 @@
-"""Turns of (reasoning, action, observation), and the manager that masks the observations of the old ones."""
+"""The manager that masks the observations of old turns (reasoning, action, observation)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ObservationMaskingContextManager", "TokenSavings", "TurnManager", "apply_observation_masking"]
 
-# The window that is best for an agent, by the research (docs/managers.md has the source).
+# The best published window for each agent (docs/managers.md has the source).
 _PRESETS = {"swe-agent": 10, "openhands": 58}
 _PLACEHOLDER = "[Observation omitted for brevity]"
 
@@ -49,7 +49,7 @@ _Manager = TypeVar("_Manager", bound="TurnManager")
 
 
 class TurnManager:
-    """What the managers share: turns are stored whole, and shown masked."""
+    """Base of the managers: turns are stored in full and rendered masked."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class TurnManager:
 
     @property
     def trajectory(self) -> list[Turn]:
-        """The turns so far, unmasked: a new list."""
+        """All turns, unmasked, as a new list."""
         with self._lock:
             return self._turns(0, len(self))
 
@@ -102,7 +102,7 @@ class TurnManager:
             return self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
 
     def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
-        """Tokens of a turn without its observation, of that, and of its placeholder; None for words."""
+        """Tokens of a turn without its observation, of the observation, and of its placeholder; None to count words."""
         if self._counter is None:
             return None
         frame = f"\n\nTurn {len(self) + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: \n"
@@ -119,7 +119,7 @@ class TurnManager:
             self._is_counting = False
 
     def _refuse_callbacks(self) -> None:
-        """The lock lets the thread in that has it, so its own counter as well."""
+        """Refuse calls from the token counter, which runs in the thread that has the (reentrant) lock."""
         if self._is_counting:
             raise RuntimeError(
                 "the token_counter of this manager has called it: it may read turns and contexts, but neither add "
@@ -141,15 +141,15 @@ class TurnManager:
             return self._kept.recall(turn)
 
     def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
-        """As chat messages, from the turn behind the first ones on."""
+        """The turns after the first `start` as chat messages."""
         prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
         return prompts + self._kept.messages(first)
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:
-        """What the requests of the turns so far sent, and what that saved.
+        """Report the tokens that all requests so far sent, and the savings.
 
         Args:
-            price_per_token: of a token sent.
+            price_per_token: the price of a token sent.
 
         Prompts are not counted: they are the same with and without masking.
         """
@@ -159,31 +159,30 @@ class TurnManager:
 
 
 class ObservationMaskingContextManager(TurnManager):
-    """Shows the observations of the last turns, and a placeholder for those before.
+    """Show the observations of the last turns, and placeholders for older ones.
 
-    Turns are stored whole. Before each turn ask for the context; the same turns always give the same text.
+    Turns are stored in full. Get the context before each turn; the same turns always produce the same text.
 
     Args:
-        window_size_m: how many of the last turns show their observation: turn i is masked when i < t - M, t being the
-            turn about to be taken. 10 is best for SWE-agent, 58 for OpenHands ("The Complexity Trap", JetBrains
-            Research, 2025).
-        placeholder: the text for a masked observation, used where it is shorter; ``{turn}``, ``{chars}`` and
-            ``{lines}`` may stand in it. ``"[Observation omitted for brevity]"`` by default.
-        mask_chunk: mask so many turns at once, so that a prompt cache serves those in between.
-        boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when it has
-            paid for itself under prompt caching; docs/caching.md).
-        token_counter: ``text -> tokens`` for the figures; words by default.
-        store: a `TurnStore` that keeps the turns instead of memory, which then does not grow with them. A manager made
-            with a store that has turns goes on where that was last synced, if its options are the same; when it syncs
-            is the store's to say (``sync_every``).
+        window_size_m: how many of the last turns show their observation: turn i is masked when i < t - M, where t is
+            the next turn. 10 is best for SWE-agent, 58 for OpenHands ("The Complexity Trap", JetBrains Research, 2025).
+        placeholder: the text for a masked observation, used where it is shorter; it may contain ``{turn}``, ``{chars}``
+            and ``{lines}``. ``"[Observation omitted for brevity]"`` by default.
+        mask_chunk: mask this many turns at once, so that the prompt cache serves the requests in between.
+        boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when the
+            move pays off under prompt caching; docs/caching.md).
+        token_counter: ``text -> tokens`` for the statistics; words by default.
+        store: a `TurnStore` that keeps the turns, so that memory does not grow with them. With a store that has turns,
+            a manager resumes from the last sync; its options must be the same. ``sync_every`` of the store decides when
+            it syncs.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range, or the store has turns of a manager
             with other options, or no turns but messages.
-        StoreError: what the store holds cannot be read.
+        StoreError: the store cannot be read.
 
-    It may be used from several threads. To add a turn and to ask for the context costs the same at any length, but for
-    copying the text out: what has been masked is rendered once.
+    It is thread-safe. Adding a turn and rendering the context take constant time, apart from copying the text: each
+    masked turn is rendered once.
 
     Example:
         >>> import recede
@@ -233,7 +232,7 @@ class ObservationMaskingContextManager(TurnManager):
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
     ) -> ObservationMaskingContextManager:
-        """A manager with the window that the research found best for an agent.
+        """Create a manager with the best published window for an agent.
 
         Example:
             >>> import recede
@@ -246,15 +245,15 @@ class ObservationMaskingContextManager(TurnManager):
         )
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """Store a turn, unmasked; its number, from 1.
+        """Add a turn and return its number, from 1.
 
         Raises:
-            StoreError: the `store` could not take it. Nothing was added.
+            StoreError: the `store` rejected it. Nothing was added.
         """
         return self._add(reasoning, action, observation)
 
     async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """`add_turn`, where turns are added by `await`."""
+        """`add_turn` as a coroutine."""
         return self._add(reasoning, action, observation)
 
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
@@ -265,17 +264,16 @@ class ObservationMaskingContextManager(TurnManager):
     def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user, then for each turn an assistant and a user message.
 
-        The list is new; its messages are the same objects as the last time, as long as they are the same and there is
-        no `store`.
+        The list is new. Without a `store`, unchanged messages are the same objects as last time.
         """
         with self._lock:
             return self._messages(system_prompt, user_prompt, 0)
 
     def estimate_token_savings(self) -> TokenSavings:
-        """What masking saves in the context of the turn about to be taken, counted turn by turn.
+        """Estimate what masking saves in the context of the next turn, counted turn by turn.
 
-        ``total_obs_tokens`` are those of all observations; ``estimated_saved_tokens`` those of the masked ones, less
-        what their placeholders have; ``reduction_percent`` is the second of the first.
+        ``total_obs_tokens`` counts all observations; ``estimated_saved_tokens`` the masked ones minus their
+        placeholders; ``reduction_percent`` is the ratio of the two.
 
         Example:
             >>> import recede
@@ -315,16 +313,16 @@ def apply_observation_masking(
     window_size_m: int = 10,
     placeholder: str | None = None,
 ) -> list[tuple[str, str, str]]:
-    """The rule of `ObservationMaskingContextManager` alone, as a function.
+    """Apply the masking rule of `ObservationMaskingContextManager` to a list of turns.
 
     Args:
         trajectory: (reasoning, action, observation) of each turn; the first is turn 1.
-        current_turn: the turn about to be taken, t.
+        current_turn: the next turn, t.
         window_size_m: M; the observation of turn i is masked when i < t - M.
         placeholder: as for the manager.
 
     Returns:
-        The turns, old observations masked where the placeholder is shorter; the others as they were.
+        The turns, with old observations masked where the placeholder is shorter.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range.

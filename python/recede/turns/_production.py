@@ -1,4 +1,4 @@
-"""The hybrid with the loop of an agent around it, and reports of what it saved."""
+"""The hybrid manager with an agent loop and efficiency reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Savings(TypedDict):
 
 
 class EfficiencyReport(TypedDict):
-    """What `ProductionHybridContextManager.get_efficiency_report` gives.
+    """The result of `ProductionHybridContextManager.get_efficiency_report`.
 
     Example:
         >>> import recede
@@ -55,7 +55,7 @@ class EfficiencyReport(TypedDict):
 
 
 class AgentRun(TypedDict):
-    """What `ProductionHybridContextManager.run_agent` gives.
+    """The result of `ProductionHybridContextManager.run_agent`.
 
     Example:
         >>> import recede
@@ -74,25 +74,25 @@ class AgentRun(TypedDict):
 
 
 class ProductionHybridContextManager(HybridContextManager):
-    """`HybridContextManager` with the loop of an agent: a model that thinks, a function that acts, reports.
+    """`HybridContextManager` with an agent loop and reports.
 
     Args:
         agent_llm: a callable, or an object with ``.generate``, from the context to ``(reasoning, action)``.
         summarizer_llm: as for `HybridContextManager`.
         config: ``masking_window`` (10), ``summarize_at`` (43), ``tail_window`` (10), ``max_trajectory_length`` (250
             turns, after which the agent is stopped).
-        execute: from an action to its observation. What it raises becomes the observation.
-        is_complete: whether the agent is done, by the reasoning of its last turn; without it the agent runs to the end.
-        system_prompt: what each context begins with.
-        price_per_token: for the costs of reports.
-        token_counter: ``text -> tokens`` for the figures; words by default.
+        execute: ``action -> observation``. An exception becomes the observation.
+        is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
+        system_prompt: the beginning of each context.
+        price_per_token: the price for the costs in reports.
+        token_counter: ``text -> tokens`` for the statistics; words by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
     Any of the functions may be async; then use `arun_agent`.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range, or a key of `config` is unknown.
-        StoreError: what the store holds cannot be read.
+        StoreError: the store cannot be read.
 
     Example:
         >>> import recede
@@ -142,15 +142,15 @@ class ProductionHybridContextManager(HybridContextManager):
     def run_agent(
         self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
     ) -> AgentRun:
-        """Run the agent until it is complete, or for so many turns; it goes on from the turns there are.
+        """Run the agent until it is complete or `max_turns` is reached, continuing from the existing turns.
 
         Args:
             task: the user's prompt.
-            max_turns: of this run; at most what is left of ``max_trajectory_length``, which is the default.
-            on_turn: called with each turn that was added.
+            max_turns: the limit of this run; by default, and at most, what remains of ``max_trajectory_length``.
+            on_turn: called with each added turn.
 
-        An interrupt (Ctrl-C) while an action runs is kept as its observation and raised again; the manager is as after
-        any other turn, and `run_agent` can go on.
+        An interrupt (Ctrl-C) during an action is recorded as its observation and raised again; `run_agent` can be
+        called again to continue.
 
         Raises:
             TypeError: a function is async: use `arun_agent`.
@@ -179,7 +179,7 @@ class ProductionHybridContextManager(HybridContextManager):
     async def arun_agent(
         self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
     ) -> AgentRun:
-        """`run_agent` with functions any of which may be async."""
+        """`run_agent` for functions that may be async."""
         completed, turns = False, 0
         for _ in range(self._limit(max_turns)):
             reasoning, action = await _awaited(self._generate(self.get_context(self._system_prompt, task)))
@@ -208,7 +208,7 @@ class ProductionHybridContextManager(HybridContextManager):
         return min(left, max_turns)
 
     def _take(self, reasoning: str, action: str, observation: object) -> Turn:
-        """Add a turn; what a tool gives that is no string is kept as Python writes it."""
+        """Add a turn; an observation that is not a string is converted with `str`."""
         number = self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
         return self._turns(number - 1, number)[0]
 
@@ -223,7 +223,7 @@ class ProductionHybridContextManager(HybridContextManager):
 
     @property
     def metrics(self) -> dict[str, int]:
-        """Turns that were taken in each phase, summaries made, and tokens saved over all requests."""
+        """The number of turns in each phase, summaries made, and tokens saved over all requests."""
         with self._lock:
             raw, sent = self._kept.sums()
             masking = len(self) if self._kept.masking_turns is None else self._kept.masking_turns
@@ -235,16 +235,16 @@ class ProductionHybridContextManager(HybridContextManager):
             }
 
     def report(self, price_per_token: float | None = None) -> ContextReport:
-        """As for the other managers, by the price that was given to this one."""
+        """As for the other managers, with the `price_per_token` of this one by default."""
         return super().report(self._price if price_per_token is None else price_per_token)
 
     def get_efficiency_report(self) -> EfficiencyReport:
-        """Phases in turns, summaries with turns for each, tokens saved over all requests, and the part of the raw ones.
+        """Report turns by phase, summaries and their frequency, and tokens saved over all requests, also as a share.
 
         Example:
             >>> import recede
             >>> agent = recede.ProductionHybridContextManager(
-            ...     lambda context: ("Go on.", "act"), recede.summarizers.builtin(),
+            ...     lambda context: ("Keep going.", "act"), recede.summarizers.builtin(),
             ...     {"masking_window": 2, "summarize_at": 4, "tail_window": 2}, execute=lambda action: "a word " * 99)
             >>> report = agent.run_agent("Work.", 10)["report"]
             >>> report["phases"], report["summaries"]
@@ -264,7 +264,7 @@ class ProductionHybridContextManager(HybridContextManager):
 
 
 def _failed(error: BaseException) -> str:
-    """An error of a tool, as the agent sees it."""
+    """An exception of a tool as an observation."""
     return f"[{type(error).__name__}: {error}]" if str(error) else f"[{type(error).__name__}]"
 
 
