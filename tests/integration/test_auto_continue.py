@@ -394,7 +394,7 @@ def test_wrong_options_and_answers_are_named() -> None:
         recede.auto_continue(lambda **request: None, messages=GO, max_total_output_tokens=0)
     with pytest.raises(TypeError, match="leave stream out"):
         recede.auto_continue(lambda **request: None, messages=GO, stream=True)
-    with pytest.raises(TypeError, match="gave a NoneType that is no response"):
+    with pytest.raises(TypeError, match="returned a NoneType that is not a response"):
         recede.auto_continue(lambda **request: None, messages=GO)
 
 

@@ -341,7 +341,7 @@ def test_arguments_that_are_no_json_are_told_to_the_model(server: Server) -> Non
         conversation = talk()
         talk.turn(conversation, "Go.")
         [(_, content, is_error)] = talk.results(conversation)
-        assert "the arguments are no JSON" in content
+        assert "the arguments are not a JSON" in content
         assert is_error
         assert talk.ran == []
 
@@ -582,13 +582,13 @@ def of_anthropic(change: Any) -> Any:
 
 # What is done to the call of an answer -> what is run, and what the model is told where nothing is.
 OPENAI_CALLS: dict[str, tuple[Any, Any]] = {
-    "arguments nested deep": (lambda made: made[0]["function"].update(arguments="[" * 120_000), "no JSON object"),
+    "arguments nested deep": (lambda made: made[0]["function"].update(arguments="[" * 120_000), "not a JSON object"),
     "arguments that are an object": (lambda made: made[0]["function"].update(arguments={"n": 1}), {"n": 1}),
-    "arguments that are a number": (lambda made: made[0]["function"].update(arguments=5), "no JSON object"),
-    "arguments that say a number": (lambda made: made[0]["function"].update(arguments="5"), "no JSON object"),
+    "arguments that are a number": (lambda made: made[0]["function"].update(arguments=5), "not a JSON object"),
+    "arguments that say a number": (lambda made: made[0]["function"].update(arguments="5"), "not a JSON object"),
     "arguments that say null": (lambda made: made[0]["function"].update(arguments="null"), {}),
-    "arguments with NaN": (lambda made: made[0]["function"].update(arguments='{"n": NaN}'), "no JSON object"),
-    "a number beyond all": (lambda made: made[0]["function"].update(arguments='{"n": 1e999}'), "no JSON object"),
+    "arguments with NaN": (lambda made: made[0]["function"].update(arguments='{"n": NaN}'), "not a JSON object"),
+    "a number beyond all": (lambda made: made[0]["function"].update(arguments='{"n": 1e999}'), "not a JSON object"),
     "no arguments": (lambda made: made[0]["function"].pop("arguments"), {}),
     "no id": (lambda made: made[0].pop("id"), {}),
     "an id that is none": (lambda made: made[0].update(id=5), {}),
@@ -602,8 +602,8 @@ OPENAI_CALLS: dict[str, tuple[Any, Any]] = {
 ANTHROPIC_CALLS: dict[str, tuple[Any, Any]] = {
     "no input": (lambda blocks: blocks[1].pop("input"), {}),
     "an input that is null": (lambda blocks: blocks[1].update(input=None), {}),
-    "an input that is a number": (lambda blocks: blocks[1].update(input=5), "no JSON object"),
-    "an input that is a list": (lambda blocks: blocks[1].update(input=[1]), "no JSON object"),
+    "an input that is a number": (lambda blocks: blocks[1].update(input=5), "not a JSON object"),
+    "an input that is a list": (lambda blocks: blocks[1].update(input=[1]), "not a JSON object"),
     "no id": (lambda blocks: blocks[1].pop("id"), {}),
     "an id of other characters": (lambda blocks: blocks[1].update(id="a b"), {}),
     "no name": (lambda blocks: blocks[1].pop("name"), "names no tool"),
@@ -710,7 +710,7 @@ def test_a_streamed_input_that_is_no_object_is_not_run(server: Server, written: 
 def test_what_is_no_response_leaves_what_was_said() -> None:
     for response in (None, 5, "text", {}, {"content": None}, {"choices": []}, {"choices": {"0": {}}}):
         conversation = Conversation(lambda response=response, **request: response)
-        with pytest.raises(TypeError, match="no response"):
+        with pytest.raises(TypeError, match="not a response"):
             conversation.turn("Go.")
         assert conversation.history.messages == [user("Go.")]
     for empty in ({"choices": [None]}, {"choices": [{"message": 5}]}, {"content": [None, 5]}):
@@ -825,7 +825,7 @@ def test_a_call_of_which_a_piece_was_lost_is_not_run() -> None:
         )
         assert conversation.turn("Go.").text == "Done."
         assert ran == []
-        assert "no JSON object" in json.dumps(conversation.history[2])
+        assert "not a JSON object" in json.dumps(conversation.history[2])
 
 
 def test_thinking_of_a_stream_that_lost_something_is_not_sent_back() -> None:
@@ -1140,11 +1140,11 @@ def test_a_wrong_option_is_named_at_once(options: dict[str, Any], error: type[Ex
 def test_what_cannot_be_said_is_refused_before_anything_is_sent() -> None:
     conversation = Conversation(SimpleNamespace().__init__)
     for blank in ("", " \n", []):
-        with pytest.raises(ValueError, match="nothing in what was said"):
+        with pytest.raises(ValueError, match="the message is empty"):
             conversation.turn(blank)
     with pytest.raises(TypeError, match="a message must be a text"):
         conversation.turn(5)
-    with pytest.raises(ValueError, match="nothing has been said yet"):
+    with pytest.raises(ValueError, match="the history is empty"):
         conversation.resume()
     with pytest.raises(TypeError, match="create must be a function"):
         Conversation("model")  # type: ignore[arg-type]

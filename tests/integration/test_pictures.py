@@ -237,9 +237,9 @@ def test_the_table_and_the_bars_hold_the_costs() -> None:
             if kind in (bar.get("class") or "").split()
         ]
         assert widths == pytest.approx([share * widths[0] for share in shares], abs=0.02)
-    assert max(cost.of_raw for cost in costs) > 1, "this comparison has a dearer policy to show"
-    dearer = [bar for bar in bars.iter("rect") if "dearer" in (bar.get("class") or "")]
-    assert len(dearer) == sum(cost.of_raw > 1 for cost in costs)
+    assert max(cost.of_raw for cost in costs) > 1, "this comparison has a policy that costs more than raw"
+    costlier = [bar for bar in bars.iter("rect") if "costlier" in (bar.get("class") or "")]
+    assert len(costlier) == sum(cost.of_raw > 1 for cost in costs)
 
 
 def test_the_sentences_are_those_of_the_command() -> None:
@@ -350,7 +350,7 @@ def test_the_optimum_is_a_reference_and_never_the_cheapest() -> None:
     assert column == ["-" if cost.of_optimum is None else percent(cost.of_optimum) for cost in costs]
     assert {"-", "100 %"} < set(column)
     bars = document.charts("bars")[0]
-    for class_, wanted in (("reference", 4), ("dearer", sum(cost.of_raw > 1 for cost in costs))):
+    for class_, wanted in (("reference", 4), ("costlier", sum(cost.of_raw > 1 for cost in costs))):
         assert sum(class_ in (bar.get("class") or "").split() for bar in bars.iter("rect")) == wanted
     best = recede.costs.cheapest_policy(costs).policy
     names = [text.text or "" for text in bars.iter("text") if "name" in (text.get("class") or "").split()]

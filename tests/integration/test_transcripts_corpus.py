@@ -271,5 +271,5 @@ def test_damaged_copies_are_named_and_do_not_stop_the_others(rows: dict[str, Row
 def test_a_wrong_format_is_refused(path: Path, rows: dict[str, Row]) -> None:
     own = transcripts.detect(path)
     for wrong in {"claude_code", "codex", "gemini", "inspect", "openhands", "pi", "swe_agent", "tau_bench"} - {own}:
-        with pytest.raises(recede.TranscriptError, match="not of the format that was named"):
+        with pytest.raises(recede.TranscriptError, match="does not have the given format"):
             transcripts.read(path, wrong)

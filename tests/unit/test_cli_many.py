@@ -109,7 +109,7 @@ def test_a_named_format_is_insisted_on(tmp_path: Path) -> None:
     [path] = written(tmp_path, session=SESSION)
     assert run("stats", path, "--format", "codex").stdout == run("stats", path).stdout
     for wrong in ("claude_code", "messages", "json_lines", "body", "gemini"):
-        assert b"not of the format that was named" in run("stats", path, "--format", wrong, code=1).stderr
+        assert b"does not have the given format" in run("stats", path, "--format", wrong, code=1).stderr
     run("stats", path, "--format", "clay", code=2)
 
 

@@ -87,7 +87,8 @@ def test_the_sentences_name_the_cheapest_and_what_was_dearer_than_raw() -> None:
     cheapest = f"cheapest: stepped:window=10,chunk=10, ${stepped.cost:.2f} instead of ${raw.cost:.2f}, {gain}"
     assert cheapest in shown
     assert any(
-        line.startswith(f"dearer than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)") for line in shown
+        line.startswith(f"costs more than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)")
+        for line in shown
     )
     prices = "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15; under 2,048 tokens no cache"
     assert shown[-1] == f"{prices} (anthropic)"
@@ -159,13 +160,13 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
         path.write_bytes(dumps([user("Go."), *turns(count, chars=4_000)]))
     shown = lines_of(*paths, "--policy", "stepped:window=10,chunk=10")
     assert shown[0] == "84 requests of 3 sessions"
-    assert shown[2].split()[-3:] == ["mean", "worst", "dearer"]
+    assert shown[2].split()[-3:] == ["mean", "worst", "losses"]
     [cost] = recede.costs.compare_costs(
         recede.costs.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]) for path in paths
     )[1:]
     of_sessions = [f"{100 * cost.mean_of_raw:.0f}", "%", f"{100 * cost.worst_of_raw:.0f}", "%", "1"]
     assert shown[4].split()[-5:] == of_sessions
-    assert "the cheapest was dearer than raw in 1 of 3 sessions" in shown
+    assert "the cheapest cost more than raw in 1 of 3 sessions" in shown
     by_format = lines_of(*paths, "--by-format", "--policy", "stepped:window=10,chunk=10")
     assert by_format[0].split()[:6] == ["format", "policy", "sessions", "requests", "of", "raw"]
     named = [line.split()[:4] for line in by_format[1:3]]

@@ -160,7 +160,7 @@ def test_a_failed_append_names_the_byte_and_changes_nothing() -> None:
         history.append({"role": "user", "content": {1, 2}})
     with pytest.raises(ValueError, match=r"NaN|nan|Out of range"):
         history.append({"role": "user", "content": "", "n": float("nan")})
-    with pytest.raises(recede.TranscriptError, match="follows the end"):
+    with pytest.raises(recede.TranscriptError, match="data after the end"):
         history.append_json(b'{"role": "user", "content": ""} {}')
     assert (history.view_json(), history.stats()) == before
     assert len(history) == len(SESSION)

@@ -227,7 +227,7 @@ def test_what_is_damaged_is_named(name: str) -> None:
 def test_another_format_than_the_named_one_is_an_error(name: str) -> None:
     format, data, *_ = FILES[name]
     for wrong in set(transcripts.FORMATS) - {format, "messages", "body", "body_lines", "json_lines", "mini_swe"}:
-        with pytest.raises(recede.TranscriptError, match="not of the format that was named"):
+        with pytest.raises(recede.TranscriptError, match="does not have the given format"):
             transcripts.read(data, format=wrong)
     with pytest.raises(ValueError, match="format must be one of"):
         transcripts.read(data, format="clay")

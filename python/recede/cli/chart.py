@@ -1,8 +1,8 @@
-"""The pictures of a replay as SVG, and what they show: which policies stand out, which tools the characters come from.
+"""SVG charts of a replay, and the choice of what they show.
 
-A chart has no scale of its own across: places are percents and words stay as large as the text around them, so the
-same chart is readable on a phone and on a wide screen. Its words to the left and right stand outside its box, where
-the style sheet of the page leaves them room.
+A chart has no horizontal scale: positions are percentages and labels have the size of the surrounding text, so the
+same chart is readable on a phone and on a wide screen. Labels to the left and right are outside of its box, where the
+style sheet of the page leaves room.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _MARKERS = (
 
 
 class Source(NamedTuple):
-    """Where characters of the history come from.
+    """A source of characters in the histories.
 
     Attributes:
-        name: of the tool, or words for what no tool gave.
-        chars: how many.
+        name: the name of the tool, or a label for other sources.
+        chars: the number of characters.
         is_tool: whether it is one tool.
     """
 
@@ -72,7 +72,7 @@ class Source(NamedTuple):
 
 
 def emphasized(costs: Sequence[PolicyCost]) -> list[int]:
-    """The places of the policies that stand out: raw, the cheapest, then the best of each other kind; no optimum."""
+    """The indices of the highlighted policies: raw, the cheapest, then the best of each other kind; no optimum."""
     raw, *others = (place for place, cost in enumerate(costs) if not cost.is_optimum)
     ranked = sorted(others, key=lambda place: costs[place].cost)
     if len(ranked) < _MOST_STRONG:
@@ -84,7 +84,7 @@ def emphasized(costs: Sequence[PolicyCost]) -> list[int]:
 
 
 def short_names(policies: Sequence[str]) -> list[str]:
-    """The kind of each policy, with its numbers where the kind alone would not tell them apart."""
+    """The kind of each policy, with its numbers where the kind alone is ambiguous."""
     kinds = Counter(map(kind_of, policies))
     return [kind_of(policy) if kinds[kind_of(policy)] == 1 else _numbered(policy) for policy in policies]
 
@@ -116,7 +116,7 @@ def sources(sessions: Iterable[Session]) -> list[Source]:
 
 
 def thinned(values: Sequence[int], columns: int = 300) -> list[tuple[int, int]]:
-    """The values with their places; of many only the least and the largest of each column, so that teeth stay."""
+    """The values with their indices; of many, only the least and largest of each column, which preserves spikes."""
     count = len(values)
     if count <= 2 * columns:
         return list(enumerate(values))
@@ -154,12 +154,12 @@ def printable(text: str) -> str:
 
 
 def breakable(words: str) -> str:
-    """Words as markup that may go on in the next line within the name of a policy."""
+    """Text as markup that may wrap within the name of a policy."""
     return html.escape(printable(words)).replace(",", ",<wbr>")
 
 
 def shortened(text: str, columns: int = 40) -> str:
-    """The text, cut where it would be wider than the columns; letters of East Asia take two."""
+    """The text, truncated to a number of columns; East Asian wide characters take two."""
     text = printable(text)
     width = 0
     for place, character in enumerate(text):
@@ -193,7 +193,7 @@ def at(x: str, *children: str) -> str:
 
 
 def picture(key: str, title: str, description: str, height: int, class_: str, *children: str, style: str = "") -> str:
-    """A chart with the words that stand for it where it is not seen."""
+    """A chart with a text alternative."""
     return element(
         "svg",
         element("title", html.escape(printable(title)), id=f"{key}-title"),
@@ -341,7 +341,7 @@ def cost_chart(key: str, costs: Sequence[PolicyCost]) -> str:
         words.append(label(name, 0, y + 13, class_))
         pairs = ((cost.of_raw, cost.cost, "cached"), (cost.of_raw_uncached, cost.cost_uncached, "uncached"))
         for offset, (of_raw, amount, kind) in zip((19, 37), pairs, strict=True):
-            class_ = f"{kind} reference" if cost.is_optimum else f"{kind} dearer" if of_raw > 1 else kind
+            class_ = f"{kind} reference" if cost.is_optimum else f"{kind} costlier" if of_raw > 1 else kind
             bars.append(bar(of_raw / widest, y + offset, thick, class_))
             words.append(figure(of_raw / widest, y + offset, thick, f"{money(amount)}, {percent(of_raw)}"))
         # In pieces, so that it crosses no name.
@@ -381,7 +381,7 @@ def bar(share: float, y: int, thick: int, class_: str) -> str:
 
 
 def figure(share: float, y: int, thick: int, words: str) -> str:
-    """The figure behind the end of a bar."""
-    # On a ground of its own, about as wide as the words, so that no line runs through them.
+    """The figure after the end of a bar."""
+    # On a background about as wide as the text, so that no line runs through it.
     ground = element("rect", class_="ground", x=4, y=y, width=7 * len(words) + 6, height=thick)
     return at(f"{100 * share:.2f}%", ground, label(words, 7, y + thick - 3))

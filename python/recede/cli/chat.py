@@ -1,4 +1,4 @@
-"""`recede chat`: talk with a model, or play a recorded session, and see what masking does."""
+"""`recede chat`: chat with a model or play a recorded session, and see what is masked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOUR_TOKENS = 2_000
 _TOKENS = 8_000
 
 
-@click.command(short_help="Talk with a model, or play a recorded session, and see what is masked.")
+@click.command(short_help="Chat with a model or play a recorded session, and see what is masked.")
 @click.option(
     "--provider",
     type=click.Choice(tuple(_KEYS)),
@@ -58,7 +58,7 @@ _TOKENS = 8_000
     metavar="N",
     help=f"A history of at most so many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
 )
-@click.option("--store", metavar="FILE", help="Keep the session in this turn store, and go on with what it holds.")
+@click.option("--store", metavar="FILE", help="Keep the session in this turn store, and resume what it has.")
 @click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
 @max_bytes_option
 @click.option("--tour", is_flag=True, help="Play the recorded session that comes with recede, also where a key is set.")
@@ -77,7 +77,7 @@ def chat(
     max_bytes: int,
     tour: bool,
 ) -> None:
-    """Talk with a model, and see what is kept and what is sent.
+    """Chat with a model, and see what is kept and what is sent.
 
     The key is taken from ANTHROPIC_API_KEY or OPENAI_API_KEY. Without one a recorded session is
     played turn by turn: a tour of what masking does, which needs no network. /help lists the
@@ -137,7 +137,7 @@ def chat(
 
 
 def _history(keep: int, threshold_tokens: int, path: str | None) -> History:
-    """An empty history; with a store one that goes on with what that holds. The store is closed with the command."""
+    """An empty history, or one that resumes from a store. The store is closed with the command."""
     try:
         store = None if path is None else click.get_current_context().with_resource(_opened(path))
         return History(keep=keep, threshold_tokens=threshold_tokens, recall_handles=True, store=store)
@@ -147,7 +147,7 @@ def _history(keep: int, threshold_tokens: int, path: str | None) -> History:
 
 @contextmanager
 def _opened(path: str) -> Iterator[TurnStore]:
-    """The store of a session; what fails when it is closed is a line, too."""
+    """The store of a session; errors on closing it are reported as a line, too."""
     try:
         with TurnStore(path, sync_every=1) as store:
             yield store
@@ -169,7 +169,7 @@ def _messages(path: str, max_bytes: int) -> list[Any]:
 
 
 def _client(provider: str, key: str | None, base_url: str | None) -> Any:
-    # A server of one's own may want no key, but the clients do.
+    # A local server may not need a key, but the clients do.
     options: dict[str, Any] = {"api_key": key or "none", "base_url": base_url}
     try:
         if provider == "anthropic":

@@ -19,12 +19,12 @@ __all__ = ["recede"]
 def recede() -> None:
     """Keep the history of a long-running LLM agent small.
 
-    Old tool outputs recede behind a one-line placeholder; calls and results stay whole pairs.
+    Replaces old tool outputs with a one-line placeholder; calls and results stay paired.
 
     FILES are histories as agents write them: sessions of Claude Code, Codex, pi and Gemini CLI,
     trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, JSON
-    arrays of messages, request bodies, JSON Lines; each also gzipped. The format is told by the
-    content. `-` is standard input.
+    arrays of messages, request bodies, JSON Lines; each may be gzipped. The format is detected from
+    the content. `-` is standard input.
 
     Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
     usage.

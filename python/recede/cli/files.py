@@ -1,4 +1,4 @@
-"""Reads histories in any of their file forms and writes them whole or not at all."""
+"""Read histories in every file format, and write them atomically."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _OWN_FORMS = ("body", "json_lines", "messages")
 # Errors of a `TranscriptError` in what is well-formed JSON.
 _WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
 
-_PRIVATE = 0o600  # the mode of what was read from a pipe
+_PRIVATE = 0o600  # for data that was read from a pipe
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """A history as it came from a file.
+    """A history read from a file.
 
     Attributes:
-        name: the file, as errors name it.
-        format: the name that `recede.transcripts` has for its format.
-        data: its bytes, unpacked, where the view takes the form of the file; else the same as `json`.
+        name: the name of the file in errors.
+        format: the name of its format in `recede.transcripts`.
+        data: the decompressed bytes if the view takes the form of the file; otherwise the same as `json`.
         json: the array or the request body. JSON Lines become an array with one message a line.
-        messages: how many messages it holds.
-        records: how many message records of the file they come from.
-        lines: the numbers of the lines that hold a message, from 1; None where the file is no JSON Lines.
-        index: which history of the file it is, from 0.
-        siblings: how many histories the file holds.
+        messages: the number of messages.
+        records: the number of message records in the file, before merging.
+        lines: the numbers of the lines with a message, from 1; None unless the file is JSON Lines.
+        index: the index of the history in the file, from 0.
+        siblings: the number of histories in the file.
         is_own_form: whether a view takes the form of the file.
-        path: the file, as it was given.
-        warnings: what the reader mended, left out, or did not know.
+        path: the path as given.
+        warnings: what the reader repaired, left out, or did not know.
     """
 
     name: str
@@ -104,7 +104,7 @@ def read(path: str, format: str | None = None, max_bytes: int = transcripts.MAX_
 
 
 def _own_form(name: str, format: str, data: bytes) -> Transcript:
-    """A file whose bytes the reducer takes as they are."""
+    """A file whose bytes the reducer accepts directly."""
     if format != "json_lines":
         try:
             messages = _count(data)
@@ -140,7 +140,7 @@ def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
 
 
 def _values(name: str, number: int, line: bytes) -> list[bytes]:
-    """The values on a line: one, or those that a writer has glued."""
+    """The values on a line: one, or several that a writer did not separate."""
     values = []
     at = 0
     while line[at:].strip():
@@ -180,7 +180,7 @@ def is_gzipped(path: str) -> bool:
 
 
 def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: str = "take another name") -> None:
-    """Refuse to write over what is read."""
+    """Refuse to overwrite an input file."""
     if path is None or path == "-":
         return
     for source in sources:
@@ -189,7 +189,7 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
 
 
 def _error(value: bytes) -> TranscriptError | None:
-    """What keeps this from being a history, if anything does."""
+    """Why this is not a history; None if it is one."""
     try:
         reduce_json(value, max_input_chars=0, enabled=False)
     except TranscriptError as error:
@@ -225,13 +225,13 @@ def write(
                 pieces = [gzip.compress(b"".join(pieces), mtime=0)]
             write_whole(path, pieces, _mode_of(sources))
     except BrokenPipeError:
-        raise  # whoever read standard output has seen enough: click ends the command without a word
+        raise  # the reader closed the pipe: click exits silently
     except OSError as error:
         raise bad_file(path or "standard output", f"cannot be written: {error.strerror or error}") from None
 
 
 def _mode_of(sources: Sequence[str]) -> int:
-    """What all of them grant; of a pipe, or of nothing, what is for the owner alone."""
+    """The permissions that all of them grant; only the owner's for a pipe or without files."""
     granted = 0o666 if sources else _PRIVATE
     for source in sources:
         try:
@@ -251,12 +251,12 @@ class BadFile(click.ClickException):
 
 
 def bad_file(name: str, reason: str) -> BadFile:
-    """What is said of a file that cannot be read or written."""
+    """The error for a file that cannot be read or written."""
     return BadFile(f"{shown(name)}: {reason}")
 
 
 def shown(name: str) -> str:
-    """The name of a file as it can be printed."""
+    """The printable name of a file."""
     return name if name.isprintable() else ascii(name)
 
 

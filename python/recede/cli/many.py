@@ -1,4 +1,4 @@
-"""One piece of work over many files: a bad one does not stop the others."""
+"""Process many files: a bad one does not stop the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ format_option = click.option(
     "format_name",
     type=click.Choice(transcripts.FORMATS),
     metavar="NAME",
-    help="Read the files as this format instead of telling it by their content.",
+    help="Read the files as this format instead of detecting it from the content.",
 )
 
 max_bytes_option = click.option(
@@ -58,19 +58,19 @@ def _without_text(history: Transcript) -> Transcript:
 
 
 def named(history: Transcript) -> str:
-    """The file, and which of its histories where it holds several."""
+    """The name of the file, with the number of the history if there are several."""
     name = history.name if history.name.isprintable() else ascii(history.name)
     return name if history.siblings == 1 else f"{name}#{history.index + 1}"
 
 
 def write_report(histories: list[dict[str, Any]], total: dict[str, Any], failed: list[BadFile]) -> None:
-    """The report for programs: always of the same form, however many files there are."""
+    """The JSON report, of the same form for any number of files."""
     report = {"histories": histories, "total": total, "failed": [error.message for error in failed]}
     write(None, json.dumps(report, indent=2).encode() + b"\n")
 
 
 def finish(done: list[tuple[Transcript, _Done]], failed: list[BadFile], warn: bool) -> None:
-    """Say on standard error what went wrong, and end with 1 if a file was bad."""
+    """Report errors on standard error, and exit with 1 if a file was bad."""
     if warn:
         for history, _ in done:
             for warning in history.warnings:

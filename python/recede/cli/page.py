@@ -1,4 +1,4 @@
-"""A replay as one page of HTML: no script, nothing from elsewhere, readable without color, on paper and on a phone."""
+"""A replay as one self-contained HTML page: no scripts, readable without color, on paper and on a phone."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _KINDS = {
     "raw": "everything is sent, at every turn",
     "sliding": "the newest tool results stay, all older ones are masked; the boundary moves at every turn",
     "stepped": "the same, but the boundary moves only now and then, so that the cache keeps serving what is before it",
-    "break_even": "the same, but the boundary moves when that has paid for itself at these prices",
+    "break_even": "the same, but the boundary moves when that breaks even at these prices",
     "high_water": "the same, but the boundary moves when the view is larger than a number of characters",
-    "optimum": "the same, but the boundary moves when that costs least, knowing what comes, as no rule can",
+    "optimum": "the offline lower bound: the boundary moves when that costs least, knowing the future",
     "summary": "now and then all but the newest turns become one summary, which a model writes; nothing is masked",
     "hybrid": "the tool results of the newest turns stay, older ones are masked; now and then all but the newest turns "
     "become one summary, which a model writes",
@@ -129,7 +129,7 @@ polyline, .sample line { fill: none; stroke-width: 2; stroke-linejoin: round; ve
 .growth .end-4 { fill: var(--four); }
 .bar { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .cached, .source { fill: var(--one); }
-.cached.dearer { fill: var(--two); }
+.cached.costlier { fill: var(--two); }
 .uncached { fill: url(#hatch); stroke: var(--soft); }
 .cached.reference, .uncached.reference { fill: var(--paper); stroke: var(--soft); stroke-width: 1.5; }
 .cached.reference { stroke: var(--one); stroke-dasharray: 5 3; }
@@ -152,14 +152,14 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--grid);
 
 
 def page(sessions: Sequence[Session], suggestion: Suggestion | None = None) -> str:
-    """The verdict, the costs as a picture and as a table, then the dearest sessions one by one.
+    """The verdict, the costs as a chart and a table, then the most expensive sessions one by one.
 
     Args:
-        sessions: played again under the same policies and prices; one at least.
-        suggestion: which window, chunk and summaries cost least, if that was asked for.
+        sessions: replayed under the same policies and prices; at least one.
+        suggestion: the cheapest window, chunk and summaries, if requested.
 
     Returns:
-        A page that can be encoded as UTF-8 whatever the names of files and tools are.
+        A page that can be encoded as UTF-8, whatever the names of files and tools are.
     """
     costs = compare_costs(session.replay for session in sessions)
     requests = costs[0].usage.requests
@@ -195,7 +195,7 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> str:
 def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
     keys = [("cached", "with a prompt cache"), ("uncached", "without a cache")]
     if any(cost.of_raw > 1 and not cost.is_optimum for cost in costs):
-        keys.insert(1, ("cached dearer", "the same, dearer than raw"))
+        keys.insert(1, ("cached costlier", "the same, more than raw"))
     if any(cost.is_optimum for cost in costs):
         keys.append(("cached reference", "the optimum knows the future: what a rule can be measured by"))
     legend = element("ul", *(element("li", _swatch(class_), words) for class_, words in keys), class_="legend")
@@ -205,8 +205,8 @@ def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
         element(
             "p",
             "As a share of what it costs to send the raw history. A prompt cache serves the beginning of a request "
-            "that is the same as in the request before; behind the first change all is written to it anew. So a "
-            "mask that moves at every turn can cost more than none.",
+            "that is the same as in the previous request; everything after the first change is written to it again. "
+            "So a mask that moves at every turn can cost more than none.",
         ),
         element("figure", legend, cost_chart("costs", costs)),
         _costs_table("costs-table", "All requests added up", costs, sessions),
@@ -221,7 +221,7 @@ def _swatch(class_: str) -> str:
 def _costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: int) -> str:
     headings, rows = cost_table(costs, "cost without cache")
     if sessions > 1:
-        headings.append("dearer than raw, sessions")
+        headings.append("sessions over raw")
         rows = [[*row, f"{cost.dearer_count:,}"] for row, cost in zip(rows, costs, strict=True)]
     marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
     return _table(key, caption, headings, rows, marks)
@@ -247,9 +247,9 @@ def _suggestion(suggestion: Suggestion) -> str:
 def _table(
     key: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], marks: Mapping[str, str] = _NO_MARKS
 ) -> str:
-    """A table of figures behind names, of which some have a class of their own.
+    """A table with a name and figures in each row; some rows have a CSS class.
 
-    One that is too wide is scrolled by itself, with the keyboard too.
+    A wide table scrolls by itself, also with the keyboard.
     """
     head = "".join(element("th", _text(heading), scope="col") for heading in headings)
     lines = []
@@ -288,7 +288,7 @@ def _dearest(sessions: Sequence[Session], strong: Sequence[int]) -> str:
     left = len(ranked) - len(shown)
     words = "What each request sends. A raw history only grows; a mask cuts it down again."
     if left:
-        words += f" These are the {len(shown)} dearest sessions by raw cost; {left:,} cheaper ones are left out."
+        words += f" These are the {len(shown)} most expensive sessions by raw cost; {left:,} cheaper ones are left out."
     articles = [_session(place, session, strong, len(sessions)) for place, session in enumerate(shown, 1)]
     title = "Growth by turn" if len(sessions) == 1 else "Growth by turn, session by session"
     return element("section", element("h2", title), element("p", words), *articles)
@@ -313,7 +313,7 @@ def _session(place: int, session: Session, strong: Sequence[int], sessions: int)
         drawn = timeline(f"{key}-timeline", session.replay)
         if drawn and place == 1:
             parts += [element("h4", _TIMELINE), drawn]
-        elif drawn:  # the dearest is enough to see why; the others are there for who wants to know
+        elif drawn:  # the most expensive one explains the result; the others are collapsed
             parts.append(element("details", element("summary", _TIMELINE), drawn))
     else:
         parts.append(element("p", _text(f"No request was made (format {session.format}).")))

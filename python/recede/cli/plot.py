@@ -22,7 +22,7 @@ _SOFT = "#5a626b"
 _STRONG = "#0a5fb0"
 _PALE = "#c3dbf2"
 _WRITTEN = "#b3450b"
-# Color, dashes and marker of the lines that stand out; raw first. They differ without their colors too.
+# Color, dashes and marker of the highlighted lines; raw first. They are distinct without colors too.
 _LINES = (
     (_INK, "-", ""),
     (_STRONG, "-", "s"),
@@ -33,10 +33,10 @@ _LINES = (
 
 
 def plot(sessions: Sequence[Session]) -> bytes:
-    """The dearest session request by request, the cost of each policy and the sources of the characters, as a PNG.
+    """The most expensive session request by request, the costs by policy and the sources of characters, as a PNG.
 
     Args:
-        sessions: played again under the same policies and prices; one at least.
+        sessions: replayed under the same policies and prices; at least one.
 
     Raises:
         click.UsageError: matplotlib is not installed.
@@ -44,19 +44,19 @@ def plot(sessions: Sequence[Session]) -> bytes:
     matplotlib = _matplotlib()
     costs = compare_costs(session.replay for session in sessions)
     found = sources(sessions)
-    dearest = max(sessions, key=lambda session: session.replay.costs[0].cost)
-    panels = shown(dearest.replay) if len(dearest.replay.policies[0].turns) > 1 else []
+    costliest = max(sessions, key=lambda session: session.replay.costs[0].cost)
+    panels = shown(costliest.replay) if len(costliest.replay.policies[0].turns) > 1 else []
     heights = [5.0, 1 + 0.5 * len(costs), 1 + 0.32 * len(found), *[1.8] * len(panels)]
     # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
     figure = matplotlib.Figure(figsize=(11, sum(heights)), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
     axes = figure.subplots(len(heights), 1, height_ratios=heights)
-    _draw_growth(axes[0], dearest, emphasized(costs))
+    _draw_growth(axes[0], costliest, emphasized(costs))
     _draw_costs(axes[1], costs)
     _draw_sources(axes[2], found)
     tops = [max(turn.view_tokens for turn in panel.turns) for panel in panels]
     for place, panel in enumerate(panels):
-        _draw_timeline(axes[3 + place], panel, dearest, place)
+        _draw_timeline(axes[3 + place], panel, costliest, place)
         # The raw history has a scale of its own, the others have one together.
         axes[3 + place].set_ylim(0, 1.05 * max(tops[1:] if place else tops))
     for drawn in axes[4:]:
@@ -113,7 +113,7 @@ def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
     handles, labels = axes.get_legend_handles_labels()
     others = len(policies) - len(strong)
     title = f"thin: the {others} {'other' if others == 1 else 'others'}" if others else None
-    # Outside, where no line can run behind it.
+    # Outside of the plot, where no line crosses it.
     outside: Any = {"loc": "upper left", "bbox_to_anchor": (0, -0.1), "ncols": 2, "frameon": False, "alignment": "left"}
     axes.legend(handles[::-1], labels[::-1], title=title, **outside)
     rows = ticks(max(map(max, series)), 5)

@@ -1,4 +1,4 @@
-"""The loop of `recede chat`: lines in, commands done, the rest said to a model or answered from a recording."""
+"""The loop of `recede chat`: runs commands, sends other lines to a model or plays a recording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recede.cli.terminal import Terminal, spare_file
 
 __all__ = ["Played", "Repl", "Talk"]
 
-# Of /history and /view, where not all is asked for.
+# The number of characters that /history and /view show without `all`.
 _FIRST_CHARS = 2_000
 _ENDED = ("end_turn", "stop", "stop_sequence")
 # Of an error.
@@ -33,14 +33,14 @@ _COMMANDS = {
     "/recall": ("ID", "the full text of an observation, by its number or the id of its call"),
     "/retry": ("", "ask again after a request that failed or was interrupted"),
     "/save": ("FILE", "write the session to a file"),
-    "/load": ("FILE", "go on with a session that was saved"),
+    "/load": ("FILE", "resume a saved session"),
     "/help": ("", "this list"),
     "/quit": ("", "end the session; so does Ctrl-D"),
 }
 
 
 class Speaker(Protocol):
-    """Whom the loop talks to."""
+    """The other side of the chat."""
 
     hint: str
     is_recorded: bool
@@ -66,7 +66,7 @@ class Speaker(Protocol):
 
 
 class Talk:
-    """A model, over a `Conversation`. What goes wrong with a request is said, and ends no more than that request."""
+    """A model, through a `Conversation`. A failed request is reported and does not end the session."""
 
     hint = "say something, or /help"
     is_recorded = False
@@ -139,7 +139,7 @@ class Talk:
             answer = ask()
         except KeyboardInterrupt:
             self._end_line()
-            self._terminal.say("[interrupted; what came is kept. /retry goes on, or say something else]")
+            self._terminal.say("[interrupted; what arrived is kept. /retry continues, or say something else]")
         except Exception as error:  # of the client, whose kinds are its own
             self._end_line()
             said = harmless(f"{type(error).__name__}: {error}")
@@ -147,7 +147,7 @@ class Talk:
         else:
             self._end_line()
             if answer.error is not None:
-                self._terminal.say(f"[not gone on with: {harmless(str(answer.error))}; /retry does]")
+                self._terminal.say(f"[not continued: {harmless(str(answer.error))}; /retry does]")
             elif answer.stop_reason not in _ENDED:
                 self._terminal.say(f"[ended by {answer.stop_reason}]")
 
@@ -194,12 +194,12 @@ class Played:
                 return
 
     def retry(self) -> None:
-        """There is nothing that could have failed."""
+        """A recording has no requests that could fail."""
         self._terminal.say("[this is a recording: Enter plays its next turn]")
 
     def _next(self) -> bool:
         if self._played == len(self._turns):
-            self._terminal.say("[the recording has ended: /view, /history and /recall go on]")
+            self._terminal.say("[the recording has ended: /view, /history and /recall still work]")
             return False
         turn = self._turns[self._played]
         while turn:
@@ -246,7 +246,7 @@ class Repl:
         self._recording = recording
 
     def run(self, greeting: str) -> None:
-        """Read and answer until the end. What only memory holds can be saved before anything unforeseen ends it."""
+        """Read and answer until the end. On an unexpected end, what is only in memory can be saved first."""
         with _ends_raised():
             try:
                 self._run(greeting)
@@ -274,17 +274,17 @@ class Repl:
                 self._terminal.say("[interrupted]")
             except StoreError as error:
                 self._terminal.say(f"[not in the store yet: {harmless(str(error))}]")
-            except Exception as error:  # whatever a line asks for, it ends no session
-                self._terminal.say(f"[{_told(error)}]")
+            except Exception as error:  # no line may end the session
+                self._terminal.say(f"[{_line_of(error)}]")
 
     def _rescue(self, error: BaseException) -> None:
-        """Save what only memory holds where the user says; else in a file that only its owner can read."""
+        """Save what is only in memory to the file that the user names, or to one that only its owner can read."""
         if self._has_store or self._speaker.is_recorded or not len(self._speaker.history):
             return
         name = ""
-        if not isinstance(error, SystemExit):  # whoever ended it waits for no answer
+        if not isinstance(error, SystemExit):  # after a signal there is nobody to answer
             try:
-                name = (self._terminal.ask(f"\n[ended by {_told(error)}]\n{_OFFER}") or "").strip()
+                name = (self._terminal.ask(f"\n[ended by {_line_of(error)}]\n{_OFFER}") or "").strip()
             except KeyboardInterrupt:
                 return
             except Exception:  # there may be no terminal any more
@@ -293,11 +293,11 @@ class Repl:
             self._is_saved(spare_file())
 
     def _is_saved(self, file: str | Path) -> bool:
-        said, is_saved = f"[saved: {file}; /load goes on with it]", True
+        said, is_saved = f"[saved: {file}; /load resumes it]", True
         try:
             self._speaker.history.save(file)
         except Exception as error:
-            said, is_saved = f"[{file}: not saved: {_told(error)}]", False
+            said, is_saved = f"[{file}: not saved: {_line_of(error)}]", False
         with contextlib.suppress(Exception):
             self._terminal.say(harmless(said))
         return is_saved
@@ -306,7 +306,7 @@ class Repl:
         try:
             return self._figures()
         except Exception as error:  # it is shown at each prompt
-            return _told(error)
+            return _line_of(error)
 
     def _figures(self) -> str:
         stats = self._speaker.history.stats()
@@ -434,7 +434,7 @@ def _ends_raised() -> Iterator[None]:
     try:
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
-            # Who ignores a signal, as nohup does, is let to; and only the main thread may set anything.
+            # An ignored signal, as under nohup, stays ignored; and only the main thread may set handlers.
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 with contextlib.suppress(ValueError):
                     before[number] = signal.signal(number, end)
@@ -445,11 +445,11 @@ def _ends_raised() -> Iterator[None]:
 
 
 def _number(text: str) -> int | None:
-    """The number that a text is; None where it is none, or one that nothing has."""
+    """The number in a text; None if it is not a number or is out of range."""
     return int(text) if text.isdecimal() and len(text) < 20 else None
 
 
-def _told(error: BaseException) -> str:
+def _line_of(error: BaseException) -> str:
     """An error on one line."""
     return _clipped(f"{type(error).__name__}: {error}", _MOST_CHARS)
 

@@ -1,4 +1,4 @@
-"""`recede replay`: finished sessions played again under several policies."""
+"""`recede replay`: replay finished sessions under several policies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EVERYTHING = 1 << 60
 
 
 def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, ...]]:
-    """A reader of whole numbers apart by commas."""
+    """A parser for whole numbers separated by commas."""
 
     def read(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
         numbers = []
@@ -56,7 +56,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-@click.command(no_args_is_help=True, short_help="Play sessions again and compare what policies cost.")
+@click.command(no_args_is_help=True, short_help="Replay sessions and compare what policies cost.")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
     "--keep",
@@ -172,10 +172,10 @@ def replay(
     html: str | None,
     png: str | None,
 ) -> None:
-    """Play the sessions in FILES again, request by request, and compare what masking would have cost.
+    """Replay the sessions in FILES, request by request, and compare what masking would have cost.
 
-    A prompt cache serves the beginning of a request that is the same as in the request before; what
-    stands behind the first change is written to it again. So a mask that moves at every turn can
+    A prompt cache serves the beginning of a request that is the same as in the previous request;
+    everything after the first change is written to it again. So a mask that moves at every turn can
     cost more than none. Characters are code points; a token is about four of them.
 
     \b
@@ -235,7 +235,7 @@ def replay(
 
 
 def _given(parameter: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers, where they were given; a suggestion tries more of them where not."""
+    """The given numbers; by default a suggestion tries more of them."""
     source = click.get_current_context().get_parameter_source(parameter)
     return () if source is ParameterSource.DEFAULT else numbers
 
@@ -261,7 +261,7 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     requests = costs[0].usage.requests
     headings, rows = cost_table(costs, "no cache")
     if sessions > 1:
-        headings += ["mean", "worst", "dearer"]
+        headings += ["mean", "worst", "losses"]
         of_sessions = (
             [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
         )
@@ -294,7 +294,7 @@ def _format_table(sessions: list[Session]) -> str:
         "of raw",
         "mean",
         "worst",
-        "dearer",
+        "losses",
         "of optimum",
         "no cache",
     ]

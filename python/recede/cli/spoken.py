@@ -1,4 +1,4 @@
-"""Messages as a person reads them, in a terminal, of any shape."""
+"""Messages of any shape as text for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["harmless", "spoken", "text_of"]
 
 
 def harmless(text: str) -> str:
-    """The text without what a terminal would obey: control characters stand as escapes."""
+    """The text with control characters escaped, so that a terminal does not interpret them."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
@@ -24,7 +24,7 @@ def text_of(content: Any) -> str:
 
 
 def spoken(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a message holds, in order: who says it, or "call" or "result", and the text."""
+    """The contents of a message, in order: the role, "call" or "result", and the text."""
     content, kind = message.get("content"), str(message.get("type") or "")
     if kind.endswith("_call_output"):
         yield "result", text_of(message.get("output"))

@@ -1,4 +1,4 @@
-"""`recede stats`: how large histories are, and how large their masked views would be."""
+"""`recede stats`: sizes of histories and of their masked views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["stats"]
 
 
 class _Figures(NamedTuple):
-    """What one history counts, or several together."""
+    """The counts of one history, or the sums of several."""
 
     histories: int
     records: int
@@ -31,7 +31,7 @@ class _Figures(NamedTuple):
 
     @classmethod
     def sum(cls, figures: Iterable[_Figures]) -> _Figures:
-        """The figures of several histories together."""
+        """The sums of several histories."""
         return cls(*map(sum, zip(*figures, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""`recede store`: what a turn store holds, whether it is whole, and the way out of it and in."""
+"""`recede store`: inspect, verify, export and import turn stores."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def import_(file: str, source: str, max_bytes: int) -> None:
 
 
 def _record(name: str, number: int, data: bytes) -> Callable[[TurnStore], Any]:
-    """What adds the record of a line to a store."""
+    """A function that adds the record of a line to a store."""
     try:
         line = json.loads(data)
         if line["kind"] == "turn":

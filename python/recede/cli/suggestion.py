@@ -1,4 +1,4 @@
-"""What `recede replay --suggest` finds: how the cost depends on the window, the chunk and the summaries."""
+"""The results of `recede replay --suggest`: how the cost depends on the window, the chunk and the summaries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recede.costs import Choice, Suggestion
 
 __all__ = ["Curve", "curve_chart", "curves", "rows", "sentences", "suggestion_as_json", "tables_of"]
 
-# As shares of the least: how much more a value costs that is still near it, and the dearest of a flat choice.
+# As shares of the least: how much more a value may cost to be near it, and the most expensive one of a flat choice.
 _NEAR = 0.1
 _FLAT = 0.2
 
@@ -129,7 +129,7 @@ def suggestion_as_json(suggestion: Suggestion) -> dict[str, Any]:
 
 
 def curve_chart(key: str, curve: Curve, widest: float) -> str:
-    """A bar for each value, as a share of what the raw history costs; those near the least stand out."""
+    """A bar for each value, as a share of the cost of the raw history; those near the least are highlighted."""
     row, thick = 42, 15
     near = curve.near
     widest *= 1.1  # leaves room for the figures, which are longer here

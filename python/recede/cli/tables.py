@@ -1,4 +1,4 @@
-"""How figures look to a person."""
+"""Tables and figures for people."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def cost_table(costs: Sequence[PolicyCost], without_cache: str) -> tuple[list[st
 
 
 def tools_table(tools: Mapping[str, ToolReport]) -> str:
-    """A line for each tool, in order of first use, behind an empty line; nothing where there are no tools."""
+    """A line for each tool, in order of first use, after an empty line; empty without tools."""
     if not tools:
         return ""
     rows = [

@@ -41,7 +41,7 @@ class Terminal:
 
         Args:
             status: what the status line says.
-            hint: what stands where nothing is typed yet.
+            hint: the placeholder shown before anything is typed.
 
         Raises:
             EOFError: there is no further line.
@@ -73,7 +73,7 @@ class Terminal:
 
 
 def spare_file() -> Path:
-    """A file that there is not yet, for a session that would be lost; its folder can be opened by its owner alone."""
+    """A new file for a session that would be lost, in a folder that only its owner can open."""
     try:
         _state().mkdir(parents=True, exist_ok=True)
         folder = tempfile.mkdtemp(prefix="session-", dir=_state())
@@ -87,7 +87,7 @@ def _state() -> Path:
 
 
 def _lines_typed() -> Any:
-    """The lines of earlier sessions, readable by their owner alone; of this one where there is no place for them."""
+    """The input history of earlier sessions, readable only by its owner; in memory if it cannot be stored."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     file = _state() / "chat_history"

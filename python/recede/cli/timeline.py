@@ -1,7 +1,7 @@
-"""One session request by request: what the cache served, what was written to it, and where the boundary moved.
+"""Timeline of one session: what the cache served, what was written to it, and where the boundary moved.
 
-A sum does not show why a mask that slides is dear. Column by column a person sees it: the mask that slides writes the
-tail again at each request, while one that rests is served nearly all, and pays for a move now and then.
+A total does not show why a sliding mask is expensive. The columns do: a sliding mask writes the tail again at each
+request, while one that rarely moves reads nearly everything from the cache and pays for an occasional move.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COLUMNS = 150
 _HEIGHT = 140
 _WIDTH = 3_000
 _RESTING = ("stepped", "break_even", "high_water")
-# How much higher than the masks the raw history may stand on their scale, before it gets one of its own.
+# How much higher than the masks the raw history may be before it gets its own scale.
 _MOST_HEIGHT = 1.5
 
 
@@ -168,7 +168,7 @@ def _words(prices: Prices) -> str:
     dear = f", and a token written costs {ratio:.3g} times one that is served" if ratio > 1 else ""
     return (
         "Each column is a request: below, what the cache served; on top, what was written to it. When the boundary "
-        f"moves, all that stands behind it is written again{dear}."
+        f"moves, everything after it is written again{dear}."
     )
 
 
@@ -213,7 +213,7 @@ def _panel(
     scale = 10 * height / rows[-1] / 4
 
     def area(class_: str, chars: Sequence[int]) -> str:
-        # Whole numbers, each from the place before: rounded where it stands, so that nothing adds up.
+        # Relative whole numbers between rounded absolute positions, so that rounding errors do not add up.
         x, y = 0, round(10 * height)
         bottom, path = y, [f"M0 {y}"]
         for column, count in zip(found, chars, strict=True):
@@ -265,7 +265,7 @@ def _panel(
 
 
 def _marks(places: Sequence[int], count: int) -> list[tuple[float, float]]:
-    """Where a mark stands and how long it is, as shares; of many, one for each part, long where most requests move.
+    """The position and length of each mark, as shares; of many, one for each part, long where most requests move.
 
     Else a mask that moves once in each part would look like one that moves in each request.
     """

@@ -1,4 +1,4 @@
-"""What a replay says in plain words: which policy was cheapest, by how much, and which cost more than no mask."""
+"""The result of a replay in sentences: the cheapest policy, by how much, and which cost more than no mask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recede.reduction import ToolReport
 __all__ = ["Session", "money", "percent", "price_line", "verdict"]
 
 
-# What a larger window may cost more than the cheapest, as a share of raw, before it is too dear.
+# How much more than the cheapest a larger window may cost, as a share of raw.
 _WORTH_OF_RAW = 0.1
 
 
@@ -34,7 +34,7 @@ class Session(NamedTuple):
 
 
 def money(amount: float) -> str:
-    """An amount with two figures behind the point, or as many as a small one needs to be seen."""
+    """An amount with two decimals, or as many as a small one needs."""
     if amount and amount < 0.01:
         return f"${amount:.2g}" if amount >= 0.0001 else f"${amount:.1e}"
     return f"${amount:,.2f}"
@@ -72,10 +72,10 @@ def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     else:
         gain = f"{percent(1 - best.of_raw)} less than raw"
         lines = [f"cheapest: {best.policy}, {money(best.cost)} instead of {money(raw.cost)}, {gain}"]
-    dearer = [cost for cost in others if cost.cost > raw.cost]
-    if dearer:
-        named = ", ".join(f"{cost.policy} (+{percent(cost.of_raw - 1)})" for cost in dearer)
-        lines.append(f"dearer than raw: {named}: behind a change nothing comes from the cache, all is written anew")
+    losing = [cost for cost in others if cost.cost > raw.cost]
+    if losing:
+        named = ", ".join(f"{cost.policy} (+{percent(cost.of_raw - 1)})" for cost in losing)
+        lines.append(f"costs more than raw: {named}: a change invalidates the prompt cache from there on")
     lines += _window([raw, *others])
     if best.usage.summary_calls:
         calls = f"{best.usage.summary_calls:,} calls of a model for {money(best.summary_cost)}"
@@ -86,7 +86,7 @@ def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     if best.of_optimum is not None and best is not raw:
         lines.append(f"optimum: knowing the future, the same window would have cost {_less(best.of_optimum)}")
     if sessions > 1 and best is not raw and best.dearer_count:
-        lines.append(f"the cheapest was dearer than raw in {best.dearer_count} of {sessions} sessions")
+        lines.append(f"the cheapest cost more than raw in {best.dearer_count} of {sessions} sessions")
     return lines
 
 

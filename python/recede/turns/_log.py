@@ -222,8 +222,8 @@ class Turns:
 
     def context(self, before: str) -> str:
         """The context of the next request, after the text that precedes its turns."""
-        stand, done, last, keeps = self._session.context()
-        del self._chunks[stand:]
+        unchanged, done, last, keeps = self._session.context()
+        del self._chunks[unchanged:]
         self._chunks += done
         context = "".join([before, *self._chunks, last])
         if not keeps:
