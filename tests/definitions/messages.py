@@ -34,6 +34,7 @@ class Messages:
         self.counted = (0, 0, 0)
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
+        self.states: list[dict[str, Any]] = []  # before each message
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -49,7 +50,9 @@ class Messages:
 
     def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> int:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
+        state = {**vars(self), "messages": [*self.messages]}
         self._push(message, surrogates)
+        self.states.append(state)
         self.messages.append(self.session[-1])
         self.seen += len(self.facts.outline.results) - len(self.numbers)
         self.numbers = list(self.facts.numbers)
@@ -59,6 +62,12 @@ class Messages:
             self.facts.costs = self.costs
         self.is_current = False
         return 0
+
+    def rewind(self, messages: int) -> bool:
+        """It is as it was before the next message came."""
+        if messages < len(self.messages):
+            vars(self).update(self.states[messages], states=self.states[:messages])
+        return True
 
     def _push(self, message: bytes, surrogates: bool) -> None:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
