@@ -9,6 +9,7 @@
 //! The Outline is what a planner may see: facts, no text. Where a rule needs text, it asks the
 //! [`source::Source`] behind the Outline. Nothing here knows Python but the module `py`, which only converts.
 
+pub mod dispatch;
 pub mod error;
 pub mod json;
 pub mod outline;

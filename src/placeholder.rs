@@ -1,8 +1,9 @@
 //! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
 
+use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
-use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use crate::source::Source;
 use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
 use std::sync::OnceLock;

@@ -1,27 +1,11 @@
 //! What a planner may ask of the text behind an Outline. Looking at text costs a pass over it, so it is asked for
 //! only where a rule needs it: observations older than the window, and messages that a summary replaces.
 
+use crate::dispatch::may_begin_in;
 use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
-use memchr::memmem::Finder;
-use std::sync::OnceLock;
-
-/// What a dispatch block begins with.
-pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
-
-/// A finder of [`BEGIN_DISPATCH`]; made once, since it is asked of every observation.
-pub fn begin_dispatch() -> &'static Finder<'static> {
-    static FINDER: OnceLock<Finder> = OnceLock::new();
-    FINDER.get_or_init(|| Finder::new(BEGIN_DISPATCH))
-}
-
-/// Finders of what an escaped capital or underscore begins with.
-fn escaped_capitals() -> &'static [Finder<'static>; 2] {
-    static FINDERS: OnceLock<[Finder; 2]> = OnceLock::new();
-    FINDERS.get_or_init(|| [Finder::new("\\u004"), Finder::new("\\u005")])
-}
 
 /// The text of a history. Decoded text is UTF-8 that may hold lone surrogates in three bytes each.
 pub trait Source {
@@ -29,7 +13,7 @@ pub trait Source {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8>;
     /// Whether an observation begins with this.
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool;
-    /// False only if the observation holds no [`BEGIN_DISPATCH`].
+    /// False only if the observation holds no dispatch block.
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
     /// The pieces of a message's text in order, observations included.
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>>;
@@ -92,11 +76,8 @@ impl Source for Bytes<'_> {
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
         let facts = &outline.results[result];
-        // A block may begin in one piece and go on in the next; an escaped capital or underscore is \u004. or \u005.
-        let may_hold = |raw| {
-            begin_dispatch().find(raw).is_some() || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())
-        };
-        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_hold))
+        // A block may begin in one piece and continue in the next.
+        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_begin_in))
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

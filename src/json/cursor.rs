@@ -1,6 +1,7 @@
 //! A place in the input, and the strict grammar of RFC 8259 from there on.
 
 use super::block::{Scanner, short};
+use super::needle::Needle;
 use super::strings::{Counted, Fault};
 use crate::error::Kind;
 use crate::outline::Span;
@@ -54,13 +55,15 @@ pub struct Cursor<'a> {
     found: Counted,
     depth: usize,
     scanner: Scanner,
+    needle: &'a Needle,
     surrogates: bool,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
+    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes, and long strings are searched for
+    /// `needle`.
     #[must_use]
-    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
+    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool, needle: &'a Needle) -> Self {
         Cursor {
             data,
             at: 0,
@@ -69,6 +72,7 @@ impl<'a> Cursor<'a> {
             found: Counted::plain(0, 0),
             depth: 0,
             scanner,
+            needle,
             surrogates,
         }
     }
@@ -181,7 +185,7 @@ impl<'a> Cursor<'a> {
         let found = if self.found.start == start.get() {
             Ok(self.found)
         } else {
-            self.scanner.string(self.data, start.get(), self.surrogates)
+            self.scanner.string(self.data, start.get(), self.surrogates, self.needle)
         };
         match found {
             Ok(counted) => {
@@ -199,7 +203,7 @@ impl<'a> Cursor<'a> {
         if let Some(length) = short(self.data, start) {
             return Some(Counted::plain(start, start + length));
         }
-        self.found = self.scanner.find(self.data, start)?;
+        self.found = self.scanner.find(self.data, start, self.needle)?;
         Some(self.found)
     }
 

@@ -3,11 +3,12 @@
 use super::convert::{Walked, bytes_of, with_text};
 use super::raw;
 use super::values::{Any, Dict, cast, compact_chars, for_each_call, get, part_type, string, texts};
+use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
 use crate::outline::{Outline, Shape};
 use crate::scan::CALL_CHARS;
 use crate::shape::PartType;
-use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use crate::source::Source;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};

@@ -2,9 +2,9 @@
 //! bytes that a reference to 64 of them guards, and one call through a pointer chosen after asking the CPU.
 //! docs/decisions/0004 says what it gains.
 
+use super::needle::Needle;
 use super::strings::{
-    Counted, Fault, Found, HINT, HINT_MASK, Rare, find_escaped, holds_dispatch, newlines_body, plain, scan_body,
-    second_look_body, unicode_newlines,
+    Counted, Fault, Found, Rare, find_escaped, newlines_body, plain, scan_body, second_look_body, unicode_newlines,
 };
 use std::sync::OnceLock;
 
@@ -29,7 +29,7 @@ struct Masks {
 #[derive(Clone, Copy)]
 pub struct Scanner {
     // unsafe only since they may need instructions that not every CPU has; `available` lists what this one has.
-    scan: unsafe fn(&[u8], usize) -> Found,
+    scan: unsafe fn(&[u8], usize, &Needle) -> Found,
     newlines: unsafe fn(&[u8]) -> usize,
 }
 
@@ -78,17 +78,17 @@ impl Scanner {
     /// # Errors
     /// The first fault by position, as [`plain`] finds it.
     #[inline]
-    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-        self.find(data, start).map_or_else(|| plain(data, start, surrogates), Ok)
+    pub fn string(self, data: &[u8], start: usize, surrogates: bool, needle: &Needle) -> Result<Counted, Fault> {
+        self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)
     }
 
     /// The string whose opening quote stands before `start`, if nothing is wrong with it.
     #[inline]
-    pub(super) fn find(self, data: &[u8], start: usize) -> Option<Counted> {
+    pub(super) fn find(self, data: &[u8], start: usize, needle: &Needle) -> Option<Counted> {
         // SAFETY: `available` offers a scanner only where the CPU has what it needs.
-        let Found { behind, facts } = unsafe { (self.scan)(data, start) };
+        let Found { behind, facts } = unsafe { (self.scan)(data, start, needle) };
         let end = behind.checked_sub(1)?;
-        Some(Counted { start, end, minus: facts >> 1, may_hold_dispatch: facts & 1 != 0 })
+        Some(Counted { start, end, minus: facts >> 1, may_hold_needle: facts & 1 != 0 })
     }
 
     /// Newlines of the text whose raw form, which was read before, this is.

@@ -1,9 +1,7 @@
 //! Eight bytes at once in a plain register: for machines without anything else.
 
 use super::unicode_newlines;
-use super::{
-    Found, HINT, HINT_MASK, Masks, Rare, find_escaped, holds_dispatch, newlines_body, scan_body, second_look_body,
-};
+use super::{Found, Masks, Needle, Rare, find_escaped, newlines_body, scan_body, second_look_body};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
@@ -88,9 +86,9 @@ impl Gathered {
     }
 
     #[inline]
-    fn add_hints(&mut self, block: &[u8; 64]) {
+    fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
         for word in words(block) {
-            let other = (word & (PAIRS * u64::from(HINT_MASK))) ^ (PAIRS * u64::from(HINT));
+            let other = (word & (PAIRS * u64::from(needle.mask))) ^ (PAIRS * u64::from(needle.hint));
             // Exact for the lowest pair that is zero, and so for whether there is one.
             self.has_hints |= other.wrapping_sub(PAIRS) & !other & (PAIRS << 15) != 0;
         }
@@ -111,8 +109,8 @@ fn second_look(text: &[u8]) -> Option<usize> {
     second_look_body!(text)
 }
 
-pub fn scan(data: &[u8], start: usize) -> Found {
-    scan_body!(data, start)
+pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    scan_body!(data, start, needle)
 }
 pub fn newlines(raw: &[u8]) -> usize {
     newlines_body!(raw)

@@ -78,8 +78,8 @@ macro_rules! block {
 
             #[inline]
             #[target_feature(enable = $feature)]
-            fn add_hints(&mut self, block: &[u8; 64]) {
-                let (mask, hint) = ($set_pairs(HINT_MASK.cast_signed()), $set_pairs(HINT.cast_signed()));
+            fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+                let (mask, hint) = ($set_pairs(needle.mask.cast_signed()), $set_pairs(needle.hint.cast_signed()));
                 for part in parts(block) {
                     self.hints = $or(self.hints, $equal_pairs($and(part, mask), hint));
                 }
@@ -137,8 +137,8 @@ pub mod sse2 {
         second_look_body!(text)
     }
     #[target_feature(enable = "sse2")]
-    pub fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
     #[target_feature(enable = "sse2")]
     pub fn newlines(raw: &[u8]) -> usize {
@@ -271,8 +271,8 @@ pub mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn newlines(raw: &[u8]) -> usize {
@@ -340,8 +340,9 @@ pub mod avx512 {
 
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
-        fn add_hints(&mut self, block: &[u8; 64]) {
-            let (mask, hint) = (_mm512_set1_epi16(HINT_MASK.cast_signed()), _mm512_set1_epi16(HINT.cast_signed()));
+        fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+            let (mask, hint) =
+                (_mm512_set1_epi16(needle.mask.cast_signed()), _mm512_set1_epi16(needle.hint.cast_signed()));
             self.hints |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(load(block), mask), hint);
         }
 
@@ -361,8 +362,8 @@ pub mod avx512 {
         second_look_body!(text)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn newlines(raw: &[u8]) -> usize {
