@@ -1,14 +1,14 @@
 //! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
 
-mod ahead;
 mod apply;
 mod convert;
+mod cpython;
 mod dicts;
-mod fresh;
 mod guard;
 mod named;
+mod new_bytes;
 mod placeholders;
-mod raw;
+mod premask;
 mod session;
 mod store;
 mod values;
@@ -24,11 +24,11 @@ use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
-use ahead::Ahead;
 use convert::{PyPolicy, RawCosts, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use guard::guarded;
 use named::{Field, NamedTuple};
+use premask::Ahead;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -88,7 +88,7 @@ fn reduce_json<'py>(
             Reduced::View(view, outline, plan) => {
                 let view = match view {
                     None => data.clone(),
-                    Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
+                    Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,
                 };
                 let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, &plan, rules);
                 outline.recycle();
@@ -347,7 +347,7 @@ fn is_its_own(py: Python<'_>) -> PyResult<bool> {
     const NAME: &str = "recede._core";
     static HAS_INTERPRETER: AtomicBool = AtomicBool::new(false);
     // Numbers of interpreters begin again after Py_Finalize, so a mark within the interpreter is asked for.
-    let Some(interpreter) = raw::interpreter_dict(py) else { return Ok(false) };
+    let Some(interpreter) = cpython::interpreter_dict(py) else { return Ok(false) };
     if HAS_INTERPRETER.swap(true, Ordering::SeqCst) {
         return interpreter.contains(NAME);
     }

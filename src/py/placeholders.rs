@@ -1,7 +1,7 @@
 //! Placeholders as Python strings.
 
 use super::convert::to_str;
-use super::raw;
+use super::cpython;
 use crate::placeholder::{Facts, Placeholder};
 use crate::policy::Policy;
 use crate::text::count_chars;
@@ -34,6 +34,6 @@ impl<'a, 'py> Texts<'a, 'py> {
                 none.insert((to_str(self.py, &model)?, count_chars(before) + digits))
             }
         };
-        raw::with_number(model, *end, number).map(Some)
+        cpython::with_number(model, *end, number).map(Some)
     }
 }

@@ -1,9 +1,9 @@
 //! The view made ahead. A long history has left the cache when the plan is made, so what will most likely be masked is
 //! masked as soon as it was read; `apply` corrects the view wherever the plan says otherwise.
 
+use super::cpython;
 use super::dicts::{Dicts, may_hold_dispatch};
 use super::placeholders::Texts;
-use super::raw;
 use super::values::{Any, Dict, cast};
 use crate::outline::{Outline, Shape};
 use crate::placeholder::Facts;
@@ -104,7 +104,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
         // What begins as a placeholder may be one.
         if result.message as usize != index
-            || raw::first_char(text).is_none_or(|first| first == u32::from(b'['))
+            || cpython::first_char(text).is_none_or(|first| first == u32::from(b'['))
             || may_hold_dispatch(text)
         {
             return Ok(None);
