@@ -1,12 +1,12 @@
 //! The string core: finds the closing quote, refuses what JSON refuses, counts code points.
 //!
-//! Text of agents has an escape every few dozen bytes, so whoever stops at each one is slow. The scanners of
-//! [`super::block`] look at 64 bytes at once and never stop: a branch-free mask (simdjson's) says which bytes are
-//! escaped, and counting its bits says how many bytes are not code points. UTF-8 is looked at a second time, only
-//! in strings that have a byte of 0x80 or more, while they are still in the cache.
+//! Agent text has an escape every few dozen bytes, so stopping at each one is slow. The scanners of [`super::block`]
+//! process 64 bytes at a time without stopping: a branch-free mask (simdjson's) marks the escaped bytes, and its
+//! population count gives the bytes that are not code points. UTF-8 is validated in a second pass, only for strings with
+//! a byte of 0x80 or more, while they are still in the cache.
 //!
-//! A scanner only says that something is wrong. [`plain`] then reads the string again, byte by byte, and says what
-//! comes first; it is also the oracle of the tests.
+//! A scanner only detects that something is wrong. [`plain`] then reads the string again, byte by byte, and reports the
+//! first fault; it is also the oracle of the tests.
 
 use super::needle::Needle;
 use crate::error::Kind;
@@ -14,7 +14,7 @@ use crate::error::Kind;
 /// A string: the bytes between its quotes, and what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// Behind the opening quote.
+    /// After the opening quote.
     pub start: usize,
     /// At the closing quote.
     pub end: usize,
@@ -27,14 +27,14 @@ pub struct Counted {
 
 /// What a scanner finds. Two words, so that they come back in registers.
 pub(super) struct Found {
-    /// Behind the closing quote; 0 where something is wrong.
-    pub behind: usize,
+    /// After the closing quote; 0 where something is wrong.
+    pub next: usize,
     /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_needle`].
     pub facts: usize,
 }
 
 impl Found {
-    pub const FAULT: Found = Found { behind: 0, facts: 0 };
+    pub const FAULT: Found = Found { next: 0, facts: 0 };
 }
 
 impl Counted {
@@ -71,7 +71,7 @@ pub struct Fault {
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
     let mut counted = Counted { start, end: start, minus: 0, may_hold_needle: true };
     let mut at = start;
-    let mut after_high = usize::MAX; // where the low half of a surrogate pair would stand
+    let mut after_high = usize::MAX; // where the low half of a surrogate pair would be
     loop {
         let Some(&byte) = data.get(at) else { return Err(Fault { kind: Kind::Eof, at: data.len() }) };
         match byte {
@@ -112,7 +112,7 @@ pub(super) enum Escape {
     Unicode(u32),
 }
 
-/// The escape whose backslash stands at `at`.
+/// The escape whose backslash is at `at`.
 pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, Fault> {
     let eof = Fault { kind: Kind::Eof, at: data.len() };
     match data.get(at + 1) {
@@ -159,7 +159,7 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
 pub(super) struct Rare {
     pub minus: usize,
     pub may_hold_needle: bool,
-    /// Where the low half of a surrogate pair would stand.
+    /// Where the low half of a surrogate pair would be.
     after_high: usize,
 }
 
@@ -169,7 +169,7 @@ impl Rare {
         Rare { minus: 0, may_hold_needle: false, after_high: usize::MAX }
     }
 
-    /// Reads the escapes whose letters stand at `bits`; None if one is wrong.
+    /// Reads the escapes whose letters are at `bits`; None if one is wrong.
     #[inline(never)]
     pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64, needle: &Needle) -> Option<()> {
         while bits != 0 {
@@ -228,7 +228,7 @@ macro_rules! scan_body {
         loop {
             let (block, escaped, stop, uncommon) = 'event: {
                 // Blocks in which nothing happens. Nothing is called here, so all that it needs stays in registers.
-                while let Some((block, behind)) = rest.split_first_chunk::<64>() {
+                while let Some((block, after)) = rest.split_first_chunk::<64>() {
                     let masks = masks(block);
                     let escaped = find_escaped(masks.slash, &mut carry);
                     let (stop, uncommon) = (masks.quote & !escaped, escaped & !masks.common);
@@ -238,7 +238,7 @@ macro_rules! scan_body {
                     }
                     minus += escaped.count_ones() as usize;
                     gathered.add_special(block);
-                    rest = behind;
+                    rest = after;
                 }
                 // The last block of the input.
                 pad[..rest.len()].copy_from_slice(rest);
@@ -261,11 +261,11 @@ macro_rules! scan_body {
                 }
                 let may_hold_needle =
                     rare.may_hold_needle || (gathered.has_hints() && $needle.is_in(&$data[$start..end]));
-                return Found { behind: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_needle) };
+                return Found { next: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_needle) };
             }
             gathered.add_special(block);
-            let Some(behind) = rest.get(64..) else { return Found::FAULT };
-            rest = behind;
+            let Some(after) = rest.get(64..) else { return Found::FAULT };
+            rest = after;
         }
     }};
 }
@@ -290,7 +290,7 @@ macro_rules! second_look_body {
 }
 pub(super) use second_look_body;
 
-/// How many newlines raw text that was read before stands for; the body for every instruction set.
+/// Newlines in the decoded form of valid raw text; the body for every instruction set.
 macro_rules! newlines_body {
     ($raw:ident) => {{
         let (mut carry, mut newlines) = (0u64, 0usize);
@@ -312,7 +312,7 @@ macro_rules! newlines_body {
 }
 pub(super) use newlines_body;
 
-/// How many of the escapes whose `u` stands at `bits` are newlines.
+/// How many of the escapes whose `u` is at `bits` are newlines.
 pub(super) fn unicode_newlines(raw: &[u8], base: usize, mut bits: u64) -> usize {
     let mut newlines = 0;
     while bits != 0 {

@@ -1,4 +1,4 @@
-//! 64 bytes at once on AArch64: NEON.
+//! 64 bytes at a time on AArch64: NEON.
 
 #![allow(clippy::wildcard_imports, reason = "intrinsics come by the dozen")]
 

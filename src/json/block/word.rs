@@ -1,4 +1,4 @@
-//! Eight bytes at once in a plain register: for machines without anything else.
+//! Eight bytes at a time in a plain register: the portable fallback.
 
 use super::unicode_newlines;
 use super::{Found, Masks, Needle, Rare, find_escaped, newlines_body, scan_body, second_look_body};
@@ -13,7 +13,7 @@ fn words(block: &[u8; 64]) -> [u64; 8] {
     core::array::from_fn(|place| u64::from_le_bytes(words[place]))
 }
 
-/// The highest bit of each byte that is not this one; its other bits mean nothing.
+/// Sets the highest bit of each byte that differs from this one; the other bits are undefined.
 #[inline]
 pub fn other(word: u64, byte: u8) -> u64 {
     ((word & !HIGH) ^ (LOW * u64::from(byte))).wrapping_add(!HIGH) | word
@@ -22,7 +22,7 @@ pub fn other(word: u64, byte: u8) -> u64 {
 /// One bit for each byte: its highest.
 #[inline]
 fn bits(flags: [u64; 8]) -> u64 {
-    // Bit by bit in each byte, then the square of 8 by 8 bits turned over: multiplications would cost more.
+    // Gather bit by bit, then transpose the 8 by 8 bits: multiplications would cost more.
     let mut all = 0;
     for (place, flags) in flags.into_iter().enumerate() {
         all |= flags >> (7 - place) & (LOW << place);
