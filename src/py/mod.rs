@@ -1,4 +1,4 @@
-//! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
+//! The only place that knows Python. It converts, and releases the GIL while it works on immutable bytes; it has no rules.
 
 mod apply;
 mod convert;
@@ -218,7 +218,7 @@ fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny
     BOUNDARY_MOVE.make(py, &fields)
 }
 
-/// What the caller is asked for: which messages the summary is to stand for, the summary before, the built-in one.
+/// The request to the caller: the messages that the summary will replace, the previous summary, the built-in one.
 fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
     previous: Option<&[u8]>,
@@ -290,7 +290,7 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
     })
 }
 
-/// Steps that mend orphans, for `recede.repair_pairs`.
+/// Steps that repair orphans, for `recede.repair_pairs`.
 #[pyfunction]
 fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
@@ -346,7 +346,7 @@ fn scanners() -> PyResult<Vec<&'static str>> {
 fn is_its_own(py: Python<'_>) -> PyResult<bool> {
     const NAME: &str = "recede._core";
     static HAS_INTERPRETER: AtomicBool = AtomicBool::new(false);
-    // Numbers of interpreters begin again after Py_Finalize, so a mark within the interpreter is asked for.
+    // Interpreter ids are reused after Py_Finalize, so the mark is kept in the interpreter.
     let Some(interpreter) = cpython::interpreter_dict(py) else { return Ok(false) };
     if HAS_INTERPRETER.swap(true, Ordering::SeqCst) {
         return interpreter.contains(NAME);

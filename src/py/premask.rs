@@ -1,5 +1,5 @@
-//! The view made ahead. A long history has left the cache when the plan is made, so what will most likely be masked is
-//! masked as soon as it was read; `apply` corrects the view wherever the plan says otherwise.
+//! Masking before the plan. A long history has left the CPU cache when the plan is made, so messages that will most likely
+//! be masked are masked as soon as they are read; `apply` corrects the view where the plan differs.
 
 use super::cpython;
 use super::dicts::{Dicts, may_hold_dispatch};
@@ -53,7 +53,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         Some(Ahead { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })
     }
 
-    /// Sees a message that was just read, and the values of its observations at the end of `values`.
+    /// Adds a message that was just read; the values of its observations are at the end of `values`.
     pub fn see(
         &mut self,
         index: usize,
@@ -117,7 +117,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         let masked = message.copy()?;
         masked.set_item(field, text)?;
         self.masked.push(outline.results.len() as u32 - 1);
-        // Nobody will ask for the text again, and to let it go later would mean to fetch it again.
+        // The text is not needed again, and dropping it later would fetch it into the cache again.
         *value = None;
         Ok(Some(masked))
     }
