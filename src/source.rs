@@ -1,5 +1,5 @@
-//! What a planner may ask of the text behind an Outline. Looking at text costs a pass over it, so it is asked for
-//! only where a rule needs it: observations older than the window, and messages that a summary replaces.
+//! Access to the text that an Outline was made from. Reading text costs a pass over it, so only rules that need text
+//! ask for it: for observations older than the window, and for messages that a summary replaces.
 
 use crate::dispatch::may_begin_in;
 use crate::json::{Scanner, decode, skip_chars};
@@ -32,7 +32,8 @@ impl Bytes<'_> {
     }
 }
 
-/// Counts the newlines of observations in serialized input, from one of them on. A pass over their text, for placeholders that name them.
+/// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them. Reads
+/// their whole text.
 pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
     let scanner = Scanner::detect();
     for result in &mut outline.results[first..] {
@@ -51,7 +52,7 @@ impl Source for Bytes<'_> {
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
-        // Before an escape, or a quote that ends an empty piece, any text may come.
+        // An escape, or the quote that ends an empty piece, may begin any text.
         let first_byte = outline.results[result].first_byte;
         if !prefix.is_empty() && first_byte != prefix[0] && !matches!(first_byte, b'\\' | b'"') {
             return false;
@@ -61,7 +62,7 @@ impl Source for Bytes<'_> {
         if first.starts_with(prefix) {
             return true;
         }
-        // The beginning may have escapes, or go on in the next piece; what differs before that decides.
+        // The beginning may have escapes, or continue in the next piece; an earlier difference decides.
         let differs = first.iter().zip(prefix).find(|(found, wanted)| found != wanted);
         match (differs, pieces.next()) {
             (Some((found, _)), _) if *found != b'\\' => false,
