@@ -1,4 +1,4 @@
-//! Calls of CPython's stable ABI that the safe wrapper lacks, each in a safe function. docs/decisions/0004-unsafe.md has
+//! Calls of Python's stable ABI that the safe wrapper lacks, each in a safe function. docs/decisions/0004-unsafe.md has
 //! what they gain.
 
 use pyo3::exceptions::PyIndexError;
