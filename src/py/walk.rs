@@ -1,9 +1,9 @@
 //! dicts -> Outline. The same rows as in `scan`, read lazily: most messages need three look-ups.
 
-use super::ahead::Ahead;
 use super::convert::{Walked, with_text};
+use super::cpython;
 use super::dicts::Dicts;
-use super::raw;
+use super::premask::Ahead;
 use super::values::{
     Any, Dict, RawCall, cast, compact_chars, for_each_call, get, part_type, present, string, tool_use,
 };
@@ -84,7 +84,7 @@ impl<'py> Walk<'_, 'py> {
             && let Some(content) = &content
         {
             // It will soon be searched.
-            raw::prefetch(content, BYTES_AHEAD);
+            cpython::prefetch(content, BYTES_AHEAD);
         }
         let tool_call_id = if role == RoleName::Tool { field!(fields, "tool_call_id") } else { None };
         let tool_calls = if role == RoleName::Assistant { field!(fields, "tool_calls") } else { None };

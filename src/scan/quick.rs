@@ -328,7 +328,7 @@ impl Scan<'_> {
             pieces: 1,
             first_byte: data[text.start],
             is_error: false,
-            may_hold_dispatch: text.may_hold_dispatch,
+            may_hold_dispatch: text.may_hold_needle,
         };
         self.outline.results.push(result);
         chars

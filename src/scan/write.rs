@@ -156,7 +156,7 @@ impl Writer<'_> {
     fn piece(&mut self, text: Counted) {
         self.outline.pieces.push(Span { start: text.start, end: text.end });
         self.chars += text.chars();
-        self.may_hold_dispatch |= text.may_hold_dispatch;
+        self.may_hold_dispatch |= text.may_hold_needle;
     }
 
     fn observation(&mut self, id: Option<Token>, seen: &Observation, pieces: &[Counted], block: u32, is_error: bool) {

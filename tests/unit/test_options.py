@@ -328,6 +328,15 @@ def holding(callback: Callback) -> Text:
     return text
 
 
+@pytest.mark.parametrize(
+    "price", [10**400, 10**5_000, float("inf"), float("nan"), -1], ids=["wide", "very wide", "inf", "nan", "negative"]
+)
+@pytest.mark.parametrize("name", ["cache_read", "cache_write"])
+def test_a_price_that_no_float_holds_is_refused_with_words(name: str, price: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        recede.mask_observations([], boundary="break_even", **{name: price})
+
+
 def test_options_that_were_seen_before_are_checked_by_their_types_again() -> None:
     for option in ({"keep_errors": True}, {"cache_read": 1}, {"summarizer": len}, {"exclude_tools": ("a",)}):
         reduce(**option)

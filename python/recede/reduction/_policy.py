@@ -35,6 +35,7 @@ _CEILING = 1 << 60
 # Among the requests that found nothing in the cache: the one that is being made.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
+_LARGEST_PRICE = 1e300
 
 # A text is compared with a template, and a name with each pattern, place by place: what is larger would take too long.
 _MOST_FIELDS, _MOST_TEMPLATE_CHARS = 64, 1_000
@@ -112,6 +113,8 @@ def _one_of(*choices: str | None) -> _Check:
 def _price(name: str, value: Any) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if isinstance(value, int) and value > _LARGEST_PRICE:  # which may have too many digits to be shown
+        raise ValueError(f"{name} must be at most {_LARGEST_PRICE:g}")
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a number from 0, not {value}")
     return float(value)

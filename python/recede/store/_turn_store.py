@@ -154,7 +154,7 @@ class TurnStore:
     Args:
         path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
             same mode and owner is next to it.
-        sync_every: sync after this many appended records, 1 for every turn. By default only `sync`, and `append` with
+        sync_every: sync after this many records appended or changed, 1 for every turn. By default only `sync`, and `append` with
             ``sync=True``, sync.
         read_only: read what was last synced, even while a writer is active. Nothing is written.
 
