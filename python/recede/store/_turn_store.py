@@ -154,8 +154,8 @@ class TurnStore:
     Args:
         path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
             same mode and owner is next to it.
-        sync_every: sync after this many records appended or changed, 1 for every turn. By default only `sync`, and `append` with
-            ``sync=True``, sync.
+        sync_every: sync after this many records were appended or changed, 1 for every turn. By default only `sync`,
+            and `append` with ``sync=True``, sync.
         read_only: read what was last synced, even while a writer is active. Nothing is written.
 
     Raises:
