@@ -78,7 +78,7 @@ def _is_documented(error: BaseException) -> bool:
     """Whether it is an error of the client, or one that `Conversation.turn` names."""
     if isinstance(error, ConnectionError):
         return "before the answer was whole" in str(error)
-    if isinstance(error, TypeError) and "that is no response" in str(error):
+    if isinstance(error, TypeError) and "that is not a response" in str(error):
         return True
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return any(file.startswith(_CLIENTS) for file in files) and not files[-1].startswith(_RECEDE)
