@@ -2,7 +2,7 @@
 
 use super::mask::Masking;
 use super::{Ground, Outcome, Plan, Planner, Stage, Summary, SummaryInput};
-use crate::outline::{Outline, Role, Shape};
+use crate::outline::{Message, Outline, Role};
 use crate::text::{clip, count_chars, is_space};
 
 /// The first line of every summary, by which a later reduction knows it.
@@ -80,8 +80,7 @@ impl Planner<'_> {
         if let Some(role) = &self.policy.summary_role {
             return role.clone();
         }
-        let takes_no_system =
-            |message: &crate::outline::Message| message.shape == Shape::Anthropic || message.is_responses_item;
+        let takes_no_system = |message: &Message| message.is_responses_item || !message.shape.takes_system_messages();
         let role = if self.outline.messages.iter().any(takes_no_system) { "user" } else { "system" };
         role.to_owned()
     }

@@ -4,11 +4,12 @@ use super::ahead::Ahead;
 use super::convert::to_str;
 use super::dicts::Dicts;
 use super::raw;
-use super::values::get;
-use crate::outline::{Outline, Shape};
+use super::walk::name;
+use crate::outline::Outline;
 use crate::placeholder::{Facts, Form, Placeholder};
 use crate::plan::{Masked, Plan, facts};
 use crate::policy::Policy;
+use crate::shape::{Key, Path};
 use crate::source::Source;
 use crate::text::count_chars;
 use crate::turns::Turns;
@@ -130,22 +131,33 @@ impl<'py> Masker<'_, 'py> {
     fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
         let message = self.dicts.message(index)?.copy()?;
-        match self.outline.messages[index].shape {
-            Shape::Responses => message.set_item(intern!(py, "output"), self.text(&masked[0])?)?,
-            Shape::Anthropic => {
-                let content = get!(message, "content")?;
-                let Some(Ok(content)) = content.map(Bound::cast_into::<PyList>) else { return Ok(message) };
-                let content = content.get_slice(0, content.len());
-                for masked in masked {
-                    let block = self.outline.results[masked.result as usize].block as usize;
-                    let copy = content.get_item(block)?.cast::<PyDict>()?.copy()?;
-                    copy.set_item(intern!(py, "content"), self.text(masked)?)?;
-                    content.set_item(block, copy)?;
-                }
-                message.set_item(intern!(py, "content"), content)?;
-            }
-            _ => message.set_item(intern!(py, "content"), self.text(&masked[0])?)?,
+        let Path { blocks, fields } = self.outline.messages[index].shape.path();
+        let Some(list) = blocks.map(|key| name(py, key)) else {
+            set(&message, fields, self.text(&masked[0])?)?;
+            return Ok(message);
+        };
+        let Some(Ok(blocks)) = message.get_item(list)?.map(Bound::cast_into::<PyList>) else { return Ok(message) };
+        let blocks = blocks.get_slice(0, blocks.len());
+        for masked in masked {
+            let block = self.outline.results[masked.result as usize].block as usize;
+            let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
+            set(&copy, fields, self.text(masked)?)?;
+            blocks.set_item(block, copy)?;
         }
+        message.set_item(list, blocks)?;
         Ok(message)
     }
+}
+
+/// Sets a field of a field of a dict, which is ours; what lies on the way is copied.
+fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[Key], value: Bound<'py, PyString>) -> PyResult<()> {
+    let [field, inner @ ..] = fields else { return Ok(()) };
+    let field = name(dict.py(), *field);
+    if inner.is_empty() {
+        return dict.set_item(field, value);
+    }
+    let Some(copy) = dict.get_item(field)? else { return Ok(()) };
+    let copy = copy.cast::<PyDict>()?.copy()?;
+    set(&copy, inner, value)?;
+    dict.set_item(field, copy)
 }

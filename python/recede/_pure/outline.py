@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+
+from recede._pure.shape.base import Shape
 
 Span = tuple[int, int]
 """A half-open range of bytes."""
-
-Shape = Literal["chat_message", "openai", "anthropic", "responses"]
 
 CALL_CHARS = 20
 """What a call counts beside its name and its arguments."""
@@ -37,10 +36,10 @@ class Call:
     message: int
     shape: Shape
     id: str | None
+    block: int  # its place among the blocks of its message
     name: str | None
     arguments: str  # arguments that are a string, else ""
     compact_chars: int  # what arguments that are no string count, else 0
-    responses_type: str  # the item's type in the shape "responses", else ""
 
     @property
     def constant_chars(self) -> int:
@@ -60,7 +59,7 @@ class Result:
     shape: Shape
     id: str | None
     block: int  # the place of its block in the message's content; 0 where the whole message is the result
-    is_leading: bool  # no block but results comes before it
+    is_leading: bool  # no block but results comes before it, or its shape does not ask for that
     is_error: bool
     observation: str
     images: int

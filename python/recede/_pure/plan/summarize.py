@@ -60,6 +60,6 @@ def _role(facts: Facts) -> str:
     """The role of a summary: "user" where an API takes no system messages among the others."""
     for message in facts.outline.messages:
         is_item = message.is_reasoning or (message.type or "").endswith(("_call", "_call_output"))
-        if is_item or message.shape == "anthropic":
+        if is_item or (message.shape is not None and not message.shape.takes_system_messages):
             return "user"
     return "system"
