@@ -1,6 +1,6 @@
 //! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
 
-use crate::shape::Facts;
+use crate::shape::{Facts, Frame};
 pub use crate::shape::{Role, Shape};
 use crate::text::same;
 use std::cell::Cell;
@@ -102,6 +102,8 @@ pub struct ToolResult {
     pub first_byte: u8,
     /// Flagged as an error.
     pub is_error: bool,
+    /// What stands around its text.
+    pub frame: Frame,
     /// False only if its text holds no dispatch block.
     pub may_hold_dispatch: bool,
 }

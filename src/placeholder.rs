@@ -199,10 +199,11 @@ impl<'a> Placeholder<'a> {
             }
         }
         let placeholder_chars = self.chars(facts);
+        let text_chars = if outline.results[result].frame.holds_text() { facts.chars } else { 0 };
         let (form, after) = match self.max_chars {
             None => (Form::Placeholder, placeholder_chars),
             Some(max) if max > placeholder_chars => {
-                let text_chars = (max - placeholder_chars).min(facts.chars);
+                let text_chars = (max - placeholder_chars).min(text_chars);
                 (Form::Cut { text_chars, placeholder_chars }, text_chars + placeholder_chars)
             }
             Some(max) => (Form::Cut { text_chars: 0, placeholder_chars: max }, max),

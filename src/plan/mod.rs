@@ -10,7 +10,7 @@ mod summarize;
 mod truncate;
 mod window;
 
-use crate::outline::Outline;
+use crate::outline::{Outline, Shape};
 use crate::pairs::Pairs;
 use crate::placeholder::{Facts, Form};
 use crate::policy::{Goal, Policy};
@@ -54,6 +54,8 @@ pub struct Summary {
     pub role: String,
     /// It stands before the first kept message from this one on.
     pub before: usize,
+    /// The shape of its message.
+    pub shape: Shape,
 }
 
 /// What to do with a history.

@@ -96,7 +96,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         values: &mut [Option<Any<'py>>],
     ) -> PyResult<Option<Dict<'py>>> {
         let py = message.py();
-        let Path { blocks: None, fields: [field] } = outline.messages[index].shape.path() else { return Ok(None) };
+        let Path { blocks: None, fields: [[field]] } = outline.messages[index].shape.path() else { return Ok(None) };
         let (Some(result), Some(value)) = (outline.results.last(), values.last_mut()) else { return Ok(None) };
         let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
         // What begins as a placeholder may be one.

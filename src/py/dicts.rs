@@ -9,9 +9,10 @@ use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, Path, RawCall, RawResult, Sink, Value};
 use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{IntoPyDict, PyList, PyString};
 
 /// Bytes of the next observation to ask for while one is searched.
 const LINES_AHEAD: usize = 1024;
@@ -41,8 +42,22 @@ impl<'py> Dicts<'py> {
     /// The value of an observation that was masked ahead.
     fn value_again(&self, outline: &Outline, result: usize) -> Option<Any<'py>> {
         let message = outline.results[result].message as usize;
-        let Path { blocks: None, fields: [field] } = outline.messages[message].shape.path() else { return None };
+        let Path { blocks: None, fields: [[field]] } = outline.messages[message].shape.path() else { return None };
         self.message(message).ok()?.get_item(name(self.list.py(), *field)).ok()?
+    }
+
+    /// The text of an observation for a token counter: of one that is none, its compact JSON.
+    pub fn counted_text(&self, outline: &Outline, result: usize) -> PyResult<Vec<u8>> {
+        match &self.values[result] {
+            Some(value) if !outline.results[result].frame.holds_text() => {
+                let py = value.py();
+                let options =
+                    [("ensure_ascii", false.into_bound_py_any(py)?), ("separators", (",", ":").into_bound_py_any(py)?)];
+                let text = py.import("json")?.call_method("dumps", (value,), Some(&options.into_py_dict(py)?))?;
+                Ok(bytes_of(text.cast::<PyString>()?))
+            }
+            _ => Ok(self.observation(outline, result)),
+        }
     }
 
     /// Own text, names and arguments of calls for a token counter; and the characters that are constants.
@@ -142,7 +157,7 @@ impl Source for Dicts<'_> {
         let mut pieces = Pieces(vec![]);
         if let Some(value) = &value {
             // What was walked before is read again: it cannot fail.
-            let _ = shape::read_observation(value, &mut pieces);
+            let _ = shape::read_observation(value, outline.results[result].frame, &mut pieces);
         }
         pieces.0.concat()
     }

@@ -231,7 +231,7 @@ fn texts<'py>(
             let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
             let observations = PyList::empty(py);
             for result in results {
-                let text = dicts.observation(&outline, result);
+                let text = dicts.counted_text(&outline, result)?;
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());

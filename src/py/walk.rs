@@ -8,7 +8,7 @@ use super::values::{Any, Dict, cast, compact_chars};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::scan::CALL_CHARS;
-use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
+use crate::shape::{self, Id, Key, RawCall, RawResult, Sink, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -83,6 +83,18 @@ impl<'py> Value for Any<'py> {
         dict.len()
     }
 
+    fn only(dict: &Dict<'py>) -> Option<Self> {
+        dict.iter().next().filter(|_| dict.len() == 1).map(|(_, value)| value)
+    }
+
+    fn size(&self, depth: usize) -> Walked<usize> {
+        match self.text() {
+            Some(text) => Ok(text.len()?),
+            None => compact_chars(self, 1 + depth)
+                .map_err(|()| Error { kind: Kind::Depth, offset: None, message_index: None, field: None }.into()),
+        }
+    }
+
     #[inline]
     fn read<T>(text: &Bound<'py, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
         with_text(text, read)
@@ -149,9 +161,8 @@ struct Walk<'a, 'py> {
 
 impl<'py> Walk<'_, 'py> {
     #[inline]
-    fn id(&mut self, id: Option<&Any<'py>>) -> Option<Span> {
-        let id = id.and_then(Value::text)?;
-        Some(self.outline.keep_text(|out| with_text(id, |id| out.extend_from_slice(id))))
+    fn id(&mut self, id: &Id<Any<'py>>) -> Option<Span> {
+        id.read(|id| self.outline.keep(id))
     }
 }
 
@@ -187,17 +198,9 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             None => None,
         };
         if let Some(arguments) = call.arguments {
-            self.seen.chars += match arguments.text() {
-                Some(text) => text.len()?,
-                None => compact_chars(arguments, 1 + call.depth).map_err(|()| Error {
-                    kind: Kind::Depth,
-                    offset: None,
-                    message_index: None,
-                    field: None,
-                })?,
-            };
+            self.seen.chars += arguments.size(call.depth)?;
         }
-        let id = self.id(call.id);
+        let id = self.id(&call.id);
         self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
         Ok(())
     }
@@ -209,9 +212,10 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
 
     #[inline]
     fn result(&mut self, result: &RawResult<Any<'py>>) -> Walked<()> {
+        self.seen.chars += result.chars;
         let (seen, before) = (self.seen, self.before);
         let facts = ToolResult {
-            id: self.id(result.id),
+            id: self.id(&result.id),
             value: Span::default(),
             chars: seen.chars - before.chars,
             newlines: seen.newlines - before.newlines,
@@ -222,6 +226,7 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             pieces: 0,
             first_byte: 0,
             is_error: result.is_error,
+            frame: result.frame,
             may_hold_dispatch: false,
         };
         self.outline.results.push(facts);

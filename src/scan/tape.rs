@@ -48,11 +48,6 @@ pub(super) struct Tape {
     repeated: Vec<(u32, Key, usize)>,
 }
 
-/// What a key holds that is opened: of all others, only texts are asked for.
-fn is_opened(key: Key) -> bool {
-    matches!(key, Key::Content | Key::ToolCalls | Key::Function | Key::Custom | Key::Output)
-}
-
 impl Scan<'_> {
     /// Reads the message at the cursor onto the tape.
     pub(super) fn record_message(&mut self) -> Read<()> {
@@ -97,23 +92,27 @@ impl Scan<'_> {
         Ok(size)
     }
 
-    fn record_object(&mut self, key: Option<Key>, level: usize) -> Read<usize> {
+    fn record_object(&mut self, of: Option<Key>, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
-        self.push(Entry { start, ..Entry::of(Kind::Object, key, place) });
+        self.push(Entry { start, ..Entry::of(Kind::Object, of, place) });
         let (mut keys, mut members, mut size) = (Keys::default(), 0, 1);
         self.members(|scan, token| {
             size += scan.cursor.counted.chars() + 4; // two quotes, a colon, a comma or bracket
             size += match Key::of(Text::last(&scan.cursor, token).bytes()) {
                 Some(key) if keys.insert(key) => {
                     members += 1;
-                    scan.record(Some(key), is_opened(key), level + 1)?
+                    scan.record(Some(key), key.is_opened(), level + 1)?
                 }
-                key => {
-                    if let Some(key) = key {
-                        scan.tape.repeated.push((place as u32, key, token.start() - 1));
-                    }
+                Some(key) => {
+                    scan.tape.repeated.push((place as u32, key, token.start() - 1));
                     scan.cursor.value()?
                 }
+                // Of a response the only member counts, whatever its key.
+                None if of == Some(Key::Response) => {
+                    members += 1;
+                    scan.record(None, false, level + 1)?
+                }
+                None => scan.cursor.value()?,
             };
             Ok(())
         })?;
@@ -193,12 +192,6 @@ impl<'a> Node<'a> {
         Counted { start, end, minus: size, may_hold_dispatch }
     }
 
-    /// What a value counts as the arguments of a call.
-    pub fn chars(&self) -> usize {
-        let entry = self.entry();
-        if entry.kind == Kind::Text { self.counted().chars() } else { entry.size }
-    }
-
     #[inline]
     pub fn decoded(&self) -> Text<'a> {
         let Entry { start, end, size, .. } = *self.entry();
@@ -262,6 +255,16 @@ impl<'a> Value for Node<'a> {
         let mut repeated = object.tape.repeated.iter();
         let (_, key, at) = repeated.find(|(place, key, _)| *place == object.place && keys.has(*key))?;
         Some((*key, *at))
+    }
+
+    fn only(object: &Self) -> Option<Self> {
+        let is_repeated = object.tape.repeated.iter().any(|(place, ..)| *place == object.place);
+        object.inner().next().filter(|_| object.entry().members == 1 && !is_repeated)
+    }
+
+    fn size(&self, _: usize) -> Result<usize, Error> {
+        let entry = self.entry();
+        Ok(if entry.kind == Kind::Text { self.counted().chars() } else { entry.size })
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use super::tape::Node;
 use crate::error::Error;
 use crate::json::Counted;
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
-use crate::shape::{self, RawCall, RawResult, Sink, Value};
+use crate::shape::{self, Id, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
 /// Besides its name and arguments, a call counts this many characters.
@@ -55,9 +55,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn id(&mut self, id: Option<&Node>) -> Option<Span> {
-        let id = id.and_then(Value::text)?;
-        Some(self.outline.keep(id.decoded().bytes()))
+    fn id(&mut self, id: &Id<Node>) -> Option<Span> {
+        id.read(|id| self.outline.keep(id))
     }
 }
 
@@ -77,10 +76,11 @@ impl<'a> Sink<Node<'a>> for Writer<'_> {
     }
 
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
-        let id = self.id(call.id);
+        let id = self.id(&call.id);
         let name = call.name.and_then(Value::text).map(|name| self.outline.intern(name.decoded().bytes()));
         let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
-        self.seen.chars += name_chars + call.arguments.map_or(0, Node::chars) + CALL_CHARS;
+        let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
+        self.seen.chars += name_chars + arguments + CALL_CHARS;
         self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
         Ok(())
     }
@@ -93,11 +93,12 @@ impl<'a> Sink<Node<'a>> for Writer<'_> {
 
     #[inline]
     fn result(&mut self, result: &RawResult<Node<'a>>) -> Result<(), Error> {
+        self.seen.chars += result.chars;
         let (seen, before) = (self.seen, self.before);
         let first_piece = self.outline.pieces.len() as u32 - (seen.pieces - before.pieces);
         let first_byte = self.outline.pieces.get(first_piece as usize).map_or(0, |piece| self.data[piece.start]);
         let result = ToolResult {
-            id: self.id(result.id),
+            id: self.id(&result.id),
             value: result.value.map_or(Span::default(), Node::span),
             chars: seen.chars - before.chars,
             newlines: 0,
@@ -108,6 +109,7 @@ impl<'a> Sink<Node<'a>> for Writer<'_> {
             pieces: seen.pieces - before.pieces,
             first_byte,
             is_error: result.is_error,
+            frame: result.frame,
             may_hold_dispatch: seen.may_hold_dispatch,
         };
         self.outline.results.push(result);

@@ -1,10 +1,10 @@
 //! Anthropic's messages: calls and results are blocks of the content.
 
-use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, part};
+use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part};
 use super::words::{Key, PartType};
 use super::{BLOCK_KEYS, Head, PART_KEYS, Path, observation, part_type, text_or_image};
 
-pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[Key::Content] };
+pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
 
 #[inline]
 pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
@@ -34,7 +34,7 @@ fn read_blocks<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<(), 
                 let (name, arguments) = (V::get(object, Key::Name)?, get_present::<V>(object, Key::Input)?);
                 let id = V::get(object, Key::Id)?;
                 sink.call(&RawCall {
-                    id: id.as_ref(),
+                    id: Id::of(id.as_ref()),
                     name: name.as_ref(),
                     arguments: arguments.as_ref(),
                     block,
@@ -44,7 +44,7 @@ fn read_blocks<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<(), 
             PartType::ToolResult => {
                 let (id, value) = (V::get(object, Key::ToolUseId)?, V::get(object, Key::Content)?);
                 let is_error = V::get(object, Key::IsError)?.is_some_and(|flag| flag.is_true());
-                let result = RawResult { id: id.as_ref(), value: value.as_ref(), block, is_error };
+                let result = RawResult::of(id.as_ref(), value.as_ref(), block, is_error);
                 observation(&result, PART_KEYS, &place.key(Key::Content), sink)?;
             }
             kind => text_or_image::<V>(object, kind, sink)?,

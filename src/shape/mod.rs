@@ -4,14 +4,17 @@
 
 mod anthropic;
 mod chat_message;
+mod converse;
+mod gemini;
 mod openai;
 mod responses;
 mod value;
 mod words;
 
-pub use value::{RawCall, RawResult, Sink, Value};
+pub use value::{Id, RawCall, RawResult, Sink, Value};
 pub use words::{Key, Keys, Role};
 
+use core::cell::Cell;
 use value::{Place, part, present, refuse_repeated, word, wrong_content};
 use words::{ItemType, PairRole, PartType, RoleName};
 
@@ -29,6 +32,65 @@ pub enum Shape {
     Anthropic,
     /// An item of `OpenAI`'s Responses.
     Responses,
+    /// Bedrock's Converse.
+    Converse,
+    /// Gemini's contents.
+    Gemini,
+}
+
+/// What stands around the text that takes the place of an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Frame {
+    /// Nothing: it is a string.
+    #[default]
+    Text,
+    /// Nothing: it is the string that is the only member of an object, which is the observation's value to dicts.
+    Only,
+    /// It is the `text` of the one block of a list.
+    TextBlocks,
+    /// The same, in the place of a list that holds more than text.
+    Blocks,
+    /// It is the `output` of an object, in the place of one that is no text.
+    Output,
+}
+
+/// A container of a [`Frame`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrap {
+    /// A list with one element.
+    List,
+    /// An object with one member.
+    Member(Key),
+}
+
+impl Frame {
+    /// Its containers, from the outside in.
+    #[must_use]
+    pub fn wraps(self) -> &'static [Wrap] {
+        match self {
+            Frame::Text | Frame::Only => &[],
+            Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
+            Frame::Output => &[Wrap::Member(Key::Output)],
+        }
+    }
+
+    /// Whether the observation is text; else it is JSON, which has characters but no text.
+    #[must_use]
+    pub fn holds_text(self) -> bool {
+        !matches!(self, Frame::Output | Frame::Blocks)
+    }
+
+    /// Writes a string, which `text` writes with its quotes, in its frame.
+    pub fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+        for wrap in self.wraps() {
+            match wrap {
+                Wrap::List => out.push(b'['),
+                Wrap::Member(key) => out.extend([b"{\"", key.name().as_bytes(), b"\":"].concat()),
+            }
+        }
+        text(out);
+        out.extend(self.wraps().iter().rev().map(|wrap| if *wrap == Wrap::List { b']' } else { b'}' }));
+    }
 }
 
 /// The way from a message to the value of an observation.
@@ -36,8 +98,8 @@ pub enum Shape {
 pub struct Path {
     /// The list of its blocks, if results are blocks.
     pub blocks: Option<Key>,
-    /// From the block, or else from the message.
-    pub fields: &'static [Key],
+    /// From the block, or else from the message; each in all its spellings.
+    pub fields: &'static [&'static [Key]],
 }
 
 impl Shape {
@@ -45,9 +107,21 @@ impl Shape {
     #[must_use]
     pub fn path(self) -> Path {
         match self {
-            Shape::Plain | Shape::ChatMessage | Shape::OpenAi => Path { blocks: None, fields: &[Key::Content] },
+            Shape::Plain | Shape::ChatMessage | Shape::OpenAi => Path { blocks: None, fields: &[&[Key::Content]] },
             Shape::Anthropic => anthropic::PATH,
             Shape::Responses => responses::PATH,
+            Shape::Converse => converse::PATH,
+            Shape::Gemini => gemini::PATH,
+        }
+    }
+
+    /// The field of a summary's message that holds its text, and what stands around that.
+    #[must_use]
+    pub fn summary(self) -> (Key, Frame) {
+        match self {
+            Shape::Converse => (Key::Content, Frame::TextBlocks),
+            Shape::Gemini => (Key::Parts, Frame::TextBlocks),
+            _ => (Key::Content, Frame::Text),
         }
     }
 
@@ -60,18 +134,18 @@ impl Shape {
     /// Whether results must come before all other blocks of their message.
     #[must_use]
     pub fn wants_results_first(self) -> bool {
-        self == Shape::Anthropic
+        matches!(self, Shape::Anthropic | Shape::Converse)
     }
 
     /// Whether an API of this shape takes system messages among the others.
     #[must_use]
     pub fn takes_system_messages(self) -> bool {
-        self != Shape::Anthropic
+        !matches!(self, Shape::Anthropic | Shape::Converse | Shape::Gemini)
     }
 }
 
 /// Fields of a request body that may be the history; the first that is a list is.
-pub const BODY_KEYS: [&str; 2] = ["messages", "input"];
+pub const BODY_KEYS: [&str; 3] = ["messages", "input", "contents"];
 
 /// Keys that must not stand twice in a message, and in a part of a content or of an observation.
 const MESSAGE_KEYS: Keys = Keys::of(&[
@@ -89,6 +163,7 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Action,
     Key::Output,
     Key::Tags,
+    Key::Parts,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
@@ -115,6 +190,8 @@ struct Head<'a, V: Value> {
     pair_role: PairRole,
     item: ItemType,
     content: Option<V>,
+    /// How many blocks it has.
+    blocks: Cell<usize>,
     tool_calls: Option<V>,
     tool_call_id: Option<V>,
 }
@@ -132,6 +209,10 @@ pub fn read<V: Value, S: Sink<V>>(message: &V::Object, sink: &mut S) -> Result<F
         Shape::Anthropic
     } else if responses::read(&head, sink)? {
         Shape::Responses
+    } else if converse::read(&head, sink)? {
+        Shape::Converse
+    } else if gemini::read(&head, sink)? {
+        Shape::Gemini
     } else {
         head.content(sink)?;
         Shape::Plain
@@ -140,7 +221,7 @@ pub fn read<V: Value, S: Sink<V>>(message: &V::Object, sink: &mut S) -> Result<F
     Ok(Facts {
         role,
         shape,
-        blocks: head.content.as_ref().map_or(0, V::length) as u32,
+        blocks: head.blocks.get() as u32,
         is_agent_made: role == Role::Assistant || matches!(head.item, ItemType::Call | ItemType::Reasoning),
         is_responses_item: head.item != ItemType::Other,
     })
@@ -170,7 +251,8 @@ impl<'a, V: Value> Head<'a, V> {
         let tool_calls = if role == RoleName::Assistant { get(Key::ToolCalls)? } else { None };
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
-        Ok(Head { message, role, pair_role, item, content, tool_calls, tool_call_id })
+        let blocks = Cell::new(content.as_ref().map_or(0, V::length));
+        Ok(Head { message, role, blocks, pair_role, item, content, tool_calls, tool_call_id })
     }
 
     /// The content, where it is no observation.
@@ -181,7 +263,7 @@ impl<'a, V: Value> Head<'a, V> {
     /// The content as the observation of the result with this id.
     #[inline]
     fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        let result = RawResult { id, value: self.content.as_ref(), block: 0, is_error: false };
+        let result = RawResult::of(id, self.content.as_ref(), 0, false);
         observation(&result, BLOCK_KEYS, &Place::of(Key::Content), sink)
     }
 }
@@ -200,11 +282,15 @@ fn observation<V: Value>(
 }
 
 /// Reads the value of an observation again.
-pub fn read_observation<V: Value>(value: &V, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    if value.text().is_some() || value.items().is_some() {
-        texts(Some(value), PART_KEYS, &Place::of(Key::Content), sink)?;
+pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let place = Place::of(Key::Content);
+    match frame {
+        Frame::TextBlocks => converse::read_parts(value, &place, sink).map(drop),
+        Frame::Text | Frame::Only if value.text().is_some() || value.items().is_some() => {
+            texts(Some(value), PART_KEYS, &place, sink)
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Text, or parts of which only texts and images count, or null.

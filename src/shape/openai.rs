@@ -1,7 +1,7 @@
 //! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`.
 
 use super::Head;
-use super::value::{Place, RawCall, Sink, Value, get_present, refuse_repeated};
+use super::value::{Id, Place, RawCall, Sink, Value, get_present, refuse_repeated};
 use super::words::{Key, Keys, RoleName};
 
 const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Function, Key::Custom]);
@@ -47,5 +47,11 @@ fn read_call<V: Value>(call: &V::Object, block: usize, sink: &mut impl Sink<V>) 
         (None, None)
     };
     const DEPTH: usize = 4; // the message, tool_calls, the call, its function
-    sink.call(&RawCall { id: id.as_ref(), name: name.as_ref(), arguments: arguments.as_ref(), block, depth: DEPTH })
+    sink.call(&RawCall {
+        id: Id::of(id.as_ref()),
+        name: name.as_ref(),
+        arguments: arguments.as_ref(),
+        block,
+        depth: DEPTH,
+    })
 }

@@ -1,5 +1,6 @@
 //! What a shape reads and whom it tells: a JSON value, in bytes or in Python objects, and what listens.
 
+use super::Frame;
 use super::words::{Key, Keys};
 use crate::error::{Error, Kind};
 use core::fmt;
@@ -37,14 +38,43 @@ pub trait Value: Sized {
     fn repeated(_: &Self::Object, _: Keys) -> Option<(Key, usize)> {
         None
     }
+    /// The value of the only member of an object, whatever its key.
+    fn only(object: &Self::Object) -> Option<Self>;
+    /// What it counts as the arguments of a call; so many containers of its message are open around it.
+    fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
     /// Reads a text.
     fn read<T>(text: &Self::Text, read: impl FnOnce(&[u8]) -> T) -> T;
 }
 
+/// An id: a string; or, where there is none, a name and the how many-th of it in its message this is.
+pub struct Id<'a, V> {
+    /// The id or the name.
+    pub text: Option<&'a V>,
+    /// From 1; 0 for an id.
+    pub number: usize,
+}
+
+impl<'a, V: Value> Id<'a, V> {
+    /// What stands in the field of an id.
+    pub fn of(id: Option<&'a V>) -> Self {
+        Id { text: id, number: 0 }
+    }
+
+    /// Reads it, if it is one.
+    #[inline]
+    pub fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let text = self.text.and_then(V::text)?;
+        Some(V::read(text, |text| match self.number {
+            0 => read(text),
+            number => read(&[text, b"#", number.to_string().as_bytes()].concat()),
+        }))
+    }
+}
+
 /// One call, as its message holds it.
 pub struct RawCall<'a, V> {
-    /// Its id, if that is a string.
-    pub id: Option<&'a V>,
+    /// Its id.
+    pub id: Id<'a, V>,
     /// The tool, if that is a string.
     pub name: Option<&'a V>,
     /// What it is called with; neither missing nor null.
@@ -57,14 +87,25 @@ pub struct RawCall<'a, V> {
 
 /// One result, as its message holds it.
 pub struct RawResult<'a, V> {
-    /// Its id, if that is a string.
-    pub id: Option<&'a V>,
+    /// Its id.
+    pub id: Id<'a, V>,
     /// Its observation, if there is one.
     pub value: Option<&'a V>,
     /// Its place among the blocks of its message.
     pub block: usize,
     /// Flagged as an error.
     pub is_error: bool,
+    /// What stands around its text.
+    pub frame: Frame,
+    /// What it counts besides its text.
+    pub chars: usize,
+}
+
+impl<'a, V: Value> RawResult<'a, V> {
+    /// One whose observation is text.
+    pub fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
+        RawResult { id: Id::of(id), value, block, is_error, frame: Frame::Text, chars: 0 }
+    }
 }
 
 /// What is told what a message holds, in the order in which it stands there.

@@ -38,7 +38,41 @@ keys! {
     Action "action" b"action", Output "output" b"output", Tags "tags" b"tags", Text "text" b"text", Id "id" b"id",
     ToolUseId "tool_use_id" b"tool_use_id", IsError "is_error" b"is_error", Function "function" b"function",
     Custom "custom" b"custom",
+    Parts "parts" b"parts", FunctionCall "functionCall" b"functionCall",
+    FunctionCallSnake "function_call" b"function_call", FunctionResponse "functionResponse" b"functionResponse",
+    FunctionResponseSnake "function_response" b"function_response", Args "args" b"args",
+    Response "response" b"response", Error "error" b"error", Thought "thought" b"thought",
+    InlineData "inlineData" b"inlineData", InlineDataSnake "inline_data" b"inline_data",
+    FileData "fileData" b"fileData", FileDataSnake "file_data" b"file_data",
+    ToolUse "toolUse" b"toolUse", ToolResult "toolResult" b"toolResult", ToolUseIdCamel "toolUseId" b"toolUseId",
+    Status "status" b"status", Json "json" b"json", Image "image" b"image", Document "document" b"document",
+    Video "video" b"video",
 }
+
+impl Key {
+    /// Whether what it holds is opened, or put where it can be asked for; all else is passed over.
+    #[inline]
+    #[must_use]
+    pub fn is_opened(self) -> bool {
+        OPENED.has(self)
+    }
+}
+
+const OPENED: Keys = Keys::of(&[
+    Key::Content,
+    Key::ToolCalls,
+    Key::Function,
+    Key::Custom,
+    Key::Output,
+    Key::Parts,
+    Key::FunctionCall,
+    Key::FunctionCallSnake,
+    Key::FunctionResponse,
+    Key::FunctionResponseSnake,
+    Key::Response,
+    Key::ToolUse,
+    Key::ToolResult,
+]);
 
 /// A set of keys.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,7 +113,7 @@ pub enum Role {
     System,
     /// `user`.
     User,
-    /// `assistant`.
+    /// `assistant` or `model`.
     Assistant,
     /// Any other, or none.
     #[default]
@@ -100,6 +134,8 @@ pub enum RoleName {
     User,
     /// `assistant`.
     Assistant,
+    /// `model`.
+    Model,
     /// `tool`.
     Tool,
 }
@@ -113,6 +149,7 @@ impl RoleName {
             b"developer" => RoleName::Developer,
             b"user" => RoleName::User,
             b"assistant" => RoleName::Assistant,
+            b"model" => RoleName::Model,
             b"tool" => RoleName::Tool,
             _ => RoleName::Other,
         }
@@ -124,7 +161,7 @@ impl RoleName {
         match self {
             RoleName::System | RoleName::Developer => Role::System,
             RoleName::User => Role::User,
-            RoleName::Assistant => Role::Assistant,
+            RoleName::Assistant | RoleName::Model => Role::Assistant,
             RoleName::Tool | RoleName::Other => Role::Other,
         }
     }

@@ -45,7 +45,7 @@ RUST: dict[str, set[str]] = {
     "lib": set(),
     "error": set(),
     "text": set(),
-    "shape": {"error"},
+    "shape": {"error", "text"},
     "outline": {"shape", "text"},
     "json": {"error", "outline"},
     "scan": {"error", "outline", "json", "shape", "text"},

@@ -15,7 +15,7 @@ def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
         return messages
     view = [_masked_message(messages[index], outline.messages[index], plan.masked) for index in plan.kept]
     if plan.summary is not None:
-        view.insert(plan.summary.place, {"role": plan.summary.role, "content": plan.summary.text})
+        view.insert(plan.summary.place, plan.summary.message)
     return view
 
 

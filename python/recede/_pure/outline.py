@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from recede._pure.shape.base import Shape
 
@@ -22,6 +23,9 @@ class Text:
     # Where the value and its pieces (quotes included) stand; empty where the input was Python objects.
     span: Span | None = None
     piece_spans: list[Span] = field(default_factory=list)
+    # A value that is no text, and what it counts.
+    json: Any = None
+    json_chars: int = 0
 
     @property
     def joined(self) -> str:
@@ -62,12 +66,15 @@ class Result:
     is_leading: bool  # no block but results comes before it, or its shape does not ask for that
     is_error: bool
     observation: str
+    json: Any  # see Text
+    json_chars: int
+    frame: tuple[str, str]  # the JSON around the string that takes the place of the observation
     images: int
     span: Span | None  # see Text
     piece_spans: list[Span]
 
     def chars(self, image_chars: int) -> int:
-        return len(self.observation) + self.images * image_chars
+        return len(self.observation) + self.json_chars + self.images * image_chars
 
 
 @dataclass(slots=True)
@@ -98,7 +105,7 @@ class Message:
 
     @property
     def is_agent_made(self) -> bool:
-        return self.role == "assistant" or self.is_reasoning or (self.type or "").endswith("_call")
+        return self.role in ("assistant", "model") or self.is_reasoning or (self.type or "").endswith("_call")
 
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""

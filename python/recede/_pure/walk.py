@@ -74,18 +74,69 @@ class _MessageWalk:
         self.into.own = self.text(self.source, "content", "content", BLOCK_KEYS)
 
     def blocks(
-        self, blocks: list[Any], path: str, watched: frozenset[str]
+        self, message: dict[str, Any], key: str, watched: frozenset[str]
     ) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """The blocks of a message: place, path, and the block, which is an object that holds no watched key twice."""
+        blocks = message[key]
+        if not isinstance(blocks, list):
+            self.fault("content", span_of(message, key), key)
         self.into.blocks = len(blocks)
         for place, block in enumerate(blocks):
-            block_path = f"{path}[{place}]"
-            self.refuse_no_part(blocks, place, block_path)
-            self.refuse_repeated(block, watched, block_path + ".")
-            yield place, block_path, block
+            path = f"{key}[{place}]"
+            self.refuse_no_part(blocks, place, path)
+            self.refuse_repeated(block, watched, path + ".")
+            yield place, path, block
 
     def no_text(self) -> Text:
         return Text()
+
+    def own_text(self, block: dict[str, Any]) -> None:
+        """The text of a block that is no observation."""
+        self.piece(block["text"], span_of(block, "text"), self.into.own)
+
+    def image(self) -> None:
+        self.into.own.images += 1
+
+    def json(self, holder: dict[str, Any], key: str, path: str, depth: int) -> Text:
+        """An object, which counts characters, but is no text."""
+        value, span = holder.get(key), span_of(holder, key)
+        if value is None:
+            return Text()
+        if not isinstance(value, dict):
+            self.fault("content", span, path)
+        return Text(span=span, json=value, json_chars=self.size(value, depth))
+
+    def texts(
+        self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str], depth: int, media: tuple[str, ...]
+    ) -> Text:
+        """A list of texts and media without types; with JSON in it, none of it is text."""
+        parts, text, texts = holder[key], Text(span=span_of(holder, key)), []
+        for place, part in enumerate(parts):
+            part_path = f"{path}[{place}]"
+            self.refuse_no_part(parts, place, part_path)
+            self.refuse_repeated(part, watched, part_path + ".")
+            if part.get("json") is not None:
+                text.json = parts
+                text.json_chars += self.size(part["json"], depth)
+            elif isinstance(part.get("text"), str):
+                texts.append(part)
+            elif any(part.get(kind) is not None for kind in media):
+                text.images += 1
+        for part in texts:
+            if text.json is not None:
+                text.json_chars += len(part["text"])
+            else:
+                self.piece(part["text"], span_of(part, "text"), text)
+        return text
+
+    def size(self, value: Any, depth: int) -> int:
+        """What a value counts as arguments; so many containers of its message are open around it."""
+        if isinstance(value, str):
+            return len(value)
+        try:
+            return compact_chars(value, 1 + depth)
+        except TooDeep:
+            raise TranscriptError("depth", message_index=self.index) from None
 
     def text(self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str]) -> Text:
         """The text of a value that is a string, a list of parts, or null."""
@@ -122,10 +173,7 @@ class _MessageWalk:
         """A call; `depth` containers of the message are open around its arguments."""
         assert self.into.shape is not None
         is_text = isinstance(arguments, str)
-        try:
-            counted = 0 if is_text or arguments is None else compact_chars(arguments, 1 + depth)
-        except TooDeep:
-            raise TranscriptError("depth", message_index=self.index) from None
+        counted = 0 if is_text or arguments is None else self.size(arguments, depth)
         call = Call(
             index=len(self.outline.calls),
             message=self.index,
@@ -140,8 +188,16 @@ class _MessageWalk:
         self.into.calls.append(call)
         self.into.exchanges.append(call)
 
-    def result(self, result_id: Any, text: Text, *, block: int = 0, is_error: bool = False) -> None:
-        """A result with its observation."""
+    def result(
+        self,
+        result_id: Any,
+        text: Text,
+        *,
+        block: int = 0,
+        is_error: bool = False,
+        frame: tuple[str, str] = ("", ""),
+    ) -> None:
+        """A result with its observation; `frame` is the JSON around the string that takes its place."""
         assert self.into.shape is not None
         is_leading = self.into.leading_results == block
         self.into.leading_results += is_leading
@@ -154,6 +210,9 @@ class _MessageWalk:
             is_leading=is_leading or not self.into.shape.wants_results_first,
             is_error=is_error,
             observation=text.joined,
+            json=text.json,
+            json_chars=text.json_chars,
+            frame=frame,
             images=text.images,
             span=text.span,
             piece_spans=text.piece_spans,

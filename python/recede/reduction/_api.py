@@ -615,6 +615,6 @@ def _history_of(raw: bytes) -> list[Any]:
     value = _loads(raw)
     if isinstance(value, list):
         return value
-    messages = value.get("messages")
-    history: list[Any] = messages if isinstance(messages, list) else value["input"]
+    fields = (value.get(key) for key in ("messages", "input", "contents"))
+    history: list[Any] = next(field for field in fields if isinstance(field, list))
     return history

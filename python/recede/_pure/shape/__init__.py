@@ -7,15 +7,17 @@ from typing import Any
 from recede._pure.shape.anthropic import Anthropic
 from recede._pure.shape.base import Shape
 from recede._pure.shape.chat_message import ChatMessage
+from recede._pure.shape.converse import Converse
+from recede._pure.shape.gemini import Gemini
 from recede._pure.shape.openai import OpenAI
 from recede._pure.shape.responses import Responses
 
 __all__ = ["BODY_KEYS", "Shape", "shape_of"]
 
-BODY_KEYS = ("messages", "input")
+BODY_KEYS = ("messages", "input", "contents")
 """Fields of a request body that may be the history; the first that is a list is."""
 
-_SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses())
+_SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(), Converse(), Gemini())
 
 
 def shape_of(message: dict[str, Any]) -> Shape | None:

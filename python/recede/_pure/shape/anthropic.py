@@ -21,7 +21,7 @@ class Anthropic(Shape):
         return any(block_type(block) in ("tool_use", "tool_result") for block in items(message.get("content")))
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        for place, path, block in walk.blocks(message["content"], "content", BLOCK_KEYS):
+        for place, path, block in walk.blocks(message, "content", BLOCK_KEYS):
             kind = block_type(block)
             if kind == "tool_result":
                 text = walk.text(block, "content", path + ".content", PART_KEYS)

@@ -29,6 +29,10 @@ class Shape:
         """A copy of the message with these texts for the observations of these blocks."""
         return {**message, "content": texts[0]}
 
+    def summary(self, role: str, text: str) -> dict[str, Any]:
+        """The message of a summary in a history of this shape."""
+        return {"role": role, "content": text}
+
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         """The message that answers these calls, each named by its message and its block."""
         raise NotImplementedError

@@ -9,7 +9,11 @@ IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file"
 
 # Keys that must not stand twice in a message, and in a part of a content or of an observation.
 MESSAGE_KEYS = frozenset(
-    "role content type tool_calls tool_call_id pairRole pairId call_id name arguments input action output tags".split()
+    {
+        *("role", "content", "parts", "type", "tags"),
+        *("tool_calls", "tool_call_id", "pairRole", "pairId"),
+        *("call_id", "name", "arguments", "input", "action", "output"),
+    }
 )
 BLOCK_KEYS = frozenset("type text id name input tool_use_id content is_error".split())
 PART_KEYS = frozenset({"type", "text"})
