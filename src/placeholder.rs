@@ -35,8 +35,10 @@ pub enum Form {
 /// The facts that a template's fields stand for.
 #[derive(Debug, Clone, Default)]
 pub struct Facts<'a> {
-    /// Characters of the text.
+    /// Characters of the text, or of the JSON that it is.
     pub chars: usize,
+    /// It is JSON, of which a cut leaves nothing.
+    pub is_json: bool,
     /// Its newlines.
     pub newlines: usize,
     /// Its images.
@@ -199,7 +201,7 @@ impl<'a> Placeholder<'a> {
             }
         }
         let placeholder_chars = self.chars(facts);
-        let text_chars = if outline.results[result].frame.holds_text() { facts.chars } else { 0 };
+        let text_chars = if facts.is_json { 0 } else { facts.chars };
         let (form, after) = match self.max_chars {
             None => (Form::Placeholder, placeholder_chars),
             Some(max) if max > placeholder_chars => {

@@ -371,6 +371,7 @@ pub fn facts_of_pair(
     let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
     Facts {
         chars: seen.chars,
+        is_json: !seen.frame.holds_text(),
         newlines: seen.newlines,
         images: seen.images as usize,
         turn: turn_at(of_call.unwrap_or(seen.message as usize)),

@@ -62,6 +62,7 @@ RUST: dict[str, set[str]] = {
         "error",
         "outline",
         "scan",
+        "shape",
         "source",
         "pairs",
         "turns",
@@ -230,6 +231,8 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "reduce.rs",
         "text.rs",
         "plan/mod.rs",
+        "shape/mod.rs",  # the mirror: base.py
+        "shape/value.rs",
         "plan/decide.rs",  # the mirror decides where it plans
         "plan/window.rs",
         "plan/hybrid.rs",  # replays have definitions in the tests

@@ -175,8 +175,12 @@ class Messages:
         return observations[observation - 1][1] if 0 < observation <= len(observations) else None
 
     def _observations(self) -> list[tuple[str | None, str]]:
-        outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
-        return [(result.id, result.observation) for result in outline.results]
+        data = b"[" + b",".join(self.messages) + b"]"
+        outline = scan(data, surrogates=True)
+        return [
+            (result.id, result.observation if result.json is None else data[slice(*result.span or (0, 0))].decode())
+            for result in outline.results
+        ]
 
     def _data(self) -> bytes:
         return b"[" + b",".join(self.session) + b"]"
