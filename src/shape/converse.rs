@@ -21,7 +21,7 @@ const JSON_DEPTH: usize = 6;
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::ToolResult], &[Key::Content]] };
 
-#[inline]
+#[inline(never)]
 pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     let Some(blocks) = head.content.as_ref().and_then(V::items) else { return Ok(false) };
     for block in blocks {

@@ -25,6 +25,7 @@ const DEPTH: usize = 4;
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Parts), fields: &[RESULT, &[Key::Response]] };
 
+#[inline(never)]
 pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     if head.content.is_some() {
         return Ok(false);

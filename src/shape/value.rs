@@ -64,10 +64,12 @@ impl<'a, V: Value> Id<'a, V> {
     #[inline]
     pub fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let text = self.text.and_then(V::text)?;
-        Some(V::read(text, |text| match self.number {
-            0 => read(text),
-            number => read(&[text, b"#", number.to_string().as_bytes()].concat()),
-        }))
+        if self.number == 0 {
+            return Some(V::read(text, read));
+        }
+        let number = self.number.to_string();
+        let id = V::read(text, |name| [name, b"#", number.as_bytes()].concat());
+        Some(read(&id))
     }
 }
 

@@ -177,9 +177,10 @@ class Messages:
     def _observations(self) -> list[tuple[str | None, str]]:
         data = b"[" + b",".join(self.messages) + b"]"
         outline = scan(data, surrogates=True)
+        texts = [data[slice(*result.span or (0, 0))].decode("utf-8", "surrogatepass") for result in outline.results]
         return [
-            (result.id, result.observation if result.json is None else data[slice(*result.span or (0, 0))].decode())
-            for result in outline.results
+            (result.id, result.observation if result.json is None else text)
+            for result, text in zip(outline.results, texts, strict=True)
         ]
 
     def _data(self) -> bytes:

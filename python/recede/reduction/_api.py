@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede.reduction._policy import block_policy, compiled, image_chars_of, template_policy
+from recede.reduction._policy import BODY_KEYS, block_policy, compiled, image_chars_of, template_policy
 from recede.reduction._repair import apply_repairs
 from recede.reduction._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
@@ -615,6 +615,6 @@ def _history_of(raw: bytes) -> list[Any]:
     value = _loads(raw)
     if isinstance(value, list):
         return value
-    fields = (value.get(key) for key in ("messages", "input", "contents"))
+    fields = (value.get(key) for key in BODY_KEYS)
     history: list[Any] = next(field for field in fields if isinstance(field, list))
     return history

@@ -12,10 +12,7 @@ from recede._pure.shape.gemini import Gemini
 from recede._pure.shape.openai import OpenAI
 from recede._pure.shape.responses import Responses
 
-__all__ = ["BODY_KEYS", "Shape", "shape_of"]
-
-BODY_KEYS = ("messages", "input", "contents")
-"""Fields of a request body that may be the history; the first that is a list is."""
+__all__ = ["Shape", "shape_of"]
 
 _SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(), Converse(), Gemini())
 
