@@ -214,6 +214,19 @@ impl Outline {
         }
     }
 
+    /// Where it ended before this message.
+    #[must_use]
+    pub fn mark_before(&self, message: usize) -> Mark {
+        let (calls, results) = (self.calls_before(message), self.results_before(message));
+        let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
+        let ids = self.calls[calls..].iter().map(|call| call.id);
+        let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
+        // The name of a tool may stay for which no other message has asked yet.
+        let text = ids.map(|id| id.start).min().unwrap_or(self.text.len());
+        let names = self.names.partition_point(|name| name.start < text);
+        Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
+    }
+
     /// Forgets what came behind a mark.
     pub fn truncate(&mut self, mark: &Mark) {
         self.messages.truncate(mark.messages);

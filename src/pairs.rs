@@ -10,8 +10,9 @@ const NONE: u32 = u32::MAX;
 /// Which call each result belongs to.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// Of results that came when the message of their call had been let go, in their order: the tool.
-    late: Vec<(u32, Name)>,
+    /// Of results that came when the message of their call had been evicted, in their order: the tool, and whether it is
+    /// the first result of its call.
+    late: Vec<(u32, Name, bool)>,
     call_of: Vec<u32>,
     first_result: Vec<u32>,
     next_result: Vec<u32>,
@@ -53,6 +54,17 @@ impl Pairs {
         false
     }
 
+    /// Takes back the last [`Pairs::join`] of a call. Says whether it was that of its first result.
+    fn part(&mut self, result: u32, call: usize) -> bool {
+        let first = &mut self.first_result[call];
+        if *first == result {
+            *first = NONE;
+            return true;
+        }
+        self.next_result[*first as usize] = self.next_result[result as usize];
+        false
+    }
+
     /// The call that a result belongs to.
     #[must_use]
     pub fn call_of(&self, result: usize) -> Option<usize> {
@@ -76,7 +88,7 @@ impl Pairs {
         if let Some(call) = self.call_of(result) {
             return outline.calls[call].name;
         }
-        let late = self.late.binary_search_by_key(&(result as u32), |(result, _)| *result);
+        let late = self.late.binary_search_by_key(&(result as u32), |(result, ..)| *result);
         self.late[late.ok()?].1
     }
 
@@ -124,6 +136,8 @@ pub struct GrowingPairs {
     pub pairs: Pairs,
     /// The newest call of each id.
     newest: HashMap<Vec<u8>, u32>,
+    /// Of each call the one before it with the same id.
+    earlier: Vec<u32>,
     unanswered_calls: usize,
     results_without_call: usize,
 }
@@ -147,10 +161,43 @@ impl GrowingPairs {
             }
         }
         for call in calls {
-            if let Some(id) = outline.calls[call].id {
-                self.newest.insert(outline.text(id).to_vec(), call as u32);
+            let id = outline.calls[call].id;
+            let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), call as u32));
+            self.earlier.push(earlier.unwrap_or(NONE));
+        }
+    }
+
+    /// Only so many calls and results have come of an outline that still has all of them.
+    pub fn truncate(&mut self, outline: &Outline, calls: usize, results: usize) {
+        for result in (results..self.pairs.call_of.len()).rev() {
+            let is_first = if let Some(call) = self.pairs.call_of(result) {
+                self.pairs.part(result as u32, call)
+            } else if let Some((.., is_first)) = self.pairs.late.pop_if(|(late, ..)| *late as usize == result) {
+                is_first
+            } else {
+                self.results_without_call -= 1;
+                false
+            };
+            self.unanswered_calls += usize::from(is_first);
+        }
+        for call in (calls..self.earlier.len()).rev() {
+            self.unanswered_calls = self.unanswered_calls.saturating_sub(1);
+            match (outline.calls[call].id.map(|id| outline.text(id)), self.earlier[call]) {
+                (Some(id), NONE) => drop(self.newest.remove(id)),
+                (Some(id), earlier) => drop(self.newest.insert(id.to_vec(), earlier)),
+                (None, _) => {}
             }
         }
+        self.earlier.truncate(calls);
+        self.pairs.first_result.truncate(calls);
+        self.pairs.call_of.truncate(results);
+        self.pairs.next_result.truncate(results);
+    }
+
+    /// The results from this one on whose call was evicted.
+    pub fn late_from(&self, result: usize) -> impl Iterator<Item = usize> + '_ {
+        let late = &self.pairs.late;
+        late[late.partition_point(|(late, ..)| (*late as usize) < result)..].iter().map(|(late, ..)| *late as usize)
     }
 
     /// The call that a result of the last message belongs to, whether that message was pushed or not.
@@ -168,7 +215,7 @@ impl GrowingPairs {
 
     /// A result of the last message belongs to a call that was let go; says whether it is its first one.
     pub fn join_late(&mut self, result: usize, tool: Name, is_first: bool) {
-        self.pairs.late.push((result as u32, tool));
+        self.pairs.late.push((result as u32, tool, is_first));
         self.results_without_call -= 1;
         // Of what was evicted, a store says how much there is.
         self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));

@@ -166,84 +166,77 @@ impl<T> FromIterator<(Vec<u8>, T)> for ByTool<T> {
     }
 }
 
-/// The parameters of a plan. Budgets and costs are in characters, or quarter tokens.
-#[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Policy {
-    /// What is asked for.
-    pub goal: Goal,
-    /// The budget.
-    pub max_cost: Option<usize>,
-    /// False gives the history back as it is.
-    pub enabled: bool,
-    /// Window: the last N messages that are no system messages.
-    pub recent_messages: Option<usize>,
-    /// Window: the last N turns.
-    pub recent_turns: Option<usize>,
-    /// Window: the newest N results.
-    pub recent_results: Option<usize>,
-    /// Windows of single tools, instead: name or pattern, and N (None: all).
-    pub keep_by_tool: ByTool<Option<usize>>,
-    /// Never masked: results of these tools, names or patterns.
-    pub exclude_tools: ByTool<()>,
-    /// Never masked: results flagged as errors.
-    pub keep_errors: bool,
-    /// When the boundary moves.
-    pub boundary: Boundary,
-    /// Requests that found nothing in the cache: how many messages came before each, or [`NOW`].
-    pub cold_requests: Vec<usize>,
-    /// Whether stage 1 is tried at all.
-    pub observation_masking: bool,
-    /// Cut observations to this length instead of replacing them.
-    pub max_observation_chars: Option<usize>,
-    /// The caller's template, if there is one.
-    pub placeholder: Option<Template>,
-    /// The built-in placeholder counts lines instead of characters.
-    pub lines_form: bool,
-    /// Mask nothing if it would remove fewer characters.
-    pub min_masked_chars: usize,
-    /// What an image counts.
-    pub image_chars: usize,
-    /// Any orphan breaks the pair invariant.
-    pub strict_pairs: bool,
-    /// The summary's length at most.
-    pub summary_max_chars: usize,
-    /// The role of the summary's message.
-    pub summary_role: Option<String>,
-    /// Ask the caller for the summary.
-    pub ask_summary: bool,
-    /// In a replay: summaries in the place of old turns.
-    pub summaries: Option<Summaries>,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Policy {
-            goal: Goal::Reduce,
-            max_cost: None,
-            enabled: true,
-            recent_messages: Some(4),
-            recent_turns: None,
-            recent_results: None,
-            keep_by_tool: ByTool::default(),
-            exclude_tools: ByTool::default(),
-            keep_errors: false,
-            boundary: Boundary::Sliding,
-            cold_requests: vec![],
-            observation_masking: true,
-            max_observation_chars: None,
-            placeholder: None,
-            lines_form: false,
-            min_masked_chars: 0,
-            image_chars: 6_400,
-            strict_pairs: false,
-            summary_max_chars: 1_400,
-            summary_role: None,
-            ask_summary: false,
-            summaries: None,
+/// Every parameter of a plan, declared once: its name, its type and its default. `$then` makes something of the list: here
+/// the struct [`Policy`], in `py` its reading from Python.
+macro_rules! parameters {
+    ($then:ident) => {
+        $then! {
+            /// What is asked for.
+            goal: Goal = Goal::Reduce,
+            /// The budget.
+            max_cost: Option<usize> = None,
+            /// False gives the history back as it is.
+            enabled: bool = true,
+            /// Window: the last N messages that are no system messages.
+            keep_messages: Option<usize> = Some(4),
+            /// Window: the last N turns.
+            keep_turns: Option<usize> = None,
+            /// Window: the newest N results.
+            keep_results: Option<usize> = None,
+            /// Windows of single tools, instead: name or pattern, and N (None: all).
+            keep_by_tool: ByTool<Option<usize>> = ByTool::default(),
+            /// Never masked: results of these tools, names or patterns.
+            exclude_tools: ByTool<()> = ByTool::default(),
+            /// Never masked: results flagged as errors.
+            keep_errors: bool = false,
+            /// When the boundary moves.
+            boundary: Boundary = Boundary::Sliding,
+            /// Requests that found nothing in the cache: how many messages came before each, or [`NOW`].
+            cache_cold: Vec<usize> = vec![],
+            /// Whether stage 1 is tried at all.
+            observation_masking: bool = true,
+            /// Cut observations to this length instead of replacing them.
+            max_observation_chars: Option<usize> = None,
+            /// The caller's template, if there is one.
+            placeholder: Option<Template> = None,
+            /// The built-in placeholder counts lines instead of characters.
+            lines_form: bool = false,
+            /// Mask nothing if it would remove fewer characters.
+            min_masked_chars: usize = 0,
+            /// What an image counts.
+            image_chars: usize = 6_400,
+            /// Any orphan breaks the pair invariant.
+            strict_pairs: bool = false,
+            /// The summary's length at most.
+            summary_max_chars: usize = 1_400,
+            /// The role of the summary's message.
+            summary_role: Option<String> = None,
+            /// Ask the caller for the summary.
+            ask_summary: bool = false,
+            /// In a replay: summaries in the place of old turns.
+            summaries: Option<Summaries> = None,
         }
-    }
+    };
 }
+#[cfg(feature = "python")]
+pub(crate) use parameters;
+
+macro_rules! declare {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $default:expr,)*) => {
+        /// The parameters of a plan. Budgets and costs are in characters, or quarter tokens.
+        #[derive(Debug, Clone)]
+        pub struct Policy {
+            $($(#[$doc])* pub $name: $kind,)*
+        }
+
+        impl Default for Policy {
+            fn default() -> Self {
+                Policy { $($name: $default,)* }
+            }
+        }
+    };
+}
+parameters!(declare);
 
 impl Policy {
     /// A boundary, rounded down to whole chunks where it moves by these.

@@ -25,7 +25,7 @@ pub enum Reduced {
 /// # Examples
 /// ```
 /// use recede::{policy::Policy, plan::SummaryInput, reduce::{Reduced, reduce_json}};
-/// let policy = Policy { max_cost: Some(35), recent_messages: Some(0), ..Policy::default() };
+/// let policy = Policy { max_cost: Some(35), keep_messages: Some(0), ..Policy::default() };
 /// let data = br#"[{"role":"tool","tool_call_id":"1","content":"a long, long, long, long observation"}]"#;
 /// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data, false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
 /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"}]"#);

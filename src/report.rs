@@ -1,7 +1,60 @@
 //! What a plan did, in numbers.
 
 use crate::outline::Outline;
-use crate::plan::Plan;
+use crate::plan::{Move, Plan, Stage};
+
+/// The value of a counter.
+#[derive(Debug, Clone, Copy)]
+pub enum Figure<'a> {
+    /// Whether something is so.
+    Flag(bool),
+    /// How many.
+    Count(usize),
+    /// Where; None: nowhere.
+    Place(Option<usize>),
+    /// One of a few words, or None.
+    Word(Option<&'static str>),
+    /// Messages of the input.
+    Messages(&'a [usize]),
+    /// Of each tool.
+    Tools(&'a [(Option<u32>, ToolCount)]),
+    /// Of each time that the boundary moved.
+    Moves(&'a [Move]),
+}
+
+/// The counters of a plan, by the names that Python has for them; `tools` are those of [`by_tool`].
+#[must_use]
+pub fn figures<'a>(
+    outline: &Outline,
+    plan: &'a Plan,
+    tools: &'a [(Option<u32>, ToolCount)],
+) -> [(&'static str, Figure<'a>); 15] {
+    use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
+    let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
+    let (stage, invariant) = match plan.stage {
+        None => (None, "ok"),
+        Some(Stage::Masking) => (Some("masking"), "ok"),
+        Some(Stage::Summarization) => (Some("summarization"), "ok"),
+        Some(Stage::Fallback) => (Some("fallback"), "fallback"),
+    };
+    [
+        ("reduced", Flag(plan.changes())),
+        ("dropped_count", Count(dropped)),
+        ("invariant_status", Word(Some(invariant))),
+        ("reduction_stage", Word(stage)),
+        ("masked_count", Count(plan.masked.len())),
+        ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
+        ("tools", Tools(tools)),
+        ("chars_before", Count(plan.chars.0)),
+        ("chars_after", Count(plan.chars.1)),
+        ("within_budget", Flag(plan.within_budget)),
+        ("orphans", Messages(&plan.orphans)),
+        ("first_changed", Place(first_changed(outline, plan))),
+        ("boundary", Count(plan.boundary)),
+        ("turns", Count(plan.turns.count())),
+        ("boundary_moves", Moves(&plan.moves)),
+    ]
+}
 
 /// The observations of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

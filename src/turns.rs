@@ -44,6 +44,16 @@ impl Turns {
         }
     }
 
+    /// Only so many messages have come.
+    pub fn truncate(&mut self, messages: usize) {
+        let turns = self.starts.partition_point(|start| (*start as usize) < messages);
+        self.starts.truncate(turns);
+        self.ends.truncate(turns);
+        if let Some(end) = self.ends.last_mut() {
+            *end = (*end).min(messages as u32);
+        }
+    }
+
     /// How many turns there are.
     #[must_use]
     pub fn count(&self) -> usize {

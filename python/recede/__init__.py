@@ -5,7 +5,7 @@ The names here are those of daily work; the rest is in the package of its subjec
 `recede.types`, `recede.testing`.
 """
 
-from recede._errors import StoreError, TranscriptError
+from recede._errors import RecedeError, StoreError, TranscriptError
 from recede.reduction import (
     HistoryReducer,
     JsonReduction,
@@ -46,6 +46,7 @@ __all__ = [
     "JsonReduction",
     "ObservationMaskingContextManager",
     "ProductionHybridContextManager",
+    "RecedeError",
     "Reduction",
     "StoreError",
     "TranscriptError",

@@ -3,6 +3,8 @@
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
+from recede.reduction._report import JsonReduction, Reduction, SummaryRequest
+
 __all__ = [
     "Policy",
     "Session",
@@ -20,94 +22,16 @@ __all__ = [
     "texts",
 ]
 
-_ToolFigures: TypeAlias = tuple[int, int, int, int]
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
-_Stage: TypeAlias = Literal["masking", "summarization", "fallback"]
-
-# The fields of `Reduction` and of `JsonReduction`, in their order.
-_Answer: TypeAlias = tuple[
-    list[Any],
-    bool,
-    int,
-    Literal["ok", "fallback"],
-    _Stage | None,
-    int,
-    int,
-    dict[str, _ToolFigures],
-    int,
-    int,
-    bool,
-    tuple[int, ...],
-    int | None,
-    int,
-    None,
-    int,
-    tuple[tuple[int, int, int, int], ...],
-]
-_JsonAnswer: TypeAlias = tuple[
-    bytes,
-    bool,
-    int,
-    Literal["ok", "fallback"],
-    _Stage | None,
-    int,
-    int,
-    dict[str, _ToolFigures],
-    int,
-    int,
-    bool,
-    tuple[int, ...],
-    int | None,
-    int,
-    None,
-    int,
-    tuple[tuple[int, int, int, int], ...],
-]
-
-# Stage 2 wants a summary: the messages to be summarized, the earlier summary, the built-in one.
-_Request: TypeAlias = tuple[list[int], str | None, str]
-_JsonRequest: TypeAlias = tuple[list[tuple[int, int]], str | None, str]
-
 # Of each request (messages before it, chars of its answer); by policy, of each request (chars, cached chars, masked,
 # summarized turns, chars that a summary was made of, its own).
 _Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
 
-# When they are due: by turns (the first, every), or by prices (read, write, input, output); the tail; of a model, chars
-# of its summary and of its prompt.
-_Summaries: TypeAlias = tuple[
-    tuple[int, int] | None, tuple[float, float, float, float] | None, int, tuple[int, int] | None
-]
-
 @final
 class Policy:
-    def __new__(
-        cls,
-        *,
-        goal: Literal["reduce", "mask", "summarize", "truncate"],
-        max_cost: int | None,
-        enabled: bool,
-        recent_messages: int | None,
-        recent_turns: int | None,
-        recent_results: int | None,
-        keep_by_tool: tuple[tuple[str, int | None], ...],
-        exclude_tools: tuple[str, ...],
-        keep_errors: bool,
-        boundary: tuple[str, float, float],
-        cold_requests: tuple[int, ...],
-        observation_masking: bool,
-        max_observation_chars: int | None,
-        placeholder: tuple[tuple[str, str], ...] | None,
-        lines_form: bool,
-        min_masked_chars: int,
-        image_chars: int,
-        strict_pairs: bool,
-        summary_max_chars: int,
-        summary_role: str | None,
-        ask_summary: bool,
-        summaries: _Summaries | None = None,
-    ) -> Policy: ...
+    def __new__(cls, parameters: dict[str, Any]) -> Policy: ...
 
 @final
 class Session:
@@ -119,24 +43,22 @@ class Session:
     def append(self, message: bytes, surrogates: bool, costs: _MessageCosts | None = None) -> int: ...
     def message(self, index: int) -> bytes: ...
     def recall(self, observation: int | str) -> str | None: ...
-    def look(self, summary: _Summary | None = None) -> tuple[Any, ...] | None: ...
-    def restart(self, costs: _Costs) -> None: ...
+    def look(self, summary: _Summary | None = None, costs: _Costs | None = None) -> tuple[Any, ...] | None: ...
     def forget(self) -> None: ...
-    def chunks(self) -> tuple[int, list[bytes], bytes, bool]: ...
+    def chunks(self) -> tuple[int, list[Any], Any, bool]: ...
     def changes(self) -> tuple[int | None, Any, bool]: ...
-    def stats(
-        self,
-    ) -> tuple[
-        tuple[int, int, int], tuple[int, int, int], tuple[int, int] | None, int, list[tuple[int, int, int, int]]
-    ]: ...
-    def totals(self) -> tuple[int, int, int]: ...
+    def stats(self) -> tuple[Any, ...]: ...
     def stored_moves(self, start: int, end: int) -> list[tuple[int, int, int, int]]: ...
     def first_here(self) -> int: ...
-    def open(self, options: bytes, counts: bool, evict_after: tuple[int, int]) -> int: ...
-    def save(self, options: bytes) -> bytes: ...
-    def load(self, source: Store, counts: bool) -> int: ...
-    def turn_count(self) -> int: ...
-    def masked_text(self, observation: str) -> str | None: ...
+    def open(
+        self,
+        options: bytes | None = None,
+        counts: bool = False,
+        evict_after: tuple[int, int] | None = None,
+        source: Store | None = None,
+    ) -> int | None: ...
+    def rewind(self, messages: int) -> bool: ...
+    def save(self, options: bytes, messages: int) -> bytes: ...
     def add_turn(
         self,
         reasoning: str,
@@ -147,17 +69,11 @@ class Session:
     ) -> int: ...
     def turn(self, turn: int) -> tuple[tuple[str, str, str], float] | None: ...
     def summary_due(self) -> int | None: ...
-    def summary_failed(self) -> None: ...
-    def summarize_through(self, turn: int, chars: int, tokens: int) -> None: ...
-    def context(self) -> tuple[int, list[str], str, bool]: ...
+    def summarized(self, turn: int | None = None, chars: int = 0, tokens: int = 0) -> None: ...
     def masked_turns(self, start: int) -> list[tuple[int, str]]: ...
-    def figures(self) -> tuple[int, int, int, int]: ...
-    def ends(self) -> tuple[int, int]: ...
     def requests(self, start: int, end: int) -> list[tuple[int, int]]: ...
-    def sums(self) -> tuple[int, int]: ...
     def stored_turns(self, start: int, end: int) -> list[tuple[str, str, str]]: ...
     def evict_turns(self, options: bytes) -> None: ...
-    def open_turns(self) -> bool: ...
 
 @final
 class Store:
@@ -186,10 +102,10 @@ class Store:
 
 def reduce(
     messages: list[Any], policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
-) -> _Answer | _Request: ...
+) -> Reduction | SummaryRequest: ...
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
-) -> _JsonAnswer | _JsonRequest: ...
+) -> JsonReduction | SummaryRequest: ...
 def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> _Replay: ...
 def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> _Replay: ...
 def stored_options(store: Store) -> bytes | None: ...

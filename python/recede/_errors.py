@@ -1,10 +1,4 @@
-"""The exceptions of recede, and the words of their messages.
-
-Exception
-├── ValueError
-│   └── TranscriptError  the input is not a history: malformed JSON, a wrong shape, or a file of no known format
-└── StoreError           a turn store cannot do what it was asked for: damage, a full disk, a second writer
-"""
+"""The exceptions of recede, and the words of their messages."""
 
 from __future__ import annotations
 
@@ -14,7 +8,31 @@ TYPE_CHECKING = False  # to type checkers that of typing, whose import would tak
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["StoreError", "TranscriptError", "no_such"]
+__all__ = ["RecedeError", "StoreError", "TranscriptError", "no_such"]
+
+
+class RecedeError(Exception):
+    """The base of the errors that recede raises for its input and its files.
+
+    ::
+
+        RecedeError
+        ├── TranscriptError (ValueError)  no history: malformed JSON, a wrong shape, or a file of no known format
+        └── StoreError (OSError)          a turn store failed: damage, a full disk, a second writer
+
+    A wrong argument is a `TypeError` or a `ValueError`, as everywhere in Python.
+
+    Example:
+        >>> import recede
+        >>> try:
+        ...     recede.reduce_json(b"[", max_input_chars=100)
+        ... except recede.RecedeError as error:
+        ...     print(error)
+        the input ends in the middle of a value at byte 1, message 0: it may have been cut; give the whole of it
+    """
+
+    __module__ = "recede"
+
 
 # kind -> (what is wrong, what to do)
 _WORDS = {
@@ -39,7 +57,7 @@ _WORDS = {
 }
 
 
-class TranscriptError(ValueError):
+class TranscriptError(RecedeError, ValueError):
     """The input is not a history that recede can read. Nothing was changed.
 
     Attributes:
@@ -132,7 +150,7 @@ _STORE_WORDS = {
 }
 
 
-class StoreError(Exception):
+class StoreError(RecedeError, OSError):
     """A turn store could not do what it was asked for. What was synced before is still there.
 
     Attributes:

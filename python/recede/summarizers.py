@@ -119,7 +119,7 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
     engine = _engine.engine
     options = {"max_input_chars": 0, "preserve_recent_raw_turns": 0, "observation_masking": False}
     asking = compiled(engine, "reduce", {**options, "summarizer": _built_in})
-    text: str = engine.reduce(messages, asking)[2]
+    text: str = engine.reduce(messages, asking).built_in
     return text
 
 

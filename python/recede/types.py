@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, TypedDict, Union
 
 if sys.version_info >= (3, 11):
@@ -148,72 +148,3 @@ Summarizer = Callable[[list[Any], Union[str, None]], str]
 
 TokenCounter = Callable[[str], int]
 """From a text to its number of tokens."""
-
-
-class _Masking(TypedDict, total=False):
-    keep_by_tool: Mapping[str, int | None]
-    exclude_tools: Collection[str]
-    keep_errors: bool
-    mask_chunk: int | None
-    boundary: Literal["sliding", "stepped", "break_even"]
-    cache_read: float
-    cache_write: float
-    cache_cold: bool | Collection[int]
-    max_observation_chars: int | None
-    placeholder: str | None
-    min_masked_chars: int
-    image_chars: int
-
-
-class _Window(TypedDict, total=False):
-    keep_messages: int | None
-    keep_turns: int | None
-    keep_results: int | None
-
-
-class _Summary(TypedDict, total=False):
-    summary_max_chars: int
-    summarizer: Summarizer | None
-    summary_role: Literal["system", "developer", "user", "assistant"] | None
-
-
-class MaskOptions(_Masking, _Window):
-    """The options of `mask_observations`."""
-
-
-class SummarizeOptions(_Window, _Summary, total=False):
-    """The options of `summarize_history`."""
-
-    preserve_recent_raw_turns: int
-    image_chars: int
-
-
-class TruncateOptions(_Window, total=False):
-    """The options of `truncate_history`."""
-
-    preserve_recent_raw_turns: int
-    image_chars: int
-
-
-class BlockOptions(TypedDict, total=False):
-    """The options of `mask_old_observations` beside `keep` and `mask_chunk`."""
-
-    keep_by_tool: Mapping[str, int | None]
-    exclude_tools: Collection[str]
-    keep_errors: bool
-    boundary: Literal["sliding", "stepped", "break_even"]
-    cache_read: float
-    cache_write: float
-    cache_cold: bool | Collection[int]
-
-
-class ReduceOptions(_Masking, _Window, _Summary, total=False):
-    """The options of `reduce`."""
-
-    max_input_chars: int
-    max_input_tokens: int
-    enabled: bool
-    preserve_recent_raw_turns: int
-    observation_masking: bool
-    strict_pairs: bool
-    token_counter: TokenCounter | None

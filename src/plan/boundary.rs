@@ -114,13 +114,27 @@ pub struct Fold {
     observations_let_go: usize,
     masked_let_go: usize,
     chars_let_go: usize,
-    aging: Aging,
     excluded: Excluded,
     summary: Standing,
     /// All of the view will be written again at the next request, whether the boundary moves or not.
     is_rewritten: bool,
     /// Characters of the view before each message but the first, and at its end.
     chars_before: Vec<usize>,
+    now: Now,
+    /// What is masked, in order.
+    pub masked: Vec<Masked>,
+    /// How the boundary came to where it is.
+    pub moves: Vec<Move>,
+    /// Where it can be rewound to: its beginning, and each move. Empty where it never will be.
+    points: Vec<Point>,
+    /// While it can be: the results of `masked`, in the order in which they were masked.
+    masked_by_time: Vec<u32>,
+}
+
+/// What requests change of a fold, beside its lists that only grow. It takes no more room than its window.
+#[derive(Debug, Default, Clone)]
+struct Now {
+    aging: Aging,
     /// What the view costs.
     cost: usize,
     /// Older than the window, but not masked; what masking them would remove, and the first of them.
@@ -134,14 +148,22 @@ pub struct Fold {
     requests: usize,
     /// How many messages there were at the request before: what came since is new, and is written in any case.
     before: usize,
-    /// What is masked, in order.
-    pub masked: Vec<Masked>,
-    /// Characters that this removed.
-    pub removed: usize,
+    /// Characters that masking removed.
+    removed: usize,
     /// The place of the boundary in the sequence of observations.
-    pub boundary: usize,
-    /// How it came there.
-    pub moves: Vec<Move>,
+    boundary: usize,
+}
+
+/// A boundary that moves at each request has no point for each move, but one after about so many messages.
+const BETWEEN: usize = 64;
+
+/// A fold as it was, and the messages without which it was not.
+#[derive(Debug)]
+struct Point {
+    messages: usize,
+    masked: usize,
+    moves: usize,
+    now: Now,
 }
 
 impl Fold {
@@ -150,38 +172,38 @@ impl Fold {
         let mut fold = Fold::default();
         let older = requests.iter().map(|end| {
             fold.grow(ground, *end);
-            fold.waiting.len()
+            fold.now.waiting.len()
         });
         let older = older.collect();
-        (fold.waiting, older)
+        (fold.now.waiting, older)
     }
 
     /// A view that begins anew, since its summary is another one, and that was of so many messages at the request before.
     pub(super) fn anew(summary: Standing, before: usize) -> Self {
-        Fold { summary, before, is_rewritten: true, ..Fold::default() }
+        Fold { summary, now: Now { before, ..Now::default() }, is_rewritten: true, ..Fold::default() }
     }
 
     /// How many of the first observations no later request can change: they are masked, or never will be.
     #[must_use]
     pub fn settled(&self, policy: &Policy) -> usize {
-        let older = self.rounded(policy, self.aging.older_end);
-        let waiting = self.first.map(|first| first as usize);
-        waiting.into_iter().chain(self.aging.first_young()).fold(older, usize::min)
+        let older = self.rounded(policy, self.now.aging.older_end);
+        let waiting = self.now.first.map(|first| first as usize);
+        waiting.into_iter().chain(self.now.aging.first_young()).fold(older, usize::min)
     }
 
     /// Messages before this one are in no window, and were there at the last request.
     #[must_use]
     pub fn settled_messages(&self, ground: Ground) -> usize {
-        let start = self.aging.start(ground);
-        if ground.policy.boundary.remembers() { start.min(self.before) } else { start }
+        let start = self.now.aging.start(ground);
+        if ground.policy.boundary.remembers() { start.min(self.now.before) } else { start }
     }
 
     /// The first message of the window, as the history has grown so far.
     #[must_use]
     pub fn window_start(&self, ground: Ground) -> usize {
-        let (start, outline) = (self.aging.start(ground), ground.outline);
+        let (start, outline) = (self.now.aging.start(ground), ground.outline);
         let results = outline.results_before(self.chars_before.len());
-        let first = ground.policy.recent_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
+        let first = ground.policy.keep_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
         start.min(match first {
             None => usize::MAX,
             Some(0) => 0,
@@ -192,7 +214,7 @@ impl Fold {
     /// Characters that requests since the last move sent without need.
     #[must_use]
     pub fn waste(&self) -> usize {
-        self.waste
+        self.now.waste
     }
 
     /// How many observations are masked, those that were let go too.
@@ -212,10 +234,10 @@ impl Fold {
             observations: self.observations_let_go + gone,
             masked_count: self.masked_let_go + masked_gone.len(),
             chars: self.chars_before(messages),
-            removed: self.removed,
-            waste: self.waste,
-            requests: self.requests,
-            before: self.before.saturating_sub(messages),
+            removed: self.now.removed,
+            waste: self.now.waste,
+            requests: self.now.requests,
+            before: self.now.before.saturating_sub(messages),
             masked: masked.iter().map(|one| one.result - gone as u32).collect(),
         }
     }
@@ -228,15 +250,14 @@ impl Fold {
             observations_let_go: state.observations,
             masked_let_go: state.masked_count,
             chars_let_go: state.chars,
-            waste: state.waste,
-            requests: state.requests,
+            now: Now { waste: state.waste, requests: state.requests, ..Now::default() },
             ..Fold::default()
         };
         fold.grow(ground, state.before);
-        (fold.before, fold.new_gain) = (state.before, 0);
+        (fold.now.before, fold.now.new_gain) = (state.before, 0);
         fold.grow(ground, ground.outline.messages.len());
         fold.mask(ground, |result| state.masked.binary_search(&result).is_ok());
-        fold.removed = state.removed;
+        fold.now.removed = state.removed;
         fold
     }
 
@@ -255,11 +276,47 @@ impl Fold {
     pub fn request(&mut self, ground: Ground, end: usize, is_now: bool) -> Vec<Masked> {
         self.grow(ground, end);
         let moves = self.moves_at(ground, end, is_now);
-        self.waste = self.waste.saturating_add(self.gain);
+        self.now.waste = self.now.waste.saturating_add(self.now.gain);
         let masked = if moves { self.advance(ground) } else { vec![] };
-        self.requests += 1;
-        (self.before, self.new_gain, self.is_rewritten) = (end, 0, false);
+        self.now.requests += 1;
+        (self.now.before, self.now.new_gain, self.is_rewritten) = (end, 0, false);
+        if !masked.is_empty() && ground.policy.boundary.remembers() && !self.points.is_empty() {
+            self.add_point(end + 1); // a request is made when the message after these comes
+        }
         masked
+    }
+
+    /// From here on it can be rewound to where so many messages have come, and no further.
+    pub fn begin(&mut self, messages: usize) {
+        self.points.clear();
+        self.masked_by_time.clear();
+        self.add_point(messages);
+    }
+
+    fn add_point(&mut self, messages: usize) {
+        let (masked, moves) = (self.masked_by_time.len(), self.moves.len());
+        self.points.push(Point { messages, masked, moves, now: self.now.clone() });
+    }
+
+    /// Only so many messages have come: the fold is as it was at the last move before that, from where the requests
+    /// since are to be made again. Gives the messages without which it was not so, and what is masked no longer.
+    pub fn rewind(&mut self, outline: &Outline, messages: usize) -> (usize, Vec<Masked>) {
+        while self.points.len() > 1 && self.points.last().is_some_and(|point| point.messages > messages) {
+            self.points.pop();
+        }
+        let Some(Point { messages, masked, moves, now }) = self.points.last() else { return (0, vec![]) };
+        self.moves.truncate(*moves);
+        self.now = now.clone();
+        self.chars_before.truncate(self.now.aging.messages());
+        let mut undone = self.masked_by_time.split_off(*masked);
+        undone.sort_unstable();
+        let Some(first) = undone.first() else { return (*messages, vec![]) };
+        let first = self.masked.partition_point(|one| one.result < *first);
+        let is_undone = |one: &mut Masked| undone.binary_search(&one.result).is_ok();
+        let is_here = |one: &Masked| (one.result as usize) < outline.results.len();
+        let unmasked: Vec<Masked> = self.masked.extract_if(first.., is_undone).filter(is_here).collect();
+        shift(&mut self.chars_before, outline, &unmasked, usize::saturating_add);
+        (*messages, unmasked)
     }
 
     /// Whether the boundary moves at a request after this many messages, to which the fold has grown.
@@ -269,24 +326,24 @@ impl Fold {
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
             Boundary::BreakEven { read, write } => {
-                let waste = self.waste.saturating_add(self.gain);
+                let waste = self.now.waste.saturating_add(self.now.gain);
                 // A request that finds the cache cold is not served anything anyway.
-                let is_cold = |request: usize| policy.cold_requests.binary_search(&request).is_ok();
+                let is_cold = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
                 let is_cold = is_cold(self.messages_let_go + end) || (is_now && is_cold(NOW));
                 self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
             }
             Boundary::HighWater(chars) => self.chars_before(end) > chars,
             Boundary::Optimum { .. } => false,
         };
-        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.cost > max))
+        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.now.cost > max))
     }
 
     /// What masking all that waits would have a cache written again: of what the request before sent, the view behind
     /// the first change.
     fn written_again(&self, outline: &Outline) -> usize {
-        let first = self.first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
+        let first = self.now.first.map_or(self.now.before, |first| message_of(outline, first)).min(self.now.before);
         // A fold without requests has nothing that came before one, and masks what is new as well.
-        self.chars_before(self.before) - self.chars_before(first) - self.gain.saturating_sub(self.new_gain)
+        self.chars_before(self.now.before) - self.chars_before(first) - self.now.gain.saturating_sub(self.now.new_gain)
     }
 
     /// The history has grown to this many messages.
@@ -295,7 +352,7 @@ impl Fold {
         for message in self.chars_before.len()..end {
             let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
             self.chars_before.push(self.chars_before(message).saturating_add(chars));
-            self.cost = self.cost.saturating_add(match costs {
+            self.now.cost = self.now.cost.saturating_add(match costs {
                 None => chars,
                 Some(costs) => outline
                     .results_of(message)
@@ -305,10 +362,11 @@ impl Fold {
         }
         self.excluded.grow(policy, outline);
         let masker = Masker::of(ground, &self.excluded);
-        let waiting = &mut self.waiting;
-        let (gain, new_gain, first, before) = (&mut self.gain, &mut self.new_gain, &mut self.first, self.before);
+        let waiting = &mut self.now.waiting;
+        let (gain, new_gain, first, before) =
+            (&mut self.now.gain, &mut self.now.new_gain, &mut self.now.first, self.now.before);
         let summary = &self.summary;
-        self.aging.grow(ground, end, |result| {
+        self.now.aging.grow(ground, end, |result| {
             let message = outline.results[result].message as usize;
             if let Some(masked) = (!summary.hides(message)).then(|| masker.mask(result)).flatten() {
                 *gain += masked.removed;
@@ -322,7 +380,7 @@ impl Fold {
     }
 
     pub(super) fn into_masking(self) -> Masking {
-        Masking { masked: self.masked, removed: self.removed, boundary: self.boundary, moves: self.moves }
+        Masking { masked: self.masked, removed: self.now.removed, boundary: self.now.boundary, moves: self.moves }
     }
 
     /// What moving the boundary would mask, in order: up to the boundary of the policy, or to all that is older. And
@@ -330,78 +388,102 @@ impl Fold {
     #[must_use]
     pub fn peek(&self, ground: Ground, is_rounded: bool) -> Option<Peek> {
         let Ground { outline, policy, costs, .. } = ground;
-        if self.waiting.is_empty() || self.removed + self.gain < policy.min_masked_chars {
+        if self.now.waiting.is_empty() || self.now.removed + self.now.gain < policy.min_masked_chars {
             return None;
         }
-        let older_end = self.aging.older_end;
+        let older_end = self.now.aging.older_end;
         let boundary = if is_rounded { self.rounded(policy, older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
-        let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
+        let mut now: Vec<Masked> = self.now.waiting.iter().filter(is_passed).cloned().collect();
         let moved: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.removed + moved < policy.min_masked_chars {
+        if now.is_empty() || self.now.removed + moved < policy.min_masked_chars {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
-        let cost = cost_after(self.cost, &now, moved, costs);
+        let cost = cost_after(self.now.cost, &now, moved, costs);
         let written_again = self.written_again(outline);
-        let step = Move { request: self.requests, masked: now.len(), removed: moved, written_again };
+        let step = Move { request: self.now.requests, masked: now.len(), removed: moved, written_again };
         Some(Peek { masked: now, cost, step })
+    }
+
+    /// Characters that masking removed.
+    #[must_use]
+    pub fn removed(&self) -> usize {
+        self.now.removed
     }
 
     /// What the view costs.
     #[must_use]
     pub fn cost(&self) -> usize {
-        self.cost
+        self.now.cost
     }
 
     /// Moves the boundary as far as the policy lets it, if that removes enough. Gives what is masked by it, in order.
     pub fn advance(&mut self, ground: Ground) -> Vec<Masked> {
         let Ground { outline, policy, .. } = ground;
-        let boundary = self.rounded(policy, self.aging.older_end);
+        let boundary = self.rounded(policy, self.now.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.min_masked_chars {
+        if !self.now.first.is_some_and(is_passed) || self.now.removed + self.now.gain < policy.min_masked_chars {
             return vec![];
         }
-        let moved: usize = self.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.removed + moved < policy.min_masked_chars {
+        let moved: usize = self.now.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
+        if self.now.removed + moved < policy.min_masked_chars {
             return vec![];
         }
         let now = self.mask(ground, is_passed);
         if policy.boundary.remembers() {
             let first = message_of(outline, now[0].result);
-            let written_again = self.chars_before(self.before) - self.chars_before(first.min(self.before));
-            self.moves.push(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
+            let written_again = self.chars_before(self.now.before) - self.chars_before(first.min(self.now.before));
+            self.moves.push(Move { request: self.now.requests, masked: now.len(), removed: moved, written_again });
         }
-        self.boundary = boundary;
-        self.waste = 0;
+        self.now.boundary = boundary;
+        self.now.waste = 0;
+        let grown = self.now.aging.messages();
+        if !policy.boundary.remembers() && self.points.last().is_some_and(|last| grown >= last.messages + BETWEEN) {
+            self.add_point(grown);
+        }
         now
     }
 
     /// Masks what waits and is meant. Gives it, in order.
     fn mask(&mut self, ground: Ground, is_meant: impl Fn(u32) -> bool) -> Vec<Masked> {
         let Ground { outline, costs, .. } = ground;
-        let mut now: Vec<Masked> = self.waiting.extract_if(.., |one| is_meant(one.result)).collect();
+        let mut now: Vec<Masked> = self.now.waiting.extract_if(.., |one| is_meant(one.result)).collect();
         now.sort_unstable_by_key(|one| one.result);
-        let Some(first) = now.first() else { return now };
-        let (first, first_result) = (message_of(outline, first.result), first.result);
-        let (mut removed, mut next) = (0, now.iter().peekable());
-        for message in first..self.chars_before.len() {
-            while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
-                removed += one.removed;
-            }
-            self.chars_before[message] -= removed;
-        }
-        self.cost = cost_after(self.cost, &now, removed, costs);
-        let is_in_order = self.masked.last().is_none_or(|last| last.result < first_result);
+        let Some(first) = now.first().map(|first| first.result) else { return now };
+        let removed = shift(&mut self.chars_before, outline, &now, |chars, removed| chars - removed);
+        self.now.cost = cost_after(self.now.cost, &now, removed, costs);
+        let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
         self.masked.extend_from_slice(&now);
+        if !self.points.is_empty() {
+            self.masked_by_time.extend(now.iter().map(|one| one.result));
+        }
         if !is_in_order {
             self.masked.sort_unstable_by_key(|one| one.result);
         }
-        self.removed += removed;
-        self.gain -= removed;
-        self.first = self.waiting.iter().map(|one| one.result).min();
+        self.now.removed += removed;
+        self.now.gain -= removed;
+        self.now.first = self.now.waiting.iter().map(|one| one.result).min();
         now
     }
+}
+
+/// Masking these, in order, shortens the view before each message after them, or its end lengthens it; by how much in all.
+fn shift(
+    chars_before: &mut [usize],
+    outline: &Outline,
+    masked: &[Masked],
+    change: impl Fn(usize, usize) -> usize,
+) -> usize {
+    let first = masked.first().map_or(usize::MAX, |one| message_of(outline, one.result));
+    let (mut removed, mut next) = (0, masked.iter().peekable());
+    for (message, chars) in chars_before.iter_mut().enumerate().skip(first) {
+        while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
+            removed += one.removed;
+        }
+        *chars = change(*chars, removed);
+    }
+    removed
 }
 
 /// What a view costs with more observations masked, which removes so many characters.

@@ -37,6 +37,13 @@ impl Landmarks {
         }
     }
 
+    /// Only so many messages have come.
+    pub fn truncate(&mut self, messages: usize) {
+        for list in [&mut self.systems, &mut self.tasks] {
+            list.truncate(list.partition_point(|message| (*message as usize) < messages));
+        }
+    }
+
     /// The first user message that is neither result, part of a run, nor one of the earlier summaries.
     fn task(&self, summaries: &[usize]) -> Option<usize> {
         let mut tasks = self.tasks.iter().map(|message| *message as usize);

@@ -24,10 +24,10 @@ impl Window {
     pub fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
         let results = outline.results_before(messages);
         let mut start = messages;
-        if let Some(count) = policy.recent_messages {
+        if let Some(count) = policy.keep_messages {
             start = start.min(last_messages(outline, count, messages));
         }
-        if let Some(count) = policy.recent_turns.filter(|count| *count > 0) {
+        if let Some(count) = policy.keep_turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,
@@ -35,7 +35,7 @@ impl Window {
             });
         }
         let mut bound = outline.results_before(start);
-        if let Some(count) = policy.recent_results {
+        if let Some(count) = policy.keep_results {
             let first = results.saturating_sub(count);
             bound = bound.min(first);
             if count > 0 {
@@ -96,12 +96,12 @@ fn own_count(policy: &Policy, name: &[u8]) -> Option<usize> {
     policy.keep_by_tool.get(name).map(|count| count.unwrap_or(usize::MAX))
 }
 
-/// The same window as a history grows: which observations it leaves behind. Each is looked at once.
-#[derive(Debug, Default)]
+/// The same window as a history grows: which observations it leaves. Each is visited once; memory is that of the window.
+#[derive(Debug, Default, Clone)]
 pub struct Aging {
-    /// Messages that have come, and of these the ones that are no system messages.
+    /// Messages that have come, and of these the newest ones that are no system messages.
     messages: usize,
-    others: Vec<u32>,
+    others: VecDeque<u32>,
     /// Results that have come: of each tool with a window of its own those in it, and all others that are not older yet.
     results: usize,
     by_tool: Vec<Option<(usize, VecDeque<u32>)>>,
@@ -114,10 +114,15 @@ impl Aging {
     /// The history has grown to this many messages. Gives the observations that are older now and were not before.
     pub fn grow(&mut self, ground: Ground, messages: usize, mut older: impl FnMut(usize)) {
         let Ground { outline, policy, pairs, .. } = ground;
-        if policy.recent_messages.is_some() {
-            let come = self.messages..messages;
-            let others = come.filter(|message| outline.messages[*message].role != Role::System);
-            self.others.extend(others.map(|message| message as u32));
+        if let Some(count) = policy.keep_messages {
+            for message in self.messages..messages {
+                if outline.messages[message].role != Role::System {
+                    self.others.push_back(message as u32);
+                    if self.others.len() > count {
+                        self.others.pop_front();
+                    }
+                }
+            }
         }
         self.messages = messages;
         if !policy.keep_by_tool.is_empty() {
@@ -153,6 +158,11 @@ impl Aging {
         }
     }
 
+    /// How many messages have come.
+    pub fn messages(&self) -> usize {
+        self.messages
+    }
+
     /// The first observation that may yet become older, if there is one.
     pub fn first_young(&self) -> Option<usize> {
         let own = self.by_tool.iter().flatten().filter_map(|(_, own)| own.front());
@@ -162,17 +172,18 @@ impl Aging {
     /// [`Window::bound`].
     fn bound(&self, ground: Ground) -> usize {
         let bound = ground.outline.results_before(self.start(ground));
-        ground.policy.recent_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+        ground.policy.keep_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
     }
 
     /// Where the windows begin that are measured in messages and turns.
     pub fn start(&self, ground: Ground) -> usize {
         let Ground { policy, turns, .. } = ground;
         let mut start = self.messages;
-        if let Some(count) = policy.recent_messages.filter(|count| *count > 0) {
-            start = start.min(self.others.len().checked_sub(count).map_or(0, |first| self.others[first] as usize));
+        if let Some(count) = policy.keep_messages.filter(|count| *count > 0) {
+            let is_full = self.others.len() == count;
+            start = start.min(self.others.front().filter(|_| is_full).map_or(0, |first| *first as usize));
         }
-        if let Some(count) = policy.recent_turns.filter(|count| *count > 0) {
+        if let Some(count) = policy.keep_turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < self.messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,

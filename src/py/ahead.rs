@@ -1,8 +1,8 @@
 //! The view made ahead. A long history has left the cache when the plan is made, so what will most likely be masked is
 //! masked as soon as it was read; `apply` corrects the view wherever the plan says otherwise.
 
-use super::apply::Texts;
 use super::dicts::{Dicts, may_hold_dispatch};
+use super::placeholders::Texts;
 use super::raw;
 use super::values::{Any, Dict, cast};
 use super::walk::name;
@@ -48,7 +48,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
             return None;
         }
         // A turn or a result is a message at least.
-        let recent = [policy.recent_messages, policy.recent_turns, policy.recent_results].into_iter().flatten().max();
+        let recent = [policy.keep_messages, policy.keep_turns, policy.keep_results].into_iter().flatten().max();
         let window = messages.len().saturating_sub(recent.unwrap_or(0));
         let texts = Texts::of(messages.py(), policy);
         Some(Ahead { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })

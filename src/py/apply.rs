@@ -3,16 +3,15 @@
 use super::ahead::Ahead;
 use super::convert::to_str;
 use super::dicts::Dicts;
-use super::raw;
+use super::placeholders::Texts;
 use super::values::Any;
 use super::walk::name;
 use crate::outline::Outline;
-use crate::placeholder::{Facts, Form, Placeholder};
+use crate::placeholder::Form;
 use crate::plan::{Masked, Plan, facts};
 use crate::policy::Policy;
 use crate::shape::{Frame, Key, Path, Wrap};
 use crate::source::Source;
-use crate::text::count_chars;
 use crate::turns::Turns;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -74,36 +73,6 @@ pub fn apply<'py>(
         shorter.append(message)?;
     }
     Ok(shorter)
-}
-
-/// Makes placeholders.
-pub struct Texts<'a, 'py> {
-    py: Python<'py>,
-    pub placeholder: Placeholder<'a>,
-    /// By its digits: a placeholder that names one number, with one character more, and where the number ends.
-    models: [Option<(Bound<'py, PyString>, usize)>; MAX_DIGITS + 1],
-}
-
-const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
-
-impl<'a, 'py> Texts<'a, 'py> {
-    pub fn of(py: Python<'py>, policy: &'a Policy) -> Self {
-        Texts { py, placeholder: Placeholder::of(policy), models: [const { None }; MAX_DIGITS + 1] }
-    }
-
-    /// A placeholder that names one number and no text; None if it is another.
-    pub fn around_number(&mut self, facts: &Facts) -> PyResult<Option<Bound<'py, PyString>>> {
-        let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
-        let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
-        let (model, end) = match &mut self.models[digits] {
-            Some(model) => model,
-            none => {
-                let model = [before, &[b'0'; MAX_DIGITS][..digits], after, b"."].concat();
-                none.insert((to_str(self.py, &model)?, count_chars(before) + digits))
-            }
-        };
-        raw::with_number(model, *end, number).map(Some)
-    }
 }
 
 /// Makes the messages that are masked.

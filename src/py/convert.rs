@@ -4,9 +4,10 @@ use super::guard::guarded;
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::plan::{Costs, SummaryInput};
-use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, Template};
+use crate::policy::{Boundary, ByTool, Due, Field, Goal, Model, Policy, Summaries, Template, parameters};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
@@ -19,116 +20,136 @@ pub struct PyPolicy {
 
 #[pymethods]
 impl PyPolicy {
+    /// The parameters by their names; what is not named has its default.
     #[new]
-    #[pyo3(signature = (*, goal, max_cost, enabled, recent_messages, recent_turns, recent_results, keep_by_tool, exclude_tools,
-        keep_errors, boundary, cold_requests, observation_masking, max_observation_chars, placeholder, lines_form,
-        min_masked_chars, image_chars, strict_pairs, summary_max_chars, summary_role, ask_summary, summaries=None))]
-    #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "one for each field of Policy")]
-    fn new(
-        goal: &str,
-        max_cost: Option<usize>,
-        enabled: bool,
-        recent_messages: Option<usize>,
-        recent_turns: Option<usize>,
-        recent_results: Option<usize>,
-        keep_by_tool: Vec<(Bound<'_, PyString>, Option<usize>)>,
-        exclude_tools: Vec<Bound<'_, PyString>>,
-        keep_errors: bool,
-        boundary: (PyBackedStr, f64, f64),
-        cold_requests: Vec<usize>,
-        observation_masking: bool,
-        max_observation_chars: Option<usize>,
-        placeholder: Option<Vec<(Bound<'_, PyString>, String)>>,
-        lines_form: bool,
-        min_masked_chars: usize,
-        image_chars: usize,
-        strict_pairs: bool,
-        summary_max_chars: usize,
-        summary_role: Option<String>,
-        ask_summary: bool,
-        summaries: Option<RawSummaries>,
-    ) -> PyResult<Self> {
-        guarded(|| {
-            let goal = match goal {
-                "reduce" => Goal::Reduce,
-                "mask" => Goal::Mask,
-                "summarize" => Goal::Summarize,
-                "truncate" => Goal::Truncate,
-                other => return Err(PyValueError::new_err(format!("unknown goal {other:?}"))),
-            };
-            let policy = Policy {
-                goal,
-                max_cost,
-                enabled,
-                recent_messages,
-                recent_turns,
-                recent_results,
-                keep_by_tool: keep_by_tool.into_iter().map(|(tool, count)| (bytes_of(&tool), count)).collect(),
-                exclude_tools: exclude_tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect(),
-                keep_errors,
-                boundary: boundary_of(boundary)?,
-                cold_requests,
-                observation_masking,
-                max_observation_chars,
-                placeholder: placeholder.map(template_of).transpose()?,
-                lines_form,
-                min_masked_chars,
-                image_chars,
-                strict_pairs,
-                summary_max_chars,
-                summary_role,
-                ask_summary,
-                summaries: summaries.map(summaries_of).transpose()?,
-            };
-            Ok(PyPolicy { policy })
-        })
+    fn new(parameters: &Bound<'_, PyDict>) -> PyResult<Self> {
+        guarded(|| Ok(PyPolicy { policy: policy_of(parameters)? }))
     }
 }
 
-/// A boundary's name with its numbers: how many observations or characters, or the prices of reading and writing.
-fn boundary_of((name, read, write): (PyBackedStr, f64, f64)) -> PyResult<Boundary> {
-    #[expect(clippy::cast_sign_loss, reason = "counts were checked in Python")]
-    let count = read as usize;
-    match &*name {
-        "sliding" => Ok(Boundary::Sliding),
-        "stepped" => Ok(Boundary::Stepped(count)),
-        "high_water" => Ok(Boundary::HighWater(count)),
-        "break_even" => Ok(Boundary::BreakEven { read, write }),
-        "optimum" => Ok(Boundary::Optimum { read, write }),
-        other => Err(PyValueError::new_err(format!("unknown boundary {other:?}"))),
+macro_rules! read {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $default:expr,)*) => {
+        fn policy_of(parameters: &Bound<'_, PyDict>) -> PyResult<Policy> {
+            let known = [$(stringify!($name)),*];
+            let unknown = parameters.keys().iter().find(|name| !known.iter().any(|known| name.eq(known).unwrap_or(false)));
+            if let Some(name) = unknown {
+                return Err(PyTypeError::new_err(format!("unknown parameter {name}")));
+            }
+            Ok(Policy {
+                $($name: match parameters.get_item(intern!(parameters.py(), stringify!($name)))? {
+                    Some(value) => Parameter::read(&value)?,
+                    None => $default,
+                },)*
+            })
+        }
+    };
+}
+parameters!(read);
+
+/// What a parameter can be, as Python gives it.
+trait Parameter: Sized {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self>;
+}
+
+macro_rules! plain_parameters {
+    ($($kind:ty),*) => {
+        $(impl Parameter for $kind {
+            fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                value.extract()
+            }
+        })*
+    };
+}
+plain_parameters!(bool, usize, f64, String, Vec<usize>);
+
+impl<T: Parameter> Parameter for Option<T> {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if value.is_none() { Ok(None) } else { T::read(value).map(Some) }
     }
 }
 
-/// By turns or by prices, the tail, and of a model the characters of its summaries and of its prompt.
-type RawSummaries = (Option<(usize, usize)>, Option<(f64, f64, f64, f64)>, usize, Option<(usize, usize)>);
-
-fn summaries_of((turns, prices, tail, model): RawSummaries) -> PyResult<Summaries> {
-    let due = match (turns, prices) {
-        (Some((first, every)), None) => Due::Turns { first, every },
-        (None, Some((read, write, input, output))) => Due::BreakEven { read, write, input, output },
-        _ => return Err(PyValueError::new_err("summaries are due by turns or by prices")),
-    };
-    let model = model.map(|(summary_chars, prompt_chars)| Model { summary_chars, prompt_chars });
-    Ok(Summaries { due, tail, model })
+impl Parameter for ByTool<Option<usize>> {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let rules: Vec<(Bound<'_, PyString>, Option<usize>)> = value.extract()?;
+        Ok(rules.into_iter().map(|(tool, newest)| (bytes_of(&tool), newest)).collect())
+    }
 }
 
-fn template_of(parts: Vec<(Bound<'_, PyString>, String)>) -> PyResult<Template> {
-    let field = |name: &str| match name {
-        "" => Ok(None),
-        "chars" => Ok(Some(Field::Chars)),
-        "lines" => Ok(Some(Field::Lines)),
-        "images" => Ok(Some(Field::Images)),
-        "turn" => Ok(Some(Field::Turn)),
-        "number" => Ok(Some(Field::Number)),
-        "tool" => Ok(Some(Field::Tool)),
-        "id" => Ok(Some(Field::Id)),
-        other => Err(PyValueError::new_err(format!("unknown placeholder field {other:?}"))),
-    };
-    parts.into_iter().map(|(literal, name)| Ok((bytes_of(&literal), field(&name)?))).collect()
+impl Parameter for ByTool<()> {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let tools: Vec<Bound<'_, PyString>> = value.extract()?;
+        Ok(tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect())
+    }
 }
 
-/// Costs as Python gives them.
-pub fn costs_of(costs: Option<super::RawCosts>) -> Option<Costs> {
+impl Parameter for Goal {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match &*value.extract::<PyBackedStr>()? {
+            "reduce" => Ok(Goal::Reduce),
+            "mask" => Ok(Goal::Mask),
+            "summarize" => Ok(Goal::Summarize),
+            "truncate" => Ok(Goal::Truncate),
+            other => Err(PyValueError::new_err(format!("unknown goal {other:?}"))),
+        }
+    }
+}
+
+impl Parameter for Boundary {
+    /// Its name with its numbers: how many observations or characters, or the prices of reading and writing.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (name, read, write): (PyBackedStr, f64, f64) = value.extract()?;
+        #[expect(clippy::cast_sign_loss, reason = "counts were checked in Python")]
+        let count = read as usize;
+        match &*name {
+            "sliding" => Ok(Boundary::Sliding),
+            "stepped" => Ok(Boundary::Stepped(count)),
+            "high_water" => Ok(Boundary::HighWater(count)),
+            "break_even" => Ok(Boundary::BreakEven { read, write }),
+            "optimum" => Ok(Boundary::Optimum { read, write }),
+            other => Err(PyValueError::new_err(format!("unknown boundary {other:?}"))),
+        }
+    }
+}
+
+impl Parameter for Summaries {
+    /// By turns or by prices, the tail, and of a model the characters of its summaries and of its prompt.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        type Raw = (Option<(usize, usize)>, Option<(f64, f64, f64, f64)>, usize, Option<(usize, usize)>);
+        let (turns, prices, tail, model): Raw = value.extract()?;
+        let due = match (turns, prices) {
+            (Some((first, every)), None) => Due::Turns { first, every },
+            (None, Some((read, write, input, output))) => Due::BreakEven { read, write, input, output },
+            _ => return Err(PyValueError::new_err("summaries are due by turns or by prices")),
+        };
+        let model = model.map(|(summary_chars, prompt_chars)| Model { summary_chars, prompt_chars });
+        Ok(Summaries { due, tail, model })
+    }
+}
+
+impl Parameter for Template {
+    /// Pairs of literal text and the name of the field after it; "" for none.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let field = |name: &str| match name {
+            "" => Ok(None),
+            "chars" => Ok(Some(Field::Chars)),
+            "lines" => Ok(Some(Field::Lines)),
+            "images" => Ok(Some(Field::Images)),
+            "turn" => Ok(Some(Field::Turn)),
+            "number" => Ok(Some(Field::Number)),
+            "tool" => Ok(Some(Field::Tool)),
+            "id" => Ok(Some(Field::Id)),
+            other => Err(PyValueError::new_err(format!("unknown placeholder field {other:?}"))),
+        };
+        let parts: Vec<(Bound<'_, PyString>, String)> = value.extract()?;
+        parts.into_iter().map(|(literal, name)| Ok((bytes_of(&literal), field(&name)?))).collect()
+    }
+}
+
+/// Costs as Python gives them: of each message, and of each observation raw and masked.
+pub type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
+
+/// The same for the core.
+pub fn costs_of(costs: Option<RawCosts>) -> Option<Costs> {
     costs.map(|(messages, observations)| Costs { messages, observations })
 }
 
@@ -201,4 +222,34 @@ pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
         class.call((error.kind.name(),), Some(&places))
     };
     make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// What stops a walk.
+pub enum Stopped {
+    /// A shape that is no history.
+    Shape(Error),
+    /// Python itself.
+    Python(PyErr),
+}
+
+impl From<PyErr> for Stopped {
+    fn from(error: PyErr) -> Self {
+        Stopped::Python(error)
+    }
+}
+pub type Walked<T> = Result<T, Stopped>;
+
+impl From<Stopped> for PyErr {
+    fn from(stopped: Stopped) -> PyErr {
+        match stopped {
+            Stopped::Python(error) => error,
+            Stopped::Shape(error) => Python::attach(|py| transcript_error(py, &error)),
+        }
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Stopped::Shape(error)
+    }
 }

@@ -1,9 +1,9 @@
 //! A history as a list of dicts, and the text behind its Outline.
 
-use super::convert::{bytes_of, with_text};
+use super::convert::{Walked, bytes_of, with_text};
 use super::raw;
 use super::values::{Any, Dict, cast, compact_chars};
-use super::walk::{Walked, name};
+use super::walk::name;
 use crate::error::{Error, Kind};
 use crate::outline::Outline;
 use crate::scan::CALL_CHARS;

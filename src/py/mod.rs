@@ -6,33 +6,33 @@ mod convert;
 mod dicts;
 mod fresh;
 mod guard;
+mod named;
+mod placeholders;
 mod raw;
 mod session;
 mod store;
 mod values;
 mod walk;
 
-use crate::error::Error;
 use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::{OneText, Placeholder};
-use crate::plan::{self, Costs, Outcome, Plan};
+use crate::plan::{self, Costs, Move, Outcome, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
-use crate::report;
+use crate::report::{self, Figure};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
 use ahead::Ahead;
-use convert::{PyPolicy, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use convert::{PyPolicy, RawCosts, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use guard::guarded;
+use named::{Field, NamedTuple};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
 
 /// Reduces a list of dicts; see `recede.reduce`.
 #[pyfunction]
@@ -42,7 +42,7 @@ fn reduce<'py>(
     policy: &PyPolicy,
     costs: Option<RawCosts>,
     summary: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
@@ -52,11 +52,11 @@ fn reduce<'py>(
         check_costs(costs.as_ref(), &outline)?;
         match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
             Outcome::AskSummary { dropped, previous, built_in } => {
-                (dropped, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+                summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
             }
             Outcome::Plan(plan) => {
                 let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
-                answer(py, view.into_any(), &outline, &plan, &policy.policy)
+                answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
             }
         }
     })
@@ -71,7 +71,7 @@ fn reduce_json<'py>(
     policy: &PyPolicy,
     costs: Option<RawCosts>,
     summary: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
         let (bytes, rules) = (data.as_bytes(), &policy.policy);
@@ -83,14 +83,14 @@ fn reduce_json<'py>(
                     .into_iter()
                     .map(|message| (outline.messages[message].span.start, outline.messages[message].span.end))
                     .collect();
-                (spans, text_of(py, previous.as_deref())?, to_str(py, &built_in)?).into_pyobject(py)
+                summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
             }
             Reduced::View(view, outline, plan) => {
                 let view = match view {
                     None => data.clone(),
                     Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
                 };
-                let answer = answer(py, view.into_any(), &outline, &plan, rules);
+                let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, &plan, rules);
                 outline.recycle();
                 answer
             }
@@ -155,51 +155,79 @@ fn replay_outline<'a>(
     (requests, policies.map(of_policy).collect())
 }
 
-/// The fields of `Reduction`, in their order.
+static REDUCTION: NamedTuple = NamedTuple::new("Reduction");
+static JSON_REDUCTION: NamedTuple = NamedTuple::new("JsonReduction");
+static SUMMARY_REQUEST: NamedTuple = NamedTuple::new("SummaryRequest");
+static TOOL_REPORT: NamedTuple = NamedTuple::new("ToolReport");
+static BOUNDARY_MOVE: NamedTuple = NamedTuple::new("BoundaryMove");
+
+/// The view under its name, with all that the plan did.
 fn answer<'py>(
-    py: Python<'py>,
-    view: Bound<'py, PyAny>,
+    class: &NamedTuple,
+    view: Field<'py>,
     outline: &Outline,
     plan: &Plan,
     policy: &Policy,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let tools = PyDict::new(py);
-    let mut removed = 0;
-    for (name, count) in report::by_tool(outline, plan, policy.image_chars) {
-        removed += count.removed_chars;
-        let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
-        tools.set_item(name, (count.observations, count.masked, count.chars, count.removed_chars))?;
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = view.1.py();
+    let tools = report::by_tool(outline, plan, policy.image_chars);
+    let figures = report::figures(outline, plan, &tools);
+    // Only the caller of the summarizer knows its error.
+    let mut fields = vec![view, ("summarizer_error", py.None().into_bound(py))];
+    for (name, figure) in figures {
+        fields.push((name, figure_of(py, outline, figure)?));
     }
-    let replaced = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
-    let moves = plan.moves.iter().map(|step| (step.request, step.masked, step.removed, step.written_again));
-    let (stage, invariant) = match plan.stage {
-        None => (None, "ok"),
-        Some(plan::Stage::Masking) => (Some("masking"), "ok"),
-        Some(plan::Stage::Summarization) => (Some("summarization"), "ok"),
-        Some(plan::Stage::Fallback) => (Some("fallback"), "fallback"),
-    };
-    PyTuple::new(
-        py,
-        [
-            view,
-            field_of(py, plan.changes())?,
-            field_of(py, replaced)?,
-            field_of(py, invariant)?,
-            field_of(py, stage)?,
-            field_of(py, plan.masked.len())?,
-            field_of(py, removed)?,
-            tools.into_any(),
-            field_of(py, plan.chars.0)?,
-            field_of(py, plan.chars.1)?,
-            field_of(py, plan.within_budget)?,
-            PyTuple::new(py, &plan.orphans)?.into_any(),
-            field_of(py, report::first_changed(outline, plan))?,
-            field_of(py, plan.boundary)?,
-            py.None().into_bound(py),
-            field_of(py, plan.turns.count())?,
-            PyTuple::new(py, moves)?.into_any(),
-        ],
-    )
+    class.make(py, &fields)
+}
+
+fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyResult<Bound<'py, PyAny>> {
+    match figure {
+        Figure::Flag(flag) => field_of(py, flag),
+        Figure::Count(count) => field_of(py, count),
+        Figure::Place(place) => field_of(py, place),
+        Figure::Word(word) => field_of(py, word),
+        Figure::Messages(messages) => Ok(PyTuple::new(py, messages)?.into_any()),
+        Figure::Tools(tools) => {
+            let reports = PyDict::new(py);
+            for (name, count) in tools {
+                let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
+                let fields = [
+                    ("observations", field_of(py, count.observations)?),
+                    ("masked", field_of(py, count.masked)?),
+                    ("chars", field_of(py, count.chars)?),
+                    ("removed_chars", field_of(py, count.removed_chars)?),
+                ];
+                reports.set_item(name, TOOL_REPORT.make(py, &fields)?)?;
+            }
+            Ok(reports.into_any())
+        }
+        Figure::Moves(moves) => {
+            let made: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
+            Ok(PyTuple::new(py, made?)?.into_any())
+        }
+    }
+}
+
+fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
+    let fields = [
+        ("request", field_of(py, step.request)?),
+        ("masked_count", field_of(py, step.masked)?),
+        ("removed_chars", field_of(py, step.removed)?),
+        ("written_chars", field_of(py, step.written_again)?),
+    ];
+    BOUNDARY_MOVE.make(py, &fields)
+}
+
+/// What the caller is asked for: which messages the summary is to stand for, the summary before, the built-in one.
+fn summary_request<'py>(
+    dropped: Bound<'py, PyAny>,
+    previous: Option<&[u8]>,
+    built_in: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = dropped.py();
+    let previous = field_of(py, text_of(py, previous)?)?;
+    let built_in = to_str(py, built_in)?.into_any();
+    SUMMARY_REQUEST.make(py, &[("dropped", dropped), ("previous", previous), ("built_in", built_in)])
 }
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
@@ -298,21 +326,6 @@ fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyRe
         Some(masked) => to_str(text.py(), &masked),
         None => Ok(text.clone()),
     })
-}
-
-impl From<walk::Stopped> for PyErr {
-    fn from(stopped: walk::Stopped) -> PyErr {
-        match stopped {
-            walk::Stopped::Python(error) => error,
-            walk::Stopped::Shape(error) => Python::attach(|py| transcript_error(py, &error)),
-        }
-    }
-}
-
-impl From<Error> for walk::Stopped {
-    fn from(error: Error) -> Self {
-        walk::Stopped::Shape(error)
-    }
 }
 
 /// The names that `RECEDE_SCANNER` can have on this CPU.

@@ -1,14 +1,13 @@
 //! A session as Python holds it: frozen, with its state behind a lock. Nothing of Python is called while that is held.
 
-use super::RawCosts;
-use super::convert::{PyPolicy, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
+use super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
 use super::guard::guarded;
 use super::store::PyStore;
 use super::values::number;
 use crate::plan::Move;
 use crate::session::{
-    Change, Chunks, Counts, Failure, Look, MessageCosts, RequestTokens, Result, Session, Shown, Text, TurnTokens,
-    stored_moves,
+    Change, Chunks, Counts, Failure, Figures, Look, MessageCosts, RequestTokens, Result, Session, Shown, Text,
+    TurnTokens, stored_moves,
 };
 use crate::store::Store;
 use crate::store::file::Name;
@@ -21,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 type Texts<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
 type MoveNumbers = (usize, usize, usize, usize);
 /// How many chunks stand, those that follow, what is open, and whether a reader keeps them.
-type ChunksOf<'py, T> = (usize, Vec<Bound<'py, T>>, Bound<'py, T>, bool);
+type ChunksOf<'py> = (usize, Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, bool);
 
 /// See `recede.History` and the managers of turns, which are all that call it.
 #[pyclass(frozen, name = "Session", module = "recede._core")]
@@ -44,10 +43,11 @@ impl PySession {
     // Messages
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        guarded(|| Ok(self.read(py, |session| session.len())))
+        guarded(|| Ok(self.read(py, |session| if session.is_turns() { session.turn_count() } else { session.len() })))
     }
 
-    /// What masking would put in the place of each observation of a message, if that were appended now.
+    /// What masking would put in the place of each observation of a message, or of this one of a turn, if that were
+    /// appended now.
     fn masked_texts<'py>(
         &self,
         py: Python<'py>,
@@ -55,7 +55,14 @@ impl PySession {
         surrogates: bool,
     ) -> PyResult<Vec<Option<Bound<'py, PyString>>>> {
         guarded(|| {
-            let texts = self.with(py, |session, _| session.masked_texts(message, surrogates))?;
+            let texts = self.with(py, |session, _| {
+                let is_turns = session.is_turns();
+                if is_turns {
+                    Ok(vec![session.masked_text(message)])
+                } else {
+                    session.masked_texts(message, surrogates)
+                }
+            })?;
             texts.iter().map(|text| text_of(py, text.as_deref())).collect()
         })
     }
@@ -98,12 +105,22 @@ impl PySession {
 
     // Views
 
-    /// Makes the view that of the history. None; or ("summary", messages, earlier summary, built-in one); or ("costs",
-    /// messages, numbers of their observations) of what a summary left, for `restart`.
-    #[pyo3(signature = (summary=None))]
-    fn look<'py>(&self, py: Python<'py>, summary: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    /// Makes the view that of the history. None; or ("summary", messages, earlier summary, built-in one), to be called again
+    /// with a summary; or ("costs", messages, numbers of their observations) of what one left, to be called with these.
+    #[pyo3(signature = (summary=None, costs=None))]
+    fn look<'py>(
+        &self,
+        py: Python<'py>,
+        summary: Option<&Bound<'py, PyAny>>,
+        costs: Option<RawCosts>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
         guarded(|| {
             let summary = summary_of(summary)?;
+            if costs.is_some() {
+                let costs = costs_of(costs);
+                self.with(py, |session, store| session.restart(costs, store))?;
+                return Ok(None);
+            }
             let list =
                 |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
             Ok(Some(match self.with(py, |session, store| session.look(&summary, store))? {
@@ -120,13 +137,6 @@ impl PySession {
         })
     }
 
-    fn restart(&self, py: Python<'_>, costs: RawCosts) -> PyResult<()> {
-        guarded(|| {
-            let costs = costs_of(Some(costs));
-            self.with(py, |session, store| session.restart(costs, store))
-        })
-    }
-
     /// The next view is read from its first message on; what was read last could not be used.
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
@@ -135,12 +145,25 @@ impl PySession {
         })
     }
 
-    /// The chunks of the view: how many of those read last still stand, those that follow, what is open, and whether a
-    /// reader keeps them.
-    fn chunks<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py, PyBytes>> {
+    /// The chunks of the view, or of the context of the next request after its prompts: how many of those read last still
+    /// stand, those that follow, what is open, and whether a reader keeps them. Bytes, or str of turns.
+    fn chunks<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py>> {
         guarded(|| {
-            let (Chunks { stand, done, open }, keeps) = self.with(py, keeping(Session::chunks))?;
-            Ok((stand, done.iter().map(|chunk| PyBytes::new(py, chunk)).collect(), PyBytes::new(py, &open), keeps))
+            let (Chunks { stand, done, open }, keeps, is_turns) = self.with(py, |session, store| {
+                let is_turns = session.is_turns();
+                if is_turns {
+                    session.figures(); // the request is made
+                }
+                let (chunks, keeps) = keeping(Session::chunks)(session, store)?;
+                Ok((chunks, keeps, is_turns))
+            })?;
+            let read = |chunk: &Vec<u8>| {
+                Ok(if is_turns { self.text(py, chunk)?.into_any() } else { PyBytes::new(py, chunk).into_any() })
+            };
+            let done = done.iter().map(read).collect::<PyResult<_>>();
+            let read = done.and_then(|done| Ok((stand, done, read(&open)?, keeps)));
+            // Nobody has what was read, where it is no text.
+            read.inspect_err(|_| self.read(py, Session::forget))
         })
     }
 
@@ -165,23 +188,24 @@ impl PySession {
     }
 
     /// Of all that was appended characters, turns and orphans; of the view messages, characters and masked observations;
-    /// the message and the byte that changed last; moves in the store, and those after them.
-    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
-    fn stats(
-        &self,
-        py: Python<'_>,
-    ) -> PyResult<((usize, usize, usize), (usize, usize, usize), Option<(usize, usize)>, usize, Vec<MoveNumbers>)> {
+    /// the message and the byte that changed last; moves in the store, and those after them. Of turns: how many a summary
+    /// stands for, and how many were evicted; how many are masked, and tokens of all observations, of the masked ones and
+    /// of their placeholders; and of all requests but the next one tokens of all turns before them, and of those sent.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         guarded(|| {
-            Ok(self.read(py, |session| {
-                let (Counts { messages, chars, masked }, (stored, newest)) = (session.counts(), session.moves());
-                let newest = newest.into_iter().map(numbers_of).collect();
-                (session.totals(), (messages, chars, masked), session.changed(), stored, newest)
-            }))
+            if self.read(py, |session| session.is_turns()) {
+                let (ends, figures, sums) =
+                    self.read(py, |session| (session.ends(), session.figures(), session.sums()));
+                let Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, .. } = figures;
+                let figures = (masked_turns, observation_tokens, masked_tokens, placeholder_tokens);
+                return (ends, figures, (sums.raw, sums.sent)).into_pyobject(py);
+            }
+            let (totals, counts, changed, (stored, newest)) =
+                self.read(py, |session| (session.totals(), session.counts(), session.changed(), session.moves()));
+            let Counts { messages, chars, masked } = counts;
+            let newest: Vec<MoveNumbers> = newest.into_iter().map(numbers_of).collect();
+            (totals, (messages, chars, masked), changed, stored, newest).into_pyobject(py)
         })
-    }
-
-    fn totals(&self, py: Python<'_>) -> PyResult<(usize, usize, usize)> {
-        guarded(|| Ok(self.read(py, |session| session.totals())))
     }
 
     fn stored_moves(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<MoveNumbers>> {
@@ -201,56 +225,59 @@ impl PySession {
         guarded(|| Ok(self.read(py, |session| session.first_here())))
     }
 
-    /// Resumes what the store has; how many of its messages the session has now.
-    fn open(&self, py: Python<'_>, options: &[u8], counts: bool, evict_after: (usize, usize)) -> PyResult<usize> {
+    /// Resumes what its store has, or for a session in memory what another one has; how many of the messages, or turns,
+    /// the session has now. The others are to be appended again. None where a store has no snapshot of turns.
+    #[pyo3(signature = (options=None, counts=false, evict_after=None, source=None))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        options: Option<&[u8]>,
+        counts: bool,
+        evict_after: Option<(usize, usize)>,
+        source: Option<&PyStore>,
+    ) -> PyResult<Option<usize>> {
         guarded(|| {
-            self.with(py, |session, store| match store {
-                Some(store) => session.open(store, options, counts, evict_after),
-                None => Err(Failure::Closed),
-            })
-        })
-    }
-
-    /// The session as the bytes of a store that is closed.
-    fn save<'py>(&self, py: Python<'py>, options: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        guarded(|| {
-            let files = Memory::default();
-            self.with(py, |session, store| {
-                let mut target = Store::open(Box::new(files.clone()))?;
-                session.save(&mut target, options, store)?;
-                Ok(target.close()?)
-            })?;
-            Ok(PyBytes::new(py, &files.bytes(Name::Store).unwrap_or_default()))
-        })
-    }
-
-    /// Reads what a file has up to its last summary; how many messages that are.
-    fn load(&self, py: Python<'_>, source: &PyStore, counts: bool) -> PyResult<usize> {
-        guarded(|| {
+            let Some(source) = source else {
+                return self.with(py, |session, store| match store {
+                    Some(store) if session.is_turns() => Ok(session.open_turns(store)?.then(|| session.turn_count())),
+                    Some(store) => {
+                        let (options, evict_after) = (options.unwrap_or_default(), evict_after.unwrap_or_default());
+                        session.open(store, options, counts, evict_after).map(Some)
+                    }
+                    None => Err(Failure::Closed),
+                });
+            };
             let loaded = source.with_any(py, |source| {
                 let source = source.ok_or(Failure::Closed)?;
                 let snapshot = Session::snapshot_of(source)?.unwrap_or_default();
                 self.held().load(source, snapshot, counts)
             });
-            loaded.map_err(|failure| match failure {
+            loaded.map(Some).map_err(|failure| match failure {
                 Failure::Store(error) => source.raised(py, &error),
                 other => self.raised(py, other),
             })
         })
     }
 
-    // Turns
-
-    fn turn_count(&self, py: Python<'_>) -> PyResult<usize> {
-        guarded(|| Ok(self.read(py, |session| session.turn_count())))
+    /// Takes back all but the first messages; False where the session must be made again.
+    fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<bool> {
+        guarded(|| self.with(py, |session, store| session.rewind(messages, store)))
     }
 
-    fn masked_text<'py>(&self, observation: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyString>>> {
+    /// The session, as it was when it had so many messages, as the bytes of a store that is closed.
+    fn save<'py>(&self, py: Python<'py>, options: &[u8], messages: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
-            let (py, observation) = (observation.py(), bytes_of(observation));
-            text_of(py, self.read(py, |session| session.masked_text(&observation)).as_deref())
+            let files = Memory::default();
+            self.with(py, |session, store| {
+                let mut target = Store::open(Box::new(files.clone()))?;
+                session.save(&mut target, options, messages, store)?;
+                Ok(target.close()?)
+            })?;
+            Ok(PyBytes::new(py, &files.bytes(Name::Store).unwrap_or_default()))
         })
     }
+
+    // Turns
 
     /// Tokens are those of the turn without its observation, of that, and of what masking puts in its place.
     #[pyo3(signature = (reasoning, action, observation, timestamp, tokens=None))]
@@ -287,31 +314,15 @@ impl PySession {
         guarded(|| Ok(self.read(py, Session::summary_due)))
     }
 
-    fn summary_failed(&self, py: Python<'_>) -> PyResult<()> {
+    /// A summary of so many characters and tokens stands for the turns up to this one; or the one that is due failed.
+    #[pyo3(signature = (turn=None, chars=0, tokens=0))]
+    fn summarized(&self, py: Python<'_>, turn: Option<usize>, chars: usize, tokens: usize) -> PyResult<()> {
         guarded(|| {
-            self.read(py, Session::summary_failed);
+            self.read(py, |session| match turn {
+                Some(turn) => session.summarize_through(turn, chars, tokens),
+                None => session.summary_failed(),
+            });
             Ok(())
-        })
-    }
-
-    fn summarize_through(&self, py: Python<'_>, turn: usize, chars: usize, tokens: usize) -> PyResult<()> {
-        guarded(|| {
-            self.read(py, |session| session.summarize_through(turn, chars, tokens));
-            Ok(())
-        })
-    }
-
-    /// The context of the next request after its prompts.
-    fn context<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py, PyString>> {
-        guarded(|| {
-            let (Chunks { stand, done, open }, keeps) = self.with(py, |session, store| {
-                session.figures(); // the request is made
-                keeping(Session::chunks)(session, store)
-            })?;
-            let done = done.iter().map(|chunk| self.text(py, chunk)).collect::<PyResult<_>>();
-            let read = done.and_then(|done| Ok((stand, done, self.text(py, &open)?, keeps)));
-            // Nobody has what was read, where it is no text.
-            read.inspect_err(|_| self.read(py, Session::forget))
         })
     }
 
@@ -320,18 +331,6 @@ impl PySession {
             let masked = self.read(py, |session| session.masked_turns(from));
             masked.into_iter().map(|(turn, text)| Ok((turn, to_str(py, &text)?))).collect()
         })
-    }
-
-    fn figures(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, usize)> {
-        guarded(|| {
-            let figures = self.read(py, Session::figures);
-            Ok((figures.masked_turns, figures.observation_tokens, figures.masked_tokens, figures.placeholder_tokens))
-        })
-    }
-
-    /// How many turns a summary stands for, and how many were evicted.
-    fn ends(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        guarded(|| Ok(self.read(py, |session| session.ends())))
     }
 
     /// Of the request before each turn after the first `start` ones, up to and with the next one after `end`: tokens of
@@ -355,14 +354,6 @@ impl PySession {
         })
     }
 
-    /// The sums of all requests but the next one.
-    fn sums(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        guarded(|| {
-            let RequestTokens { raw, sent } = self.read(py, |session| session.sums());
-            Ok((raw, sent))
-        })
-    }
-
     /// Turns that were evicted, as a context shows them.
     fn stored_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<Texts<'py>>> {
         guarded(|| {
@@ -380,16 +371,6 @@ impl PySession {
             self.with(py, |session, store| match store {
                 Some(store) => Ok(session.evict_turns(store, options)?),
                 None => Err(Failure::Closed),
-            })
-        })
-    }
-
-    /// Resumes what the store has of turns, if it has a snapshot.
-    fn open_turns(&self, py: Python<'_>) -> PyResult<bool> {
-        guarded(|| {
-            self.with(py, |session, store| match store {
-                Some(store) => Ok(session.open_turns(store)?),
-                None => Ok(false),
             })
         })
     }

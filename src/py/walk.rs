@@ -1,7 +1,7 @@
 //! dicts -> Outline: Python objects as what shapes read, lazily, since most messages need three look-ups.
 
 use super::ahead::Ahead;
-use super::convert::with_text;
+use super::convert::{Stopped, Walked, with_text};
 use super::dicts::Dicts;
 use super::raw;
 use super::values::{Any, Dict, cast, compact_chars};
@@ -16,21 +16,6 @@ use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
 /// Bytes of an observation to ask for before it is searched: most have no more.
 const BYTES_AHEAD: usize = 2048;
-
-/// What stops a walk.
-pub enum Stopped {
-    /// A shape that is no history.
-    Shape(Error),
-    /// Python itself.
-    Python(PyErr),
-}
-
-impl From<PyErr> for Stopped {
-    fn from(error: PyErr) -> Self {
-        Stopped::Python(error)
-    }
-}
-pub type Walked<T> = Result<T, Stopped>;
 
 /// The name of a field as a str.
 #[inline]
@@ -56,7 +41,7 @@ impl<'py> Value for Any<'py> {
 
     #[inline]
     fn items(&self) -> Option<impl Iterator<Item = Self>> {
-        cast::<PyList>(self).map(|list| list.iter())
+        cast::<PyList>(self).map(PyListMethods::iter)
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use crate::plan::Move;
 use crate::policy::Goal;
 use crate::source::{Bytes, Source};
 use crate::splice::masked_in;
-use crate::store::{self, Kind, RecordKind, Store, StoreError};
+use crate::store::{self, Kind, Record, RecordKind, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub struct Stored {
     /// Whether there is one.
     pub is_used: bool,
     /// The options, which a snapshot must have to be resumed.
-    options: Vec<u8>,
+    pub options: Vec<u8>,
     /// It evicts after so many messages, or bytes, and as many as it kept the last time.
     after: (usize, usize),
     /// Ids in the index, and moves.
@@ -34,15 +34,15 @@ pub struct Stored {
     /// Messages before this one may be stored as a session with other options rendered them.
     stale: usize,
     /// Ids of calls that were evicted and have got a result since.
-    answered: HashSet<Vec<u8>>,
+    pub answered: HashSet<Vec<u8>>,
     /// Messages that had come at the last eviction, and how many, of how many bytes, it kept then.
     last: (usize, usize, usize),
     /// Messages that the store has, and that the session reads again when it is opened.
     pub replayed: usize,
     /// How many of the newest messages the store could not take yet.
     pub missing: usize,
-    /// Summaries that the store does not have yet.
-    pub summaries: Vec<Vec<u8>>,
+    /// Summaries that no store has yet, each as its record will be: what it left, and its message.
+    pub summaries: Vec<[Vec<u8>; 2]>,
 }
 
 impl Session {
@@ -52,19 +52,22 @@ impl Session {
     pub(super) fn store_messages(&mut self, store: &mut Store) -> Result<()> {
         if self.len() > self.stored.replayed {
             self.stored.missing += 1;
-            while self.stored.missing > 0 {
-                let message = self.message_here(self.len() - self.stored.missing).unwrap_or_default();
-                store.append(RecordKind::Message, &[], message, false)?;
-                self.stored.missing -= 1;
-            }
-            if !self.stored.summaries.is_empty() {
-                self.store_snapshot(store)?;
-            }
+            self.store_missing(store)?;
         }
         if self.is_full() && !store.is_read_only() {
             self.evict(store)?;
         }
         Ok(())
+    }
+
+    /// Gives the store what it could not take before.
+    pub(super) fn store_missing(&mut self, store: &mut Store) -> Result<()> {
+        while self.stored.missing > 0 {
+            let message = self.message_here(self.len() - self.stored.missing).unwrap_or_default();
+            store.append(RecordKind::Message, &[], message, false)?;
+            self.stored.missing -= 1;
+        }
+        if self.stored.summaries.is_empty() { Ok(()) } else { self.store_snapshot(store) }
     }
 
     /// Whether it is time to evict: so many messages have come since the last time, or so many bytes, and as much as was
@@ -103,13 +106,13 @@ impl Session {
         let moves: &[Move] = if base.messages > 0 { &self.log.fold.moves } else { &[] };
         let (messages, stored, totals) = (self.ledger.messages, self.ledger.observations(), self.ledger.totals);
         let ledger = Ledger { messages, totals, stored, ..Ledger::default() };
-        let (options, summarized, attempts) = (self.stored.options.clone(), self.summarized.clone(), self.attempts);
+        let (options, attempts) = (self.stored.options.clone(), self.attempts.clone());
         let snapshot = store.change(|changes| {
             if changes.last(RecordKind::Session) == 0 {
                 changes.append(RecordKind::Session, &[], &[])?;
             }
-            for summary in &self.stored.summaries {
-                changes.append(RecordKind::Summary, &[], summary)?;
+            for [left, message] in &self.stored.summaries {
+                changes.append(RecordKind::Summary, &[left], message)?;
             }
             for (place, shown) in shown.iter().enumerate() {
                 let fields: &[&[u8]] = if let Some(bytes) = shown { &[bytes] } else { &[] };
@@ -122,8 +125,7 @@ impl Session {
             writer.update(updates.iter().map(|(id, update)| (id.as_slice(), *update)))?;
             writer.add_moves(self.stored.moves, moves)?;
             let (ids, moves) = (writer.ids, self.stored.moves + moves.len());
-            let snapshot =
-                Snapshot { options, ledger, ids, moves, stale, base, summarized, attempts, ..Snapshot::default() };
+            let snapshot = Snapshot { options, ledger, ids, moves, stale, base, attempts, ..Snapshot::default() };
             changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())?;
             Ok(snapshot)
         })?;
@@ -133,6 +135,7 @@ impl Session {
         if snapshot.base.messages > 0 {
             self.log.fold.moves.clear();
         }
+        self.log.fold.begin(self.log.len());
         self.stored.answered.clear();
         self.past.evict();
         if let Some(log) = log {
@@ -250,19 +253,21 @@ impl Session {
             return Ok(0);
         }
         let mut snapshot = Session::snapshot_of(store)?.unwrap_or_default();
-        let (summarized, attempts) = (self.summary_of(snapshot.summarized.take(), store), snapshot.attempts);
-        if snapshot.options == options
-            && fits(&snapshot, store)
-            && let Some(known) = self.resume(snapshot, summarized.is_some(), store)?
-        {
-            self.attempts = attempts;
-            return if summarized.is_some() { self.open_past(store, summarized, counts) } else { Ok(known) };
+        let summarized = self.last_summary(store)?;
+        if snapshot.options == options && fits(&snapshot, store) {
+            self.attempts = core::mem::take(&mut snapshot.attempts);
+            if let Some(known) = self.resume(snapshot, summarized.is_some(), store)? {
+                return if summarized.is_some() { self.open_past(store, summarized, counts) } else { Ok(known) };
+            }
+            self.attempts.clear();
         }
         self.stored.stale = messages;
         if !store.is_read_only() {
-            // What was written is of a session with other options, is being cleared, or cannot be true.
-            store.replace(RecordKind::Session, 1, &[], &[])?;
-            index::clear(store)?;
+            // What was written is of a session with other options, or cannot be true.
+            store.change(|changes| {
+                changes.replace(RecordKind::Session, 1, &[], &[])?;
+                index::clear(changes)
+            })?;
         }
         self.open_past(store, summarized, counts)
     }
@@ -301,7 +306,7 @@ impl Session {
 
     /// Continues after the last summary that a store has; the messages before it are not planned again.
     fn open_past(&mut self, store: &mut Store, summarized: Option<Summarized>, counts: bool) -> Result<usize> {
-        let Some(summarized) = self.summary_of(summarized, store) else { return Ok(0) };
+        let Some(summarized) = summarized else { return Ok(0) };
         let past = summarized.past;
         let (ledger, image_chars) = (&mut self.ledger, self.policy.image_chars);
         each_stored(store, ledger.messages..past, |data| {
@@ -320,11 +325,15 @@ impl Session {
         Ok(past)
     }
 
-    /// A summary that a session with this policy continues after. Without a budget there is none: what is evicted is
-    /// known by its place in the store, which is not that in the session that a summary left.
-    fn summary_of(&self, summarized: Option<Summarized>, store: &Store) -> Option<Summarized> {
-        let known = store.last(RecordKind::Message) as usize;
-        summarized.filter(|one| self.policy.goal != Goal::Mask && one.past <= known)
+    /// What the last summary of a store left, which a session with this policy continues after. Without a budget there is
+    /// none: what is evicted is known by its place in the store, which is not that in the session that a summary left.
+    fn last_summary(&self, store: &mut Store) -> Result<Option<Summarized>> {
+        if self.policy.goal == Goal::Mask {
+            return Ok(None);
+        }
+        let (last, known) = (store.last(RecordKind::Summary), store.last(RecordKind::Message) as usize);
+        let left = store.get(RecordKind::Summary, last, false)?.and_then(|record| left_by(&record));
+        Ok(left.filter(|left| left.past <= known))
     }
 
     /// The snapshot that a store has.
@@ -338,16 +347,37 @@ impl Session {
 
     // Files
 
-    /// Writes the session to an empty store: all messages, the options, and where it is after its last summary.
+    /// Writes the session, as it was when it had so many messages, to an empty store: these, the summaries and the options.
     ///
     /// # Errors
     /// Those of both stores.
-    pub fn save(&self, target: &mut Store, options: &[u8], mut store: Option<&mut Store>) -> Result<()> {
-        for message in 0..self.len() {
+    pub fn save(
+        &self,
+        target: &mut Store,
+        options: &[u8],
+        messages: usize,
+        mut store: Option<&mut Store>,
+    ) -> Result<()> {
+        for message in 0..messages {
             target.append(RecordKind::Message, &[], &self.message(message, store.as_deref_mut())?, false)?;
         }
-        let (options, summarized, attempts) = (options.to_vec(), self.summarized.clone(), self.attempts);
-        let snapshot = Snapshot { options, summarized, attempts, ..Snapshot::default() };
+        let mut save_summary = |left: &[u8], message: &[u8]| {
+            let is_then = Summarized::of(left).is_some_and(|left| left.past <= messages);
+            if is_then { target.append(RecordKind::Summary, &[left], message, false).map(|_| ()) } else { Ok(()) }
+        };
+        if let Some(store) = store {
+            for summary in 1..=store.last(RecordKind::Summary) {
+                let record = store.get(RecordKind::Summary, summary, true)?;
+                if let Some(Record { fields, last: Some(message) }) = record {
+                    save_summary(fields.first().map_or(&[], Vec::as_slice), &message)?;
+                }
+            }
+        }
+        for [left, message] in &self.stored.summaries {
+            save_summary(left, message)?;
+        }
+        let attempts = self.attempts_before(messages);
+        let snapshot = Snapshot { options: options.to_vec(), attempts, ..Snapshot::default() };
         target.append(RecordKind::Session, &[], &snapshot.bytes(), false)?;
         Ok(())
     }
@@ -359,7 +389,12 @@ impl Session {
     /// Those of the store; or a message is malformed.
     pub fn load(&mut self, store: &mut Store, snapshot: Snapshot, counts: bool) -> Result<usize> {
         self.attempts = snapshot.attempts;
-        let Some(summarized) = self.summary_of(snapshot.summarized, store) else { return Ok(0) };
+        for summary in 1..=store.last(RecordKind::Summary) {
+            if let Some(Record { mut fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
+                self.stored.summaries.push([fields.pop().unwrap_or_default(), message]);
+            }
+        }
+        let Some(summarized) = self.last_summary(store)? else { return Ok(0) };
         let past = summarized.past;
         each_stored(store, 0..past, |data| {
             self.ledger.note(&scanned(&data)?, 0, self.policy.image_chars);
@@ -413,8 +448,7 @@ fn fits(snapshot: &Snapshot, store: &Store) -> bool {
     let Snapshot { ledger, ids, moves, stale, base, .. } = snapshot;
     let in_memory = ledger.messages.checked_sub(base.messages);
     let room = index::room(store);
-    ledger.messages > 0
-        && ledger.messages.max(*stale) as u64 <= store.last(RecordKind::Message)
+    ledger.messages.max(*stale) as u64 <= store.last(RecordKind::Message)
         && ledger.totals.turns <= ledger.messages
         && in_memory.is_some_and(|count| base.fold.before <= count)
         && [ledger.stored, *ids, *moves].into_iter().all(|count| count <= room)
@@ -448,6 +482,11 @@ fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<(usize, Name, bool
         late.push((result, name, !is_answered));
     }
     Ok(late)
+}
+
+/// What a summary left, as its record has it.
+pub(super) fn left_by(record: &Record) -> Option<Summarized> {
+    Summarized::of(record.fields.first()?)
 }
 
 /// What a store has as a message is none.

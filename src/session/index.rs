@@ -217,8 +217,8 @@ impl<'a, 'b> Writer<'a, 'b> {
     }
 
     /// The observations behind the first `start` ones stand at these places.
-    pub fn add_places(&mut self, start: usize, places: &[(u32, u32)]) -> Result<()> {
-        let bytes = |(message, place): &(u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
+    pub fn add_places(&mut self, start: usize, places: &[(u32, u32, u32)]) -> Result<()> {
+        let bytes = |(message, place, _): &(u32, u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
         self.add(start, places, PLACE, |block| &mut block.places, bytes)
     }
 
@@ -286,9 +286,6 @@ impl<'a, 'b> Writer<'a, 'b> {
 }
 
 /// Forgets all of it.
-pub fn clear(store: &mut Store) -> Result<()> {
-    for record in BEFORE + 1..=store.last(RecordKind::Session) {
-        store.replace(RecordKind::Session, record, &[&[], &[]], &[])?;
-    }
-    Ok(())
+pub fn clear(changes: &mut Changes) -> Result<()> {
+    changes.truncate(RecordKind::Session, changes.last(RecordKind::Session).min(BEFORE))
 }

@@ -10,10 +10,13 @@ pub struct Ledger {
     /// Messages that were noted.
     pub messages: usize,
     pub totals: Totals,
-    /// How many of the first observations are in the store.
+    /// How many of the first messages were noted when it was stored, and how many observations they have.
+    pub stored_messages: usize,
+    /// See `stored_messages`.
     pub stored: usize,
-    /// Of each observation behind these: its message, and its place among the results of that.
-    pub places: Vec<(u32, u32)>,
+    /// Of each observation after these: its message, its place among the results of that, and the number of the one
+    /// before it with the same id that is in memory; 0 where there is none.
+    pub places: Vec<(u32, u32, u32)>,
     /// The number of the newest observation of each id, from 1, of those that are in memory.
     pub newest: HashMap<Vec<u8>, u32>,
 }
@@ -35,10 +38,10 @@ impl Ledger {
     /// The next message comes, which stands here in an outline.
     pub fn note(&mut self, outline: &Outline, message: usize, image_chars: usize) {
         for (place, result) in outline.results_of(message).enumerate() {
-            self.places.push((self.messages as u32, place as u32));
-            if let Some(id) = outline.results[result].id {
-                self.newest.insert(outline.text(id).to_vec(), self.observations() as u32);
-            }
+            let number = self.observations() as u32 + 1;
+            let id = outline.results[result].id;
+            let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), number));
+            self.places.push((self.messages as u32, place as u32, earlier.unwrap_or(0)));
         }
         let is_run = outline.messages[message].is_agent_made;
         self.totals.turns += usize::from(is_run && !self.totals.ends_with_run);
@@ -47,8 +50,26 @@ impl Ledger {
         self.messages += 1;
     }
 
+    /// The last message is taken back, which has this outline; the one before it is of a run, or not. It must have come
+    /// after those that are stored.
+    pub fn take_back(&mut self, outline: &Outline, is_after_run: bool, image_chars: usize) {
+        for result in outline.results.iter().rev() {
+            let earlier = self.places.pop().map_or(0, |(.., earlier)| earlier);
+            match result.id.map(|id| outline.text(id)) {
+                Some(id) if earlier == 0 => drop(self.newest.remove(id)),
+                Some(id) => drop(self.newest.insert(id.to_vec(), earlier)),
+                None => {}
+            }
+        }
+        self.totals.turns -= usize::from(outline.messages[0].is_agent_made && !is_after_run);
+        self.totals.ends_with_run = is_after_run;
+        self.totals.chars = self.totals.chars.saturating_sub(outline.chars_of(0, image_chars));
+        self.messages -= 1;
+    }
+
     /// All that is in memory was written to the store.
     pub fn evict(&mut self) {
+        self.stored_messages = self.messages;
         self.stored = self.observations();
         self.places = vec![];
         self.newest = HashMap::new();
@@ -57,7 +78,7 @@ impl Ledger {
     /// Where an observation stands, by its number from 1: its message and its place in that. `None` where there is none
     /// in memory.
     pub fn place(&self, number: usize) -> Option<(usize, usize)> {
-        let (message, place) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
+        let (message, place, _) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
         Some((message as usize, place as usize))
     }
 }

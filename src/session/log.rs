@@ -59,9 +59,12 @@ pub type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
 impl Log {
     /// One with no messages yet, after others that were evicted.
     pub fn after(base: Base, text: Text) -> Self {
-        let mut outline = Outline::default();
+        let (mut outline, mut fold) = (Outline::default(), Fold::default());
         let is_json = text == Text::Json;
         outline.array_start = usize::from(is_json);
+        if is_json {
+            fold.begin(0);
+        }
         Log {
             turns: Turns::after(if is_json { 0 } else { base.messages / 2 }),
             base,
@@ -70,7 +73,7 @@ impl Log {
             outline,
             pairs: GrowingPairs::default(),
             landmarks: Landmarks::default(),
-            fold: Fold::default(),
+            fold,
             chars: 0,
             costs: None,
             cost: 0,
@@ -82,6 +85,9 @@ impl Log {
     pub fn resume(&mut self, policy: &Policy) {
         let state = core::mem::take(&mut self.base.fold);
         self.fold = self.with_rules(policy, |ground, _| Fold::resumed(ground, &state));
+        if self.text == Text::Json {
+            self.fold.begin(self.len());
+        }
         self.pairs.set_counts(self.base.counts);
         (self.chars, self.cost) = (self.base.chars, self.base.cost);
     }
@@ -187,6 +193,39 @@ impl Log {
     pub fn truncate(&mut self, (mark, bytes): &(Mark, usize)) {
         self.outline.truncate(mark);
         self.data.truncate(*bytes);
+    }
+
+    /// Only so many messages have come; gives what is masked no longer.
+    pub fn rewind(&mut self, policy: &Policy, messages: usize) -> Vec<Masked> {
+        let outline = &self.outline;
+        let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
+        let chars = (messages..outline.messages.len())
+            .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
+        let cost = self.costs.as_mut().map_or(chars, |costs| {
+            let own = costs.messages.drain(messages..).fold(0, usize::saturating_add);
+            costs.observations.drain(results..).fold(own, |sum, (raw, _)| sum.saturating_add(raw))
+        });
+        (self.chars, self.cost) = (self.chars.saturating_sub(chars), self.cost.saturating_sub(cost));
+        self.pairs.truncate(outline, calls, results);
+        let bytes = messages.checked_sub(1).map_or(outline.array_start, |last| outline.messages[last].span.end);
+        self.truncate(&(self.outline.mark_before(messages), bytes));
+        self.turns.truncate(messages);
+        self.landmarks.truncate(messages);
+        let (first, unmasked) = self.fold.rewind(&self.outline, messages);
+        self.request_from(policy, first);
+        unmasked
+    }
+
+    /// Makes the requests for the turns that begin with this message or later.
+    pub fn request_from(&mut self, policy: &Policy, first: usize) {
+        if policy.boundary.remembers() {
+            self.with_rules(policy, |ground, fold| {
+                let starts = &ground.turns.starts;
+                for start in &starts[starts.partition_point(|start| (*start as usize) < first)..] {
+                    fold.request(ground, *start as usize, false);
+                }
+            });
+        }
     }
 
     /// What the newest messages cost, in place of their characters: the last one, or the two of the last turn.

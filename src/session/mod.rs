@@ -16,6 +16,7 @@ mod fallback;
 mod index;
 mod ledger;
 mod log;
+mod rewind;
 pub mod snapshot;
 mod summary;
 mod turns;
@@ -54,7 +55,7 @@ pub struct Session {
     past: Past,
     /// Where the first messages of the log come from: those that the last summary left.
     origins: Vec<Origin>,
-    /// The summary that a snapshot holds, as it is written again at the next one.
+    /// What the last summary left.
     summarized: Option<snapshot::Summarized>,
     /// Observations that have a number.
     numbered: usize,
@@ -62,8 +63,9 @@ pub struct Session {
     stored: Stored,
     view: View,
     turns: TurnState,
-    /// Summaries that failed since the last one; in turns and costs of the session.
-    attempts: Attempts,
+    /// Summaries that failed since the last one, in turns and costs of the session; and after how many messages that
+    /// began to hold.
+    attempts: Vec<(usize, Attempts)>,
     whole_plans: usize,
 }
 
@@ -131,7 +133,7 @@ impl Session {
             stored: Stored::default(),
             view: View::of(form),
             turns: TurnState::default(),
-            attempts: Attempts::default(),
+            attempts: vec![],
             whole_plans: 0,
         }
     }
@@ -140,6 +142,12 @@ impl Session {
     #[must_use]
     pub fn len(&self) -> usize {
         self.past.end() + self.log.end() - self.origins.len()
+    }
+
+    /// Whether it is one of turns.
+    #[must_use]
+    pub fn is_turns(&self) -> bool {
+        self.log.text() == Text::Turns
     }
 
     /// Whether none was.
@@ -192,15 +200,7 @@ impl Session {
         costs: MessageCosts,
         mut store: Option<&mut Store>,
     ) -> Result<()> {
-        if store.is_none() && self.stored.is_used {
-            return Err(Failure::Closed);
-        }
-        if let Some(store) = &store
-            && store.can_go_on()
-            && store.last(RecordKind::Message) as usize != self.len().max(self.stored.replayed) - self.stored.missing
-        {
-            return Err(Failure::Foreign);
-        }
+        self.check_store(store.as_deref())?;
         let index = self.len();
         let numbers = self.numbered as u32 + 1..;
         let was_run = self.log.ends_with_run();
@@ -231,6 +231,18 @@ impl Session {
         }
     }
 
+    /// Refuses a store that is closed, or has messages that this session did not append.
+    fn check_store(&self, store: Option<&Store>) -> Result<()> {
+        let stored = self.len().max(self.stored.replayed) - self.stored.missing;
+        match store {
+            None if self.stored.is_used => Err(Failure::Closed),
+            Some(store) if store.can_go_on() && store.last(RecordKind::Message) as usize != stored => {
+                Err(Failure::Foreign)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// An error of the message that was to come next.
     fn at_end(&self, mut error: Error) -> Failure {
         error.message_index = error.message_index.map(|_| self.len());
@@ -242,7 +254,7 @@ impl Session {
     /// # Errors
     /// Those of the store; the view is made.
     pub fn look(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Look> {
-        let attempts = self.attempts;
+        let attempts = self.attempts.len();
         if self.restart.is_none() && !self.view.is_current {
             let asked = if self.policy.goal == Goal::Mask {
                 self.look_masked();
@@ -259,7 +271,7 @@ impl Session {
         match (&self.restart, store) {
             (Some(restart), _) if restart.wants_costs => return Ok(Look::AskCosts),
             (Some(_), store) => self.restart(None, store)?,
-            (None, Some(store)) if self.attempts != attempts => {
+            (None, Some(store)) if self.attempts.len() != attempts => {
                 let _ = self.store_snapshot(store); // a note that is lost costs a call after a restart, no more
             }
             (None, _) => {}
@@ -301,11 +313,11 @@ impl Session {
     fn look_further(&mut self, masks: Option<Peek>, summary: &SummaryInput) -> Option<Look> {
         let (masks, step) = masks.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
         let (turns, cost) = (self.log.turns.count(), self.log.cost);
-        if self.attempts.may_ask(turns, cost, self.policy.max_cost.unwrap_or(0)) && self.summary_may_help(&masks) {
+        if self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0)) && self.summary_may_help(&masks) {
             match self.summarize(summary) {
                 Summarized::Made => return None,
                 Summarized::Asked(look) => return Some(look),
-                Summarized::Failed => self.attempts.fail(turns, cost),
+                Summarized::Failed => self.fail(turns, cost),
             }
         }
         self.show_fallback(&masks, step);
@@ -367,7 +379,21 @@ impl Session {
     /// Summaries that failed since the last one.
     #[must_use]
     pub fn attempts(&self) -> Attempts {
-        self.attempts
+        self.attempts.last().map_or(Attempts::default(), |(_, attempts)| *attempts)
+    }
+
+    /// A summary failed, in a session of so many turns that costs so much.
+    fn fail(&mut self, turns: usize, cost: usize) {
+        let mut attempts = self.attempts();
+        attempts.fail(turns, cost);
+        self.attempts.push((self.len(), attempts));
+    }
+
+    /// A summary was made.
+    fn succeed(&mut self) {
+        if self.attempts() != Attempts::default() {
+            self.attempts.push((self.len(), Attempts::default()));
+        }
     }
 
     /// How often a view needed a plan of the whole session.

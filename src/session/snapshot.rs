@@ -88,10 +88,8 @@ pub struct Snapshot {
     pub stale: usize,
     /// What is known of the session.
     pub base: Base,
-    /// What its last summary left.
-    pub summarized: Option<Summarized>,
-    /// Summaries that failed since.
-    pub attempts: Attempts,
+    /// Summaries that failed: after how many messages each count of them began to hold.
+    pub attempts: Vec<(usize, Attempts)>,
     /// Of a session of turns; with a row for each turn in memory.
     pub turns: Option<TurnState>,
     /// See `turns`.
@@ -102,7 +100,7 @@ impl Snapshot {
     /// It as bytes.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let Snapshot { options, ledger, ids, moves, stale, base, summarized, attempts, turns, rows } = self;
+        let Snapshot { options, ledger, ids, moves, stale, base, attempts, turns, rows } = self;
         let Totals { chars, turns: runs, ends_with_run } = ledger.totals;
         let mut out = Fields::new();
         out.add(tag::OPTIONS, VITAL, options);
@@ -113,17 +111,8 @@ impl Snapshot {
         let FoldState { observations, masked_count, chars, removed, waste, requests, before, masked, .. } = fold;
         out.numbers(tag::FOLD, &[*observations, *masked_count, *chars, *removed, *waste, *requests, *before]);
         out.numbers(tag::MASKED, &masked.iter().map(|result| *result as usize).collect::<Vec<_>>());
-        if let Some(Summarized { past, messages, numbers, view, counts, moves }) = summarized {
-            out.numbers(tag::SUMMARY, &[*past, counts.messages, counts.chars, counts.masked]);
-            out.numbers(tag::NUMBERS, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
-            let list =
-                messages.iter().flat_map(|message| [&(message.len() as u64).to_le_bytes()[..], message].concat());
-            out.add(tag::MESSAGES, VITAL, &list.collect::<Vec<_>>());
-            out.add(tag::VIEW, 0, view);
-            out.numbers(tag::MOVES, &moves.iter().flat_map(|step| step.numbers()).collect::<Vec<_>>());
-        }
-        let Attempts { failures, turns: at, cost } = attempts;
-        out.numbers(tag::ATTEMPTS, &[*failures, *at, *cost]);
+        let attempts = attempts.iter().flat_map(|(messages, one)| [*messages, one.failures, one.turns, one.cost]);
+        out.numbers(tag::ATTEMPTS, &attempts.collect::<Vec<_>>());
         if let Some(turns) = turns {
             out.numbers(tag::TURNS, &turns.numbers());
             out.add(tag::ROWS, VITAL, rows);
@@ -142,15 +131,14 @@ impl Snapshot {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let fields = Fields::read(bytes)?;
-        let numbers = |tag: u16| numbers_of(fields.get(&tag).copied().unwrap_or_default());
+        let numbers = |tag: u16| list_of_numbers(&fields, tag);
         let [noted, stored, chars, turns, ends_with_run] = fixed(&fields, tag::LEDGER)?;
         let [ids, moves, stale] = fixed(&fields, tag::INDEX)?;
         let [messages, view_bytes, base_chars, cost, unanswered, without_call] = fixed(&fields, tag::BASE)?;
         let [observations, masked_count, fold_chars, removed, waste, requests, before] = fixed(&fields, tag::FOLD)?;
-        let small = |numbers: Vec<usize>| numbers.into_iter().map(u32::try_from).collect::<Result<Vec<u32>, _>>().ok();
         let totals = Totals { chars, turns, ends_with_run: ends_with_run == 1 };
-        let ledger = Ledger { messages: noted, stored, totals, ..Ledger::default() };
-        let masked = small(numbers(tag::MASKED)?).filter(|masked| is_ascending(masked))?;
+        let ledger = Ledger { messages: noted, stored_messages: noted, stored, totals, ..Ledger::default() };
+        let masked = ascending(numbers(tag::MASKED)?)?;
         let fold = FoldState {
             messages,
             observations,
@@ -162,23 +150,11 @@ impl Snapshot {
             before,
             masked,
         };
-        let summarized = match fields.get(&tag::SUMMARY) {
-            None => None,
-            Some(bytes) => {
-                let [past, shown, chars, masked] = numbers_of(bytes)?.try_into().ok()?;
-                let moves = numbers(tag::MOVES)?;
-                let (moves, []) = moves.as_chunks() else { return None };
-                Some(Summarized {
-                    past,
-                    messages: list_of(fields.get(&tag::MESSAGES)?)?,
-                    numbers: small(numbers(tag::NUMBERS)?).filter(|numbers| is_ascending(numbers))?,
-                    view: fields.get(&tag::VIEW).copied().unwrap_or_default().to_vec(),
-                    counts: Counts { messages: shown, chars, masked },
-                    moves: moves.iter().map(|numbers| Move::of(*numbers)).collect(),
-                })
-            }
+        let attempts = numbers(tag::ATTEMPTS)?;
+        let (attempts, []) = attempts.as_chunks() else { return None };
+        let attempt = |[messages, failures, turns, cost]: &[usize; 4]| {
+            (*messages, Attempts { failures: *failures, turns: *turns, cost: *cost })
         };
-        let [failures, at, cost_then] = fixed(&fields, tag::ATTEMPTS)?;
         let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
         if rows.len() % Row::BYTES != 0 {
             return None;
@@ -190,13 +166,45 @@ impl Snapshot {
             moves,
             stale,
             base: Base { messages, view_bytes, chars: base_chars, cost, counts: (unanswered, without_call), fold },
-            summarized,
-            attempts: Attempts { failures, turns: at, cost: cost_then },
+            attempts: attempts.iter().map(attempt).collect(),
             turns: match fields.get(&tag::TURNS) {
                 None => None,
                 Some(bytes) => Some(TurnState::of(numbers_of(bytes)?.try_into().ok()?)),
             },
             rows,
+        })
+    }
+}
+
+impl Summarized {
+    /// It as bytes, which are read as those of a snapshot are.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let Summarized { past, messages, numbers, view, counts, moves } = self;
+        let mut out = Fields::new();
+        out.numbers(tag::SUMMARY, &[*past, counts.messages, counts.chars, counts.masked]);
+        out.numbers(tag::NUMBERS, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
+        let list = messages.iter().flat_map(|message| [&(message.len() as u64).to_le_bytes()[..], message].concat());
+        out.add(tag::MESSAGES, VITAL, &list.collect::<Vec<_>>());
+        out.add(tag::VIEW, 0, view);
+        out.numbers(tag::MOVES, &moves.iter().flat_map(|step| step.numbers()).collect::<Vec<_>>());
+        out.0
+    }
+
+    /// What a summary left, of these bytes; see [`Snapshot::of`].
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let fields = Fields::read(bytes)?;
+        let [past, shown, chars, masked] = numbers_of(fields.get(&tag::SUMMARY)?)?.try_into().ok()?;
+        let moves = list_of_numbers(&fields, tag::MOVES)?;
+        let (moves, []) = moves.as_chunks() else { return None };
+        Some(Summarized {
+            past,
+            messages: list_of(fields.get(&tag::MESSAGES)?)?,
+            numbers: ascending(list_of_numbers(&fields, tag::NUMBERS)?)?,
+            view: fields.get(&tag::VIEW).copied().unwrap_or_default().to_vec(),
+            counts: Counts { messages: shown, chars, masked },
+            moves: moves.iter().map(|numbers| Move::of(*numbers)).collect(),
         })
     }
 }
@@ -250,8 +258,15 @@ fn numbers_of(bytes: &[u8]) -> Option<Vec<usize>> {
     if rest.is_empty() { numbers.collect() } else { None }
 }
 
-fn is_ascending(numbers: &[u32]) -> bool {
-    numbers.is_sorted_by(|one, next| one < next)
+/// The numbers of a field of any length.
+fn list_of_numbers(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<Vec<usize>> {
+    numbers_of(fields.get(&tag).copied().unwrap_or_default())
+}
+
+/// Small numbers, each larger than the one before.
+fn ascending(numbers: Vec<usize>) -> Option<Vec<u32>> {
+    let numbers = numbers.into_iter().map(u32::try_from).collect::<Result<Vec<u32>, _>>().ok()?;
+    numbers.is_sorted_by(|one, next| one < next).then_some(numbers)
 }
 
 /// The numbers of a field; zeros where there is no such field.

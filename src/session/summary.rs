@@ -1,6 +1,5 @@
 //! How a session continues after a summary: with that, and the messages that it kept.
 
-use super::Attempts;
 use super::evict::not_of_it;
 use super::log::{Log, Text};
 use super::snapshot::{Base, Summarized};
@@ -59,8 +58,6 @@ pub struct Restart {
     log: Log,
     origins: Vec<Origin>,
     pub wants_costs: bool,
-    /// Summaries that failed since.
-    attempts: Attempts,
     /// The message of a summary that was just made.
     summary: Option<Vec<u8>>,
     summarized: Summarized,
@@ -100,14 +97,7 @@ impl Session {
             // Each was read before, or was written as JSON; one of a snapshot may be none, and is counted there.
             let _ = log.push(message, true, &self.policy, &mut numbers);
         }
-        Restart {
-            log,
-            origins,
-            wants_costs: self.log.costs.is_some(),
-            attempts: Attempts::default(),
-            summary,
-            summarized,
-        }
+        Restart { log, origins, wants_costs: self.log.costs.is_some(), summary, summarized }
     }
 
     /// The messages of the session that is about to continue, and the numbers of its observations.
@@ -122,22 +112,13 @@ impl Session {
     /// # Errors
     /// Those of the store; the session has continued, and the summary is stored with the next message.
     pub fn restart(&mut self, costs: Option<Costs>, store: Option<&mut Store>) -> Result<()> {
-        let Some(Restart { log, origins, attempts, summary, summarized, .. }) = self.restart.take() else {
-            return Ok(());
-        };
-        self.attempts = attempts;
+        let Some(Restart { log, origins, summary, summarized, .. }) = self.restart.take() else { return Ok(()) };
         let before = core::mem::replace(&mut self.log, log);
         if let Some(costs) = costs {
             self.log.cost = costs.total();
             self.log.costs = Some(costs);
         }
-        if self.policy.boundary.remembers() {
-            self.log.with_rules(&self.policy, |ground, fold| {
-                for start in &ground.turns.starts {
-                    fold.request(ground, *start as usize, false);
-                }
-            });
-        }
+        self.log.request_from(&self.policy, 0);
         for message in self.origins.len()..before.len() {
             self.past.push(before.message(message));
         }
@@ -145,7 +126,10 @@ impl Session {
         if !summarized.view.is_empty() {
             self.show_again(summarized.view.clone(), summarized.counts, summarized.moves.clone());
         }
-        self.stored.summaries.extend(summary);
+        if let Some(message) = summary {
+            self.succeed();
+            self.stored.summaries.push([summarized.bytes(), message]);
+        }
         self.summarized = Some(summarized);
         match store {
             Some(store) if !self.stored.summaries.is_empty() => self.store_snapshot(store),
@@ -162,7 +146,7 @@ impl Session {
             return Err(not_of_it());
         }
         let (messages, results) = (summarized.messages.len(), numbers.len());
-        let restart = Restart { wants_costs, attempts: self.attempts, ..self.restarting(summarized, origins, None) };
+        let restart = Restart { wants_costs, ..self.restarting(summarized, origins, None) };
         // Fewer messages came where one of them is none.
         if restart.log.len() != messages || restart.log.outline.results.len() != results {
             return Err(not_of_it());

@@ -1,7 +1,6 @@
 //! What a session of turns has besides: the tokens of its requests, and summaries that are due by the number of turns or
 //! by prices. A turn is two messages, one of the agent and one that holds its observation; it is masked by the same fold.
 
-use super::Attempts;
 use super::Session;
 use super::evict::too_long;
 use super::log::{Log, Observations, Text, Texts, result_of, write_turn};
@@ -267,12 +266,12 @@ impl Session {
             self.turns.judged = turns;
             self.turns.due = self.judge();
         }
-        self.turns.due.filter(|_| self.attempts.may_ask(turns, 0, 0))
+        self.turns.due.filter(|_| self.attempts().may_ask(turns, 0, 0))
     }
 
     /// The summary that was due failed.
     pub fn summary_failed(&mut self) {
-        self.attempts.fail(self.turn_count(), 0);
+        self.fail(self.turn_count(), 0);
     }
 
     fn judge(&mut self) -> Option<usize> {
@@ -320,7 +319,7 @@ impl Session {
         gone.drain(..summarized.min(gone.len()));
         self.turns.first += summarized;
         (self.turns.summary_chars, self.turns.due, self.turns.waste) = (chars, None, 0);
-        self.attempts = Attempts::default();
+        self.succeed();
         self.forget_chunks();
         let gone = self.turns.gone.iter().map(|turn| turn.shown_tokens);
         let sent = tokens + gone.sum::<usize>() + self.shown_tokens();
@@ -488,7 +487,7 @@ impl Session {
         let snapshot = Snapshot {
             options: options.to_vec(),
             base,
-            attempts: self.attempts,
+            attempts: self.attempts.clone(),
             turns: Some(self.turns.clone()),
             rows: kept.iter().flat_map(Row::bytes).collect(),
             ..Snapshot::default()

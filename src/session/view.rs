@@ -196,8 +196,27 @@ impl Session {
 
     /// The view that a later stage gave is shown again, until the next message comes.
     pub(super) fn show_again(&mut self, view: Vec<u8>, counts: Counts, moves: Vec<Move>) {
-        self.view.form = Form::Planned(view, counts, Some(moves));
+        self.show_planned(view, counts, Some(moves));
+        self.view.messages = self.log.end();
         self.view.is_current = true;
+    }
+
+    /// The log is rewound to so many messages.
+    pub(super) fn rewind_view(&mut self, messages: usize) {
+        let tentative = core::mem::take(&mut self.view.tentative);
+        self.flip_shown(&tentative);
+        let unmasked = self.log.rewind(&self.policy, messages);
+        let (end, results) = (self.log.end(), self.log.outline.results.len());
+        self.view.flipped.retain(|result, _| (*result as usize) < results);
+        if self.view.messages > end {
+            self.view.messages = end;
+            if !matches!(self.view.form, Form::Planned(..)) {
+                self.view.changed = Some((end, None));
+            }
+        }
+        self.flip_shown(&unmasked);
+        self.touch(end);
+        self.view.is_current = false;
     }
 
     /// The view is no longer that of a later stage, but of this form.
@@ -503,7 +522,7 @@ impl Session {
             Form::Masked => {
                 let tentative: usize = self.view.tentative.iter().map(|one| one.removed).sum();
                 let masked = fold.masked_count() + self.view.tentative.len();
-                Counts { messages, chars: chars.saturating_sub(fold.removed + tentative), masked }
+                Counts { messages, chars: chars.saturating_sub(fold.removed() + tentative), masked }
             }
             Form::Planned(_, counts, _) => *counts,
         }

@@ -252,7 +252,7 @@ impl<'a, V: Value> Head<'a, V> {
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
-        Ok(Head { message, role, blocks, pair_role, item, content, tool_calls, tool_call_id })
+        Ok(Head { message, role, pair_role, item, content, blocks, tool_calls, tool_call_id })
     }
 
     /// The content, where it is no observation.

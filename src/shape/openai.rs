@@ -46,12 +46,11 @@ fn read_call<V: Value>(call: &V::Object, block: usize, sink: &mut impl Sink<V>) 
     } else {
         (None, None)
     };
-    const DEPTH: usize = 4; // the message, tool_calls, the call, its function
     sink.call(&RawCall {
         id: Id::of(id.as_ref()),
         name: name.as_ref(),
         arguments: arguments.as_ref(),
         block,
-        depth: DEPTH,
+        depth: 4, // the message, tool_calls, the call, its function
     })
 }

@@ -35,6 +35,7 @@ pub trait Value: Sized {
     /// How many members an object has that a shape may ask for.
     fn members(object: &Self::Object) -> usize;
     /// The first of these keys that an object holds twice, and where.
+    #[must_use]
     fn repeated(_: &Self::Object, _: Keys) -> Option<(Key, usize)> {
         None
     }
@@ -56,6 +57,7 @@ pub struct Id<'a, V> {
 
 impl<'a, V: Value> Id<'a, V> {
     /// What stands in the field of an id.
+    #[must_use]
     pub fn of(id: Option<&'a V>) -> Self {
         Id { text: id, number: 0 }
     }
@@ -105,6 +107,7 @@ pub struct RawResult<'a, V> {
 
 impl<'a, V: Value> RawResult<'a, V> {
     /// One whose observation is text.
+    #[must_use]
     pub fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
         RawResult { id: Id::of(id), value, block, is_error, frame: Frame::Text, chars: 0 }
     }

@@ -5,7 +5,7 @@ macro_rules! keys {
         /// A key that some shape reads.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Key {
-            $(#[doc = $text] $key,)*
+            $(#[doc = concat!("`", $text, "`.")] $key,)*
         }
 
         impl Key {

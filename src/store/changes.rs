@@ -38,15 +38,22 @@ impl<'a> Changes<'a> {
     /// Puts other fields into a record; false where there is no such record.
     pub fn replace(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8]) -> Result<bool> {
         let Some(found) = table::find(self.pager, kind, id)? else { return Ok(false) };
-        let old = found.cell()?;
-        self.free(&old.fields)?;
-        if let Some(reference) = old.last {
-            text::free(self.pager, reference)?;
-        }
+        self.free_all(&found.cell()?)?;
         let is_masked = kind == RecordKind::Turn && id < self.pager.header.masked_before;
         let cell = stored(self.pager, kind, id, fields, last, is_masked)?;
         table::replace(self.pager, found.number, &cell)?;
         Ok(true)
+    }
+
+    /// Removes the records of a kind after this one.
+    pub fn truncate(&mut self, kind: RecordKind, last: u64) -> Result<()> {
+        for id in (last + 1..=self.last(kind)).rev() {
+            let Some(found) = table::find(self.pager, kind, id)? else { return Err(missing(self.pager, id)?) };
+            self.free_all(&found.cell()?)?;
+            table::remove(self.pager, found.number, kind, id)?;
+            self.pager.header.last[kind.index()] = id - 1;
+        }
+        Ok(())
     }
 
     /// Puts other fields before the last one of a record. That stays as it is, and where it is, if it lies aside; false
@@ -65,6 +72,11 @@ impl<'a> Changes<'a> {
         Ok(true)
     }
 
+    fn free_all(&mut self, cell: &Cell) -> Result<()> {
+        self.free(&cell.fields)?;
+        if let Some(reference) = cell.last { text::free(self.pager, reference) } else { Ok(()) }
+    }
+
     fn free(&mut self, part: &Part) -> Result<()> {
         if let Part::Aside(reference) = part { text::free(self.pager, *reference) } else { Ok(()) }
     }
@@ -76,8 +88,7 @@ pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Re
         return Ok(None);
     }
     let Some(found) = table::find(pager, kind, id)? else {
-        let page = table::page_of(pager, table::bucket_of(id, pager.header.level, pager.header.split))?;
-        return Err(StoreError::damaged(page, "a record that was stored is not in its bucket"));
+        return Err(missing(pager, id)?);
     };
     let cell = found.cell()?;
     if let Some((fields, last)) = in_place(&cell, found.number)? {
@@ -91,6 +102,12 @@ pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Re
     let fields = decoded(&fields, page)?.into_iter().map(<[u8]>::to_vec).collect();
     let last = cell.last.filter(|_| wants_last).map(|reference| text::read(pager, reference)).transpose()?;
     Ok(Some(Record { fields, last }))
+}
+
+/// A record that was stored is not where it must be.
+fn missing(pager: &mut Pager, id: u64) -> Result<StoreError> {
+    let page = table::page_of(pager, table::bucket_of(id, pager.header.level, pager.header.split))?;
+    Ok(StoreError::damaged(page, "a record that was stored is not in its bucket"))
 }
 
 /// The fields of a record but the last, and that.

@@ -87,14 +87,19 @@ impl Store {
     /// Adds a record behind the last one of its kind, and gives its id. It lasts from the next [`Store::sync`] on, or at
     /// once with `syncs`; where that fails, nothing was added.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8], syncs: bool) -> Result<u64> {
-        let work = |pager: &mut Pager| Changes::of(pager).append(kind, fields, last);
-        let syncs = syncs || self.sync_every.is_some_and(|most| self.unsynced + 1 >= most);
-        let id = if syncs { self.pager.operate_and_commit(work) } else { self.pager.operate(work) }?;
-        self.unsynced = if syncs { 0 } else { self.unsynced + 1 };
-        Ok(id)
+        self.count(syncs, |changes| changes.append(kind, fields, last))
     }
 
-    /// Sync after so many appended records; None leaves it to [`Store::sync`].
+    /// A change that counts for the next sync.
+    fn count<T>(&mut self, syncs: bool, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
+        let work = |pager: &mut Pager| work(&mut Changes::of(pager));
+        let syncs = syncs || self.sync_every.is_some_and(|most| self.unsynced + 1 >= most);
+        let done = if syncs { self.pager.operate_and_commit(work) } else { self.pager.operate(work) }?;
+        self.unsynced = if syncs { 0 } else { self.unsynced + 1 };
+        Ok(done)
+    }
+
+    /// Sync after so many appended records, or changes, each as one; None leaves it to [`Store::sync`].
     pub fn sync_every(&mut self, records: Option<u64>) {
         self.sync_every = records;
     }
@@ -106,7 +111,7 @@ impl Store {
 
     /// Several changes together: all of them, or where one fails, none.
     pub fn change<T>(&mut self, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
-        self.pager.operate(|pager| work(&mut Changes::of(pager)))
+        self.count(false, work)
     }
 
     /// Masks the turns before this one: their last field is moved out of their bucket, where it is not out already.

@@ -191,15 +191,9 @@ fn add(page: &mut Page, bytes: &[u8]) {
 
 /// Puts a record in the place of the one of the same kind and id, which lies in this page.
 pub fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
-    let old = pager.read(number, &[PageKind::Bucket, PageKind::Overflow])?;
+    let mut page = without(pager, number, cell.kind, cell.id)?;
     let bytes = cell.bytes();
-    let mut page = emptied(&old);
-    let mut removed = 0;
-    for other in cells_of(number, &old) {
-        let (kind, id, other) = other?;
-        if kind == cell.kind as u8 && id == cell.id { removed += other.len() } else { add(&mut page, other) }
-    }
-    pager.header.bucket_bytes = pager.header.bucket_bytes.saturating_sub(removed as u64) + bytes.len() as u64;
+    pager.header.bucket_bytes += bytes.len() as u64;
     if page.used() + bytes.len() <= ROOM {
         add(&mut page, &bytes);
         pager.write(number, page);
@@ -209,6 +203,26 @@ pub fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
     let bucket = own_bucket(pager, cell.id);
     let links = chain(pager, bucket)?;
     place(pager, links, &bytes)
+}
+
+/// Removes the record of this kind and id, which lies in this page. Buckets are not merged: the next ones fill them.
+pub fn remove(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<()> {
+    let page = without(pager, number, kind, id)?;
+    pager.write(number, page);
+    Ok(())
+}
+
+/// A page without a record.
+fn without(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<Page> {
+    let old = pager.read(number, &[PageKind::Bucket, PageKind::Overflow])?;
+    let mut page = emptied(&old);
+    let mut removed = 0;
+    for other in cells_of(number, &old) {
+        let (its_kind, its_id, other) = other?;
+        if its_kind == kind as u8 && its_id == id { removed += other.len() } else { add(&mut page, other) }
+    }
+    pager.header.bucket_bytes = pager.header.bucket_bytes.saturating_sub(removed as u64);
+    Ok(page)
 }
 
 /// The page without its records, in the same chain.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import subprocess
+import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, is_typeddict
 
 import pytest
 
 import recede
-from support import built_engines, using
+from recede.reduction import _policy
+from support import ROOT, built_engines, using
 
 MODULES = ("reduction", "session", "turns", "agent", "costs", "store", "summarizers", "testing", "transcripts", "types")
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
@@ -73,5 +76,61 @@ def test_public_functions_name_their_parameters_and_errors() -> None:
                 continue  # they refer to their twin
             parameters = inspect.signature(value).parameters
             for parameter in parameters:
-                assert f"{parameter}:" in text, f"{name} does not document {parameter}"
+                elsewhere = parameter in _policy.OPTIONS and "The options are those of `reduce`" in text
+                assert elsewhere or f"{parameter}:" in text, f"{name} does not document {parameter}"
             assert ("Args:" in text and "Raises:" in text) or not parameters, name
+
+
+def callables() -> list[tuple[str, Any]]:
+    """Every public function, constructor and method of a public class."""
+    found = []
+    for name, value in DOCUMENTED.items():
+        if not is_typeddict(value):
+            found.append((name, value))
+        if inspect.isclass(value):
+            methods = [key for key in vars(value) if not key.startswith("_") and callable(getattr(value, key))]
+            found += [(f"{name}.{key}", getattr(value, key)) for key in methods]
+    return found
+
+
+# Keywords that go on to a client's request, whose names are the client's; and a base class that is never made.
+_REQUESTS = {
+    "recede.Conversation",
+    "recede.RecedeError",
+    "recede.auto_continue",
+    "recede.auto_continue_async",
+    "recede.summarizers.anthropic",
+    "recede.summarizers.openai",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [pair for pair in callables() if pair[0] not in _REQUESTS])
+def test_every_parameter_is_spelled_out(name: str, value: Any) -> None:
+    kinds = {parameter.kind for parameter in inspect.signature(value).parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds, f"{name} takes keywords that its signature does not show"
+
+
+def test_signatures_and_tables_follow_from_the_options() -> None:
+    script = [sys.executable, str(ROOT / "scripts" / "options.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, f"run scripts/options.py: {done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("goal", "run"),
+    [
+        ("reduce", lambda **options: recede.reduce([], **{"max_input_chars": 9, **options})),
+        ("mask", lambda **options: recede.mask_observations([], **{"keep_results": 4, **options})),
+        ("summarize", lambda **options: recede.reduction.summarize_history([], **options)),
+        ("truncate", lambda **options: recede.reduction.truncate_history([], **options)),
+        ("block", lambda **options: recede.mask_old_observations([], **options)),
+    ],
+)
+def test_each_function_takes_its_options_and_no_other(goal: str, run: Any) -> None:
+    for name, option in _policy.OPTIONS.items():
+        if goal not in option.goals:
+            with pytest.raises(TypeError, match=f"there is no option {name!r}"):
+                run(**{name: option.default})
+        elif name not in ("max_input_tokens", "keep_results"):
+            value = 9 if name == "max_input_chars" else option.default
+            assert run(**{name: value}) == run()

@@ -354,7 +354,7 @@ fn holds_dispatch(text: &[u8]) -> bool {
 
 /// What masking makes of an accepted history is one too, of as many messages and pairs.
 fn masked(data: &[u8], surrogates: bool) -> Result<(), String> {
-    let policy = Policy { goal: Goal::Mask, recent_results: Some(0), ..Policy::default() };
+    let policy = Policy { goal: Goal::Mask, keep_results: Some(0), ..Policy::default() };
     let Ok(Reduced::View(view, outline, _)) = reduce_json(data, surrogates, &policy, None, &SummaryInput::NotAsked)
     else {
         return Err("what is accepted is not masked".to_owned());

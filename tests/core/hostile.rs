@@ -18,10 +18,10 @@ fn everything(outline: &Outline) {
     drop(pairs.orphans(outline));
     drop(findings(outline));
     drop(repairs(outline));
-    let narrow = Policy { max_cost: Some(1), recent_messages: Some(1), ..Policy::default() };
+    let narrow = Policy { max_cost: Some(1), keep_messages: Some(1), ..Policy::default() };
     let by_all = Policy {
-        recent_turns: Some(2),
-        recent_results: Some(3),
+        keep_turns: Some(2),
+        keep_results: Some(3),
         keep_by_tool: [(b"b*h".to_vec(), Some(2)), (b"t*5".to_vec(), None)].into_iter().collect(),
         exclude_tools: [(b"tool ?????? 5*".to_vec(), ())].into_iter().collect(),
         ..narrow.clone()
@@ -66,7 +66,7 @@ impl recede::source::Source for Empty {
 fn reduce_all(data: &str) -> usize {
     let mut changed = 0;
     for goal in [Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce] {
-        let policy = Policy { goal, max_cost: Some(1), recent_messages: Some(1), ..Policy::default() };
+        let policy = Policy { goal, max_cost: Some(1), keep_messages: Some(1), ..Policy::default() };
         let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
         if let Reduced::View(Some(view), ..) = reduced {
             outline_of(view.to_vec(data.as_bytes()));
@@ -200,7 +200,7 @@ fn a_million_empty_messages() {
     let outline = outline_of(&data);
     assert_eq!(outline.messages.len(), MILLION);
     everything(&outline);
-    let policy = Policy { goal: Goal::Truncate, recent_messages: Some(2), ..Policy::default() };
+    let policy = Policy { goal: Goal::Truncate, keep_messages: Some(2), ..Policy::default() };
     let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
     let Reduced::View(Some(view), ..) = reduced else { panic!("no view") };
     assert_eq!(view.to_vec(data.as_bytes()), b"[{},{}]");

@@ -267,7 +267,7 @@ pub fn window(outline: &Outline, policy: &Policy) -> (usize, usize) {
     let turns: Vec<usize> = (0..messages)
         .filter(|message| outline.messages[*message].is_agent_made && run_of(outline, *message).0 == *message)
         .collect();
-    for (count, places) in [(policy.recent_messages, others), (policy.recent_turns, turns)] {
+    for (count, places) in [(policy.keep_messages, others), (policy.keep_turns, turns)] {
         let Some(count) = count else { continue };
         let from = if count == 0 {
             messages
@@ -278,7 +278,7 @@ pub fn window(outline: &Outline, policy: &Policy) -> (usize, usize) {
         };
         measure(from, before(from));
     }
-    if let Some(count) = policy.recent_results {
+    if let Some(count) = policy.keep_results {
         let from = if count == 0 {
             messages
         } else if count >= results {

@@ -53,7 +53,7 @@ fn within_budget_nothing_is_done() {
     let sketch = session(6);
     let chars = 13 + 6 * TURN;
     assert_eq!(sketch.outline.total_chars(0), chars);
-    let fitting = Policy { max_cost: Some(chars), recent_messages: Some(0), ..Policy::default() };
+    let fitting = Policy { max_cost: Some(chars), keep_messages: Some(0), ..Policy::default() };
     let disabled = Policy { max_cost: Some(1), enabled: false, ..Policy::default() };
     for policy in [fitting, disabled] {
         let plan = plan(&sketch, &policy);
@@ -66,7 +66,7 @@ fn within_budget_nothing_is_done() {
 #[test]
 fn masking_up_to_the_window() {
     let sketch = session(6);
-    let policy = Policy { max_cost: Some(13 + 6 * TURN - 1), recent_messages: Some(4), ..Policy::default() };
+    let policy = Policy { max_cost: Some(13 + 6 * TURN - 1), keep_messages: Some(4), ..Policy::default() };
     let plan = plan(&sketch, &policy);
     assert_eq!((plan.stage, plan.boundary, masked(&plan)), (Some(Stage::Masking), 4, vec![0, 1, 2, 3]));
     assert_eq!(plan.chars.1, 13 + 6 * TURN - 4 * (LONG_CHARS - MASKED_CHARS));
@@ -85,23 +85,23 @@ fn by_tool<T, const N: usize>(rules: [(&str, T); N]) -> ByTool<T> {
 fn each_measure_of_the_window() {
     let sketch = session(6);
     let mask = |change: fn(&mut Policy)| {
-        let mut policy = Policy { goal: Goal::Mask, recent_messages: None, ..Policy::default() };
+        let mut policy = Policy { goal: Goal::Mask, keep_messages: None, ..Policy::default() };
         change(&mut policy);
         masked(&plan(&sketch, &policy)).len()
     };
-    assert_eq!(mask(|policy| policy.recent_messages = Some(0)), 6);
-    assert_eq!(mask(|policy| policy.recent_messages = Some(1)), 5);
-    assert_eq!(mask(|policy| policy.recent_messages = Some(2)), 5);
-    assert_eq!(mask(|policy| policy.recent_messages = Some(3)), 4);
-    assert_eq!(mask(|policy| policy.recent_messages = Some(99)), 0);
-    assert_eq!(mask(|policy| policy.recent_turns = Some(2)), 4);
-    assert_eq!(mask(|policy| policy.recent_results = Some(4)), 2);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.recent_turns) = (Some(1), Some(2))), 4);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.boundary) = (Some(1), Boundary::Stepped(2))), 4);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.boundary) = (Some(1), Boundary::Stepped(7))), 0);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.min_masked_chars) = (Some(1), 5 * 32)), 5);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.min_masked_chars) = (Some(1), 5 * 32 + 1)), 0);
-    assert_eq!(mask(|policy| (policy.recent_results, policy.exclude_tools) = (Some(1), by_tool([("b*", ())]))), 0);
+    assert_eq!(mask(|policy| policy.keep_messages = Some(0)), 6);
+    assert_eq!(mask(|policy| policy.keep_messages = Some(1)), 5);
+    assert_eq!(mask(|policy| policy.keep_messages = Some(2)), 5);
+    assert_eq!(mask(|policy| policy.keep_messages = Some(3)), 4);
+    assert_eq!(mask(|policy| policy.keep_messages = Some(99)), 0);
+    assert_eq!(mask(|policy| policy.keep_turns = Some(2)), 4);
+    assert_eq!(mask(|policy| policy.keep_results = Some(4)), 2);
+    assert_eq!(mask(|policy| (policy.keep_results, policy.keep_turns) = (Some(1), Some(2))), 4);
+    assert_eq!(mask(|policy| (policy.keep_results, policy.boundary) = (Some(1), Boundary::Stepped(2))), 4);
+    assert_eq!(mask(|policy| (policy.keep_results, policy.boundary) = (Some(1), Boundary::Stepped(7))), 0);
+    assert_eq!(mask(|policy| (policy.keep_results, policy.min_masked_chars) = (Some(1), 5 * 32)), 5);
+    assert_eq!(mask(|policy| (policy.keep_results, policy.min_masked_chars) = (Some(1), 5 * 32 + 1)), 0);
+    assert_eq!(mask(|policy| (policy.keep_results, policy.exclude_tools) = (Some(1), by_tool([("b*", ())]))), 0);
     assert_eq!(mask(|policy| policy.keep_by_tool = by_tool([("bash", Some(1))])), 5);
     assert_eq!(mask(|policy| policy.keep_by_tool = by_tool([("*", None)])), 0);
     assert_eq!(
@@ -117,8 +117,8 @@ fn a_rounded_boundary_that_does_not_fit_is_not_the_last_word() {
     let whole = 13 + 6 * TURN;
     let policy = |max| Policy {
         max_cost: Some(max),
-        recent_messages: None,
-        recent_results: Some(1),
+        keep_messages: None,
+        keep_results: Some(1),
         boundary: Boundary::Stepped(4),
         ..Policy::default()
     };
@@ -133,7 +133,7 @@ fn errors_are_kept_where_asked() {
         (Role::Assistant, Shape::Anthropic, &[Call(Some("a"), None), Call(Some("b"), None)]),
         (Role::User, Shape::Anthropic, &[ErrorResult(Some("a"), LONG), Answer(Some("b"), LONG)]),
     ]);
-    let policy = Policy { goal: Goal::Mask, recent_messages: Some(0), keep_errors: true, ..Policy::default() };
+    let policy = Policy { goal: Goal::Mask, keep_messages: Some(0), keep_errors: true, ..Policy::default() };
     assert_eq!(masked(&plan(&sketch, &policy)), [1]);
     assert_eq!(plan(&sketch, &policy).boundary, 2);
 }
@@ -146,7 +146,7 @@ fn summarization_replaces_what_is_outside_the_keep_set() {
     let plan = plan_with(&sketch, &policy, &SummaryInput::Given(text, None));
     assert_eq!((plan.stage, kept(&plan)), (Some(Stage::Summarization), vec![0, 14, 15, 16, 17]));
     let text = b"Conversation summary:\nall is well".to_vec();
-    assert_eq!(plan.summary, Some(Summary { text, role: "system".to_owned(), before: 1 }));
+    assert_eq!(plan.summary, Some(Summary { text, role: "system".to_owned(), before: 1, shape: Shape::Plain }));
     assert_eq!(plan.chars.1, 5 + 2 * TURN + 33);
     // With a cost of its own it may not fit; and if it failed, the next stage it is.
     let dear = SummaryInput::Given(b"short".to_vec(), Some(501));
@@ -163,7 +163,7 @@ fn summarization_replaces_what_is_outside_the_keep_set() {
 #[test]
 fn a_summary_is_asked_for() {
     let sketch = session(3);
-    let policy = Policy { goal: Goal::Summarize, ask_summary: true, recent_messages: Some(1), ..Policy::default() };
+    let policy = Policy { goal: Goal::Summarize, ask_summary: true, keep_messages: Some(1), ..Policy::default() };
     let asked = recede::plan::plan(&sketch.outline, &sketch, &policy, None, &SummaryInput::NotAsked);
     let Outcome::AskSummary { dropped, previous, built_in } = asked else { panic!("does not ask") };
     assert_eq!((dropped, previous), (vec![1, 2, 3, 4, 5], None));
@@ -191,7 +191,7 @@ fn the_built_in_summary() {
         (Role::Other, Shape::OpenAi, &[Answer(Some("2"), "nobody asked")]),
         (Role::Assistant, Shape::Plain, &[Text("end")]),
     ]);
-    let policy = Policy { goal: Goal::Summarize, recent_messages: Some(1), ..Policy::default() };
+    let policy = Policy { goal: Goal::Summarize, keep_messages: Some(1), ..Policy::default() };
     let plan = plan(&sketch, &policy);
     let line = format!("a b c {}", "y".repeat(114));
     assert_eq!(kept(&plan), [0, 7]);
@@ -211,7 +211,7 @@ fn the_role_of_a_summary() {
     let role = |shape, items: &[Item], wanted: Option<&str>| {
         let sketch = Sketch::new(&[(Role::User, Shape::Plain, &[Text(LONG), Text(LONG)]), (Role::Other, shape, items)]);
         let summary_role = wanted.map(str::to_owned);
-        let policy = Policy { goal: Goal::Summarize, recent_messages: Some(1), summary_role, ..Policy::default() };
+        let policy = Policy { goal: Goal::Summarize, keep_messages: Some(1), summary_role, ..Policy::default() };
         plan_with(&sketch, &policy, &SummaryInput::Given(b"short".to_vec(), None)).summary.unwrap().role
     };
     assert_eq!(role(Shape::Plain, &[], None), "system");
@@ -234,7 +234,7 @@ fn the_fallback_keeps_pairs_the_task_and_reasoning() {
         (Role::System, Shape::Plain, &[Text("a rule between")]),
         (Role::Other, Shape::OpenAi, &[Answer(Some("b"), LONG)]),
     ]);
-    let policy = Policy { max_cost: Some(0), recent_messages: Some(1), ..Policy::default() };
+    let policy = Policy { max_cost: Some(0), keep_messages: Some(1), ..Policy::default() };
     let plan = plan(&sketch, &policy);
     assert_eq!((plan.stage, plan.within_budget), (Some(Stage::Fallback), false));
     assert_eq!(kept(&plan), [2, 4, 5, 6, 7, 8]);
@@ -246,7 +246,7 @@ fn the_fallback_keeps_pairs_the_task_and_reasoning() {
 fn strict_pairs_are_broken_by_any_orphan() {
     let mut sketch = session(6);
     sketch.push(Role::Other, Shape::OpenAi, &[Answer(Some("nobody"), "x")]);
-    let policy = Policy { max_cost: Some(500), recent_messages: Some(1), ..Policy::default() };
+    let policy = Policy { max_cost: Some(500), keep_messages: Some(1), ..Policy::default() };
     assert_eq!(plan(&sketch, &policy).stage, Some(Stage::Masking));
     let strict = Policy { strict_pairs: true, ..policy };
     assert_eq!(plan(&sketch, &strict).stage, Some(Stage::Fallback));
@@ -257,7 +257,7 @@ fn costs_are_counted_where_they_are_given() {
     let sketch = session(2);
     let costs = Costs { messages: vec![1; 6], observations: vec![(100, 10), (100, 10)] };
     let stage = |max| {
-        let policy = Policy { max_cost: Some(max), recent_messages: Some(1), ..Policy::default() };
+        let policy = Policy { max_cost: Some(max), keep_messages: Some(1), ..Policy::default() };
         match recede::plan::plan(&sketch.outline, &sketch, &policy, Some(&costs), &SummaryInput::Failed) {
             Outcome::Plan(plan) => (plan.stage, plan.within_budget),
             Outcome::AskSummary { .. } => panic!("asks"),
@@ -276,14 +276,10 @@ fn images_count_and_numbers_do_not_overflow() {
         (Role::User, Shape::Plain, &[Images(u32::MAX)]),
         (Role::Other, Shape::OpenAi, &[Item::ImageResult(None, "", 2)]),
     ]);
-    let policy = Policy {
-        max_cost: Some(usize::MAX - 1),
-        recent_messages: Some(0),
-        image_chars: usize::MAX,
-        ..Policy::default()
-    };
+    let policy =
+        Policy { max_cost: Some(usize::MAX - 1), keep_messages: Some(0), image_chars: usize::MAX, ..Policy::default() };
     assert_eq!(plan(&sketch, &policy).chars.0, usize::MAX);
-    let policy = Policy { goal: Goal::Mask, recent_messages: Some(0), ..Policy::default() };
+    let policy = Policy { goal: Goal::Mask, keep_messages: Some(0), ..Policy::default() };
     let plan = plan(&sketch, &policy);
     let placeholder = Placeholder::of(&policy);
     let facts = facts(&sketch.outline, &plan.pairs, None, 0);
@@ -323,13 +319,13 @@ fn random_policy(random: &mut Random) -> Policy {
         goal: *random.pick(&[Goal::Reduce, Goal::Reduce, Goal::Mask, Goal::Truncate, Goal::Summarize]),
         max_cost: (!random.once_in(8)).then(|| random.below(500)),
         enabled: !random.once_in(20),
-        recent_messages: few(random, 8),
-        recent_turns: few(random, 4),
-        recent_results: few(random, 5),
+        keep_messages: few(random, 8),
+        keep_turns: few(random, 4),
+        keep_results: few(random, 5),
         keep_by_tool: keep_by_tool.into_iter().collect(),
         exclude_tools: (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
         keep_errors: random.once_in(3),
-        cold_requests: vec![],
+        cache_cold: vec![],
         boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
         observation_masking: !random.once_in(6),
         max_observation_chars: random.once_in(4).then(|| random.below(80)),

@@ -69,7 +69,7 @@ fn planned_anew(messages: &[String], policy: &Policy) -> Vec<Sent> {
 
 #[test]
 fn each_request_is_planned_as_if_it_were_the_only_one() {
-    let none = Policy { goal: Goal::Mask, recent_messages: None, image_chars: 0, ..Policy::default() };
+    let none = Policy { goal: Goal::Mask, keep_messages: None, image_chars: 0, ..Policy::default() };
     let mut random = Random::new(7);
     let mut moves = 0;
     for round in 0..200 {
@@ -79,33 +79,33 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
         let outline = outline_of(&data);
         let count = random.below(6);
         let policies = [
-            Policy { recent_results: Some(count), ..none.clone() },
-            Policy { recent_results: Some(count), boundary: Boundary::Stepped(1 + random.below(4)), ..none.clone() },
+            Policy { keep_results: Some(count), ..none.clone() },
+            Policy { keep_results: Some(count), boundary: Boundary::Stepped(1 + random.below(4)), ..none.clone() },
             Policy {
-                recent_results: Some(count),
+                keep_results: Some(count),
                 boundary: Boundary::BreakEven { read: 0.1, write: 0.4 },
                 ..none.clone()
             },
-            Policy { recent_turns: Some(count), boundary: Boundary::HighWater(random.below(900)), ..none.clone() },
+            Policy { keep_turns: Some(count), boundary: Boundary::HighWater(random.below(900)), ..none.clone() },
             Policy {
-                recent_messages: Some(count),
+                keep_messages: Some(count),
                 boundary: Boundary::BreakEven { read: 1.0, write: 1.25 },
                 keep_by_tool: [(b"read".to_vec(), Some(1))].into_iter().collect(),
-                cold_requests: vec![random.below(9), 12],
+                cache_cold: vec![random.below(9), 12],
                 ..none.clone()
             },
-            Policy { recent_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },
+            Policy { keep_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },
             Policy {
-                recent_messages: Some(count),
+                keep_messages: Some(count),
                 exclude_tools: [(b"re*".to_vec(), ())].into_iter().collect(),
                 ..none.clone()
             },
             Policy {
-                recent_results: Some(1),
+                keep_results: Some(1),
                 keep_by_tool: [(b"read".to_vec(), Some(count))].into_iter().collect(),
                 ..none.clone()
             },
-            Policy { goal: Goal::Truncate, recent_messages: Some(count), ..none.clone() },
+            Policy { goal: Goal::Truncate, keep_messages: Some(count), ..none.clone() },
         ];
         for policy in policies {
             let found = replay(&outline, &Bytes(data.as_bytes()), &policy);
@@ -136,7 +136,7 @@ fn shown(messages: &[String], policy: &Policy, turns: usize, summary_chars: usiz
 
 #[test]
 fn a_request_shows_the_summary_and_the_turns_behind_it() {
-    let none = Policy { goal: Goal::Mask, recent_messages: None, image_chars: 0, ..Policy::default() };
+    let none = Policy { goal: Goal::Mask, keep_messages: None, image_chars: 0, ..Policy::default() };
     let mut random = Random::new(11);
     let mut summaries = 0;
     for round in 0..200 {
@@ -154,7 +154,7 @@ fn a_request_shows_the_summary_and_the_turns_behind_it() {
         ] {
             let model = Some(Model { summary_chars: chars, prompt_chars: 7 });
             let policy = Policy {
-                recent_turns: Some(random.below(5)),
+                keep_turns: Some(random.below(5)),
                 boundary,
                 summaries: Some(Summaries { due, tail, model }),
                 ..none.clone()

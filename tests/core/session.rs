@@ -51,9 +51,9 @@ fn some_policy(random: &mut Random) -> Policy {
     let count = |random: &mut Random| (!random.once_in(2)).then(|| random.below(5));
     Policy {
         max_cost: Some(*random.pick(&[0, 40, 200, 600, 1_500])),
-        recent_messages: count(random),
-        recent_turns: count(random),
-        recent_results: count(random),
+        keep_messages: count(random),
+        keep_turns: count(random),
+        keep_results: count(random),
         keep_by_tool: random.once_in(4).then(|| (b"run".to_vec(), Some(random.below(4)))).into_iter().collect(),
         boundary: *random.pick(&[
             Boundary::Sliding,

@@ -260,7 +260,7 @@ fn random_policy(random: &mut Random) -> Policy {
     Policy {
         goal: *random.pick(&[Goal::Mask, Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce]),
         max_cost: Some(random.below(300)),
-        recent_messages: Some(random.below(4)),
+        keep_messages: Some(random.below(4)),
         max_observation_chars: random.once_in(3).then(|| random.below(60)),
         placeholder: random.once_in(3).then(|| own(random)),
         lines_form: random.once_in(4),
@@ -331,7 +331,7 @@ fn views_are_plain_replacements() {
 
 #[test]
 fn views_by_hand() {
-    let mask = Policy { goal: Goal::Mask, recent_messages: Some(0), ..Policy::default() };
+    let mask = Policy { goal: Goal::Mask, keep_messages: Some(0), ..Policy::default() };
     let cut = |chars| Policy { max_observation_chars: Some(chars), ..mask.clone() };
     let view = |data: &str, policy: &Policy| reduce(data, policy, &SummaryInput::NotAsked).0.unwrap_or_default();
     let tool = |content: &str| format!("[ {{\"role\":\"tool\",\"content\":{content} , \"x\":1.0}} ]");
@@ -356,7 +356,7 @@ fn views_by_hand() {
 
 #[test]
 fn a_view_of_nothing() {
-    let truncate = Policy { goal: Goal::Truncate, recent_messages: Some(0), ..Policy::default() };
+    let truncate = Policy { goal: Goal::Truncate, keep_messages: Some(0), ..Policy::default() };
     let (view, ..) = reduce("{\"messages\":[ {} , {}\n],\"x\":1}", &truncate, &SummaryInput::NotAsked);
     assert_eq!(view.unwrap(), "{\"messages\":[ \n],\"x\":1}");
     let (view, ..) = reduce("[ ]", &truncate, &SummaryInput::NotAsked);

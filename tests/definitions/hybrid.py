@@ -15,7 +15,7 @@ from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import Fold, remembers
 from recede._pure.plan.facts import Facts, Plan, Sent
 from recede._pure.plan.mask import boundaries, mask_observations
-from recede._pure.policy import Policy, Summaries
+from recede._pure.policy import Policy
 from recede._pure.summary import built_in_summary
 
 Seen = tuple[object, list[str | None], int]
@@ -32,6 +32,12 @@ class Standing:
     told: frozenset[int] = frozenset()  # messages that it was made of, or the one before
     input_chars: int = 0  # what a model was given for it
     output_chars: int = 0  # what it wrote
+
+
+Summaries = tuple[tuple[int, int] | None, tuple[float, float, float, float] | None, int, tuple[int, int] | None]
+"""Due by turns (how many for the first, and for each later one), or when they pay off (what a token costs to read from
+the cache, to write to it, to be given to the model that summarizes, to be written by it); the turns that stay; the
+characters of the model's summary and of its prompt (None: the built-in summary)."""
 
 
 def wanted_turns(rules: Summaries, turns: int) -> int | None:

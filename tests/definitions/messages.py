@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 from definitions.attempts import Attempts
@@ -35,6 +34,7 @@ class Messages:
         self.counted = (0, 0, 0)
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
+        self.states: list[dict[str, Any]] = []  # before each message
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -50,7 +50,9 @@ class Messages:
 
     def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> int:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
+        state = {**vars(self), "messages": [*self.messages]}
         self._push(message, surrogates)
+        self.states.append(state)
         self.messages.append(self.session[-1])
         self.seen += len(self.facts.outline.results) - len(self.numbers)
         self.numbers = list(self.facts.numbers)
@@ -60,6 +62,12 @@ class Messages:
             self.facts.costs = self.costs
         self.is_current = False
         return 0
+
+    def rewind(self, messages: int) -> bool:
+        """It is as it was before the next message came."""
+        if messages < len(self.messages):
+            vars(self).update(self.states[messages], states=self.states[:messages])
+        return True
 
     def _push(self, message: bytes, surrogates: bool) -> None:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
@@ -88,8 +96,10 @@ class Messages:
             return TranscriptError(alone.kind, **{**alone.places, "offset": offset, "message_index": index})
         return error
 
-    def look(self, summary: Given = None) -> tuple[Any, ...] | None:
+    def look(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
         """Makes the view that of the history: None, or what a summary is asked for, or what it left to be counted."""
+        if costs is not None:
+            return self._restart(costs)
         if self.next is not None:
             return "costs", *self.next
         if self.is_current:
@@ -120,13 +130,12 @@ class Messages:
         self.next = session, numbers
         if self.costs is not None:
             return "costs", *self.next
-        self.restart()
-        return None
+        return self._restart(None)
 
     def _plan(self, summary: Given) -> Plan | Request:
         """With a summary where one may be asked for."""
         asking = copy(self.facts)
-        asking.policy = replace(self.policy, ask_summary=True)
+        asking.policy = Policy({**vars(self.policy), "ask_summary": True})
         if not isinstance(make_plan(asking, None), Request):
             return make_plan(self.facts, summary)  # none would help
         turns, cost = len(self.facts.runs.starts), self.facts.cost(self._raw())
@@ -137,7 +146,7 @@ class Messages:
             self.retries = self.retries.failed(turns, cost)
         return plan
 
-    def restart(self, costs: Costs | None = None) -> None:
+    def _restart(self, costs: Costs | None) -> None:
         """The session continues after a summary, with these costs of its messages where they are not characters."""
         if self.next is not None:
             self.session, self.numbers = self.next
@@ -155,14 +164,14 @@ class Messages:
     def first_here(self) -> int:
         return 0
 
-    def totals(self) -> tuple[int, int, int]:
+    def _totals(self) -> tuple[int, int, int]:
         outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
         whole = Facts(outline, self.policy, None)
         return outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
 
     def stats(self) -> tuple[Any, ...]:
         """What the core's session says of itself."""
-        return self.totals(), self.counted, self.changed_at, 0, list(self.plan.moves)
+        return self._totals(), self.counted, self.changed_at, 0, list(self.plan.moves)
 
     def message(self, index: int) -> bytes:
         return self.messages[index]

@@ -39,13 +39,13 @@ class Turns:
         self.events: list[tuple[int, bool]] = []  # after how many turns: a request, or (True) a summary
 
     def __len__(self) -> int:
-        return 2 * len(self.turns)
-
-    def turn_count(self) -> int:
         return len(self.turns)
 
-    def masked_text(self, observation: str) -> str | None:
+    def masked_texts(self, observation: bytes, surrogates: bool) -> list[str | None]:
         """What masking would put in the place of this observation, if it came now; None where it stays."""
+        return [self._masked_text(observation.decode("utf-8", "surrogatepass"))]
+
+    def _masked_text(self, observation: str) -> str | None:
         if is_placeholder(observation, self.policy.placeholder):
             return None
         text = fill(Observation(observation, turn=len(self.turns) + 1), self.policy)
@@ -61,7 +61,7 @@ class Turns:
     ) -> int:
         """The next turn; its number. Its tokens are words, where they are not given."""
         self._request()
-        placeholder = self.masked_text(observation)
+        placeholder = self._masked_text(observation)
         if tokens is None:
             frame = _render(1, reasoning, action, "")
             tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
@@ -75,10 +75,6 @@ class Turns:
             self.judged = len(self.turns)
             self.due = self._judge()
         return self.due if self.retries.may_ask(len(self.turns), 0, 0) else None
-
-    def summary_failed(self) -> None:
-        """The summary that was due failed."""
-        self.retries = self.retries.failed(len(self.turns), 0)
 
     def _judge(self) -> int | None:
         rules = self.policy.summaries
@@ -106,8 +102,11 @@ class Turns:
         call = sum(raw[self.first : wanted]) + self.summary_chars + prompt_chars, chars
         return wanted if summary_pays(rules, self.waste, chars + sum(shown[wanted:-1]), call) else None
 
-    def summarize_through(self, turn: int, chars: int, tokens: int) -> None:
-        """A summary stands for the turns up to this one; what is older than the window is masked."""
+    def summarized(self, turn: int | None = None, chars: int = 0, tokens: int = 0) -> None:
+        """A summary stands for the turns up to this one, and what is older than the window is masked; or it failed."""
+        if turn is None:
+            self.retries = self.retries.failed(len(self.turns), 0)
+            return
         self._request()
         self.events.append((len(self.turns), True))
         self.first = min(turn, len(self.turns))
@@ -115,7 +114,7 @@ class Turns:
         self.due, self.waste, self.retries = None, 0, Attempts()
         self.rows[-1] = self._tokens()
 
-    def context(self) -> tuple[int, list[str], str, bool]:
+    def chunks(self) -> tuple[int, list[str], str, bool]:
         """The context of the next request after its prompts, in one open chunk."""
         self._request()
         masked = self._masked()
@@ -134,9 +133,13 @@ class Turns:
     def turn(self, turn: int) -> tuple[tuple[str, str, str], float] | None:
         return (self.turns[turn - 1][:3], self.timestamps[turn - 1]) if 0 < turn <= len(self.turns) else None
 
-    def figures(self) -> tuple[int, int, int, int]:
+    def stats(self) -> tuple[tuple[int, int], tuple[int, int, int, int], tuple[int, int]]:
+        """Turns in the summary, and evicted ones; what is masked; tokens of requests, all of them and those sent."""
+        rows = self.requests(0, len(self.turns))
+        return (self.first, 0), self._figures(), (sum(raw for raw, _ in rows), sum(sent for _, sent in rows))
+
+    def _figures(self) -> tuple[int, int, int, int]:
         """Turns that are masked; tokens of all observations, of those masked, and of what stands there."""
-        self._request()
         masked = [self.turns[place] for place in self._masked()]
         return (
             len(masked),
@@ -149,10 +152,6 @@ class Turns:
         """What the requests sent after so many turns: tokens of all turns before them, and those sent."""
         self._request()
         return self.rows[start:end]
-
-    def sums(self) -> tuple[int, int]:
-        rows = self.requests(0, len(self.turns))
-        return sum(raw for raw, _ in rows), sum(sent for _, sent in rows)
 
     def _request(self) -> None:
         if len(self.rows) <= len(self.turns):
@@ -173,7 +172,7 @@ class Turns:
         if rule == "break_even":
             places = set(self._fold().masked)
         else:
-            older = max(0, (self.events[-1][0] if self.events else 0) - (self.policy.recent_results or 0))
+            older = max(0, (self.events[-1][0] if self.events else 0) - (self.policy.keep_results or 0))
             places = set(range(older // int(chunk) * int(chunk) if rule == "stepped" else older))
         texts = {place: self.turns[place].placeholder for place in places}
         return {place: text for place, text in texts.items() if text is not None}

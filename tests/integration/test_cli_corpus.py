@@ -36,7 +36,7 @@ def test_reduce_and_stats_read_recorded_sessions(path: Path, tmp_path: Path) -> 
     assert figures["raw_chars"] == recede.count_chars(history)
 
     budget = figures["raw_chars"] * 2 // 3
-    view = run("reduce", path, "--max-input-chars", str(budget), "--keep", "2")
+    view = run("reduce", path, "--max-input-chars", str(budget), "--keep-messages", "2")
     expected = recede.reduce_json(data, max_input_chars=budget, preserve_recent_raw_turns=2)
     assert view == expected.json
     if expected.reduction_stage in (None, "masking") and data.lstrip().startswith(b"["):
@@ -44,5 +44,5 @@ def test_reduce_and_stats_read_recorded_sessions(path: Path, tmp_path: Path) -> 
 
     packed = tmp_path / "session.json.gz"
     packed.write_bytes(gzip.compress(data))
-    run("reduce", packed, "--max-input-chars", str(budget), "--keep", "2", "--in-place")
+    run("reduce", packed, "--max-input-chars", str(budget), "--keep-messages", "2", "--in-place")
     assert gzip.decompress(packed.read_bytes()) == view

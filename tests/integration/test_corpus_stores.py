@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,43 @@ def test_a_store_changes_no_view(
                 record_property("read: let go with a store", 1)
             store.close()
             file.unlink()
+
+
+@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+def test_a_rewound_session_is_one_of_its_first_messages(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(CORPUS)
+    engine_module("rust")
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
+    for transcript in itertools.islice(transcripts.read_all(path), 10):
+        messages = transcript.messages[:400]
+        for options in OPTIONS:
+            chance = random.Random(len(messages))
+            with recede.TurnStore(tmp_path / "session.store") as store:
+                for history in (History(**options), History(store=store, **options)):
+                    looked: set[int] = set()
+                    count = 0
+                    for _ in range(6):
+                        for message in messages[count : (count := chance.randint(count, len(messages)))]:
+                            history.append(message)
+                        history.view_json()
+                        looked.add(count)
+                        count = max(0, count - chance.choice((1, 2, 7, 60)))
+                        history.rewind(count)
+                        looked = {one for one in looked if one <= count}
+                        plain = History(**options)
+                        for place, message in enumerate(messages[:count], 1):
+                            plain.append(message)
+                            if place in looked:
+                                plain.view_json()
+                        assert history.view_json() == plain.view_json()
+                        looked.add(count)
+                        assert history.view() == plain.view()
+                        assert history.stats()[:7] == plain.stats()[:7]
+                        assert tuple(history.stats().boundary_moves) == tuple(plain.stats().boundary_moves)
+                        assert recalled(history, 1) == recalled(plain, 1)
+            (tmp_path / "session.store").unlink()
 
 
 def recalled(history: History, number: int) -> str | None:

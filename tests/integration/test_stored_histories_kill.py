@@ -71,6 +71,43 @@ def kill(folder: Path, kind: str, rounds: int, seed: int) -> None:
     assert has_let_go == (kind == "masked") and bool(summaries) == (kind == "summarized")
 
 
+def work_and_rewind(path: str, options: dict[str, Any], seed: int, pipe: int) -> None:
+    """The same with a view of each message, and now and then some of them are taken back."""
+    chance = random.Random(seed)
+    history = History(store=recede.TurnStore(path, sync_every=1), **options)
+    while True:
+        if chance.random() < 0.1:
+            history.rewind(max(0, len(history) - chance.choice((1, 2, 5, 40))))
+        else:
+            history.append(message(len(history)))
+        history.view_json()
+        os.write(pipe, b"%d\n" % len(history))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_a_history_that_is_rewound_goes_on_after_it_was_killed(tmp_path: Path, kind: str) -> None:
+    chance, options = random.Random(3), OPTIONS[kind]
+    path = str(tmp_path / "session.store")
+    shrunk = 0
+    for number in range(12):
+        work = partial(work_and_rewind, path, options, number)
+        confirmed = killed(work, chance.randrange(1, 60), chance.random() * 0.004)
+        with recede.TurnStore(path, sync_every=1) as store:
+            stored, plain = History(store=store, **options), History(**options)
+            assert len(stored) >= confirmed - 40, "a rewind that was not confirmed may be there"
+            shrunk += len(stored) < confirmed
+            for place in range(len(stored)):
+                plain.append(message(place))
+                plain.view_json()
+            assert stored.view_json() == plain.view_json()
+            assert stored.messages == plain.messages
+            assert stored.stats()[:3] == plain.stats()[:3]
+            for turn in chance.sample(range(len(plain)), min(9, len(plain))):
+                assert recalled(stored, f"c{turn // 2}") == recalled(plain, f"c{turn // 2}")
+            assert store.verify().is_sound
+
+
 def recalled(history: History, identity: str) -> str | None:
     try:
         return history.recall(identity)

@@ -93,9 +93,9 @@ def test_a_summary_gets_a_line_of_its_own(tmp_path: Path, first: Any, keep: str)
     history = [first, *HISTORY]
     path = tmp_path / "history.jsonl"
     path.write_bytes(lines_of(history))
-    arguments = ("--max-input-chars", "100000", "--no-mask", "--keep", keep)
+    arguments = ("--max-input-chars", "100000", "--no-mask", "--keep-messages", keep)
     assert ok("reduce", path, *arguments) == path.read_bytes()
-    arguments = ("--max-input-chars", "2000", "--no-mask", "--keep", keep, "--summary-max-chars", "400")
+    arguments = ("--max-input-chars", "2000", "--no-mask", "--keep-messages", keep, "--summary-max-chars", "400")
     view = [json.loads(line) for line in ok("reduce", path, *arguments).splitlines()]
     expected = recede.reduce(
         history,
@@ -385,10 +385,8 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
     assert "give --max-input-chars or --max-input-tokens" in refused("reduce", array, code=2)
     assert "not both" in refused("reduce", array, *BUDGET, "--max-input-tokens", "9", code=2)
     assert "{color}" in refused("reduce", array, *BUDGET, "--placeholder", "[{color}]", code=2)
-    assert "--summary-max-chars must be at least" in refused(
-        "reduce", array, *BUDGET, "--summary-max-chars", "1", code=2
-    )
     assert "--keep" in refused("reduce", array, *BUDGET, "--keep", "-1", code=2)
+    assert "x>=30" in refused("reduce", array, *BUDGET, "--summary-max-chars", "29", code=2)
     assert "--json" in refused("reduce", array, *BUDGET, "--json", "-o", "-", code=2)
     assert "No such command" in refused("compress", array, code=2)
     refused(code=2)
@@ -397,13 +395,20 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        (["--keep", "10"], {"preserve_recent_raw_turns": 10}),
+        (["--keep-messages", "10"], {"preserve_recent_raw_turns": 10}),
+        (["--keep", "0"], {"preserve_recent_raw_turns": 0, "keep_results": 0}),
+        (["--keep", "2"], {"preserve_recent_raw_turns": 0, "keep_results": 2}),
+        (["--keep-turns", "2"], {"preserve_recent_raw_turns": 0, "keep_turns": 2}),
+        (["--keep-errors", "--min-masked-chars", "1"], {"keep_errors": True, "min_masked_chars": 1}),
         (["--exclude-tool", "run"], {"exclude_tools": ["run"]}),
         (["--exclude-tool", "x*", "--exclude-tool", "r?n"], {"exclude_tools": ["x*", "r?n"]}),
         (["--mask-chunk", "3"], {"mask_chunk": 3}),
-        (["--boundary", "break_even", "--keep", "9"], {"boundary": "break_even", "preserve_recent_raw_turns": 9}),
         (
-            ["--boundary", "break_even", "--keep", "9", "--cache-read", "1", "--cache-write", "2"],
+            ["--boundary", "break_even", "--keep-messages", "9"],
+            {"boundary": "break_even", "preserve_recent_raw_turns": 9},
+        ),
+        (
+            ["--boundary", "break_even", "--keep-messages", "9", "--cache-read", "1", "--cache-write", "2"],
             {"boundary": "break_even", "preserve_recent_raw_turns": 9, "cache_read": 1.0, "cache_write": 2.0},
         ),
         (["--max-observation-chars", "100"], {"max_observation_chars": 100}),

@@ -103,7 +103,7 @@ def test_in_a_short_session_raw_is_cheapest() -> None:
 
 
 def test_windows_and_chunks_make_a_grid() -> None:
-    options = ("--window", "3, 5", "--chunk", "1,4", "--keep-last", "6,8", "--json")
+    options = ("--keep", "3, 5", "--chunk", "1,4", "--keep-messages", "6,8", "--json")
     report = json.loads(run("-", *options, stdin=dumps(HISTORY)).stdout)
     assert [policy["policy"] for policy in report["histories"][0]["policies"]] == [
         "raw",
@@ -208,7 +208,7 @@ def test_it_suggests_what_costs_least(tmp_path: Path) -> None:
     paths = [tmp_path / "long.json", tmp_path / "short.json"]
     for path, history in zip(paths, (HISTORY, SHORT), strict=True):
         path.write_bytes(dumps(history))
-    options = ("--suggest", "--window", "3,9", "--chunk", "1,5", "--price", "anthropic,output=0")
+    options = ("--suggest", "--keep", "3,9", "--chunk", "1,5", "--price", "anthropic,output=0")
     expected = recede.costs.suggest_window(
         [HISTORY, SHORT], windows=[3, 9], chunks=[1, 5], prices=recede.costs.Prices(output=0)
     )
@@ -277,7 +277,7 @@ def test_a_damaged_file_ends_with_one_line(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--window", "five"), "'five' is no whole number from 0"),
+        (("--keep", "five"), "'five' is no whole number from 0"),
         (("--chunk", "0"), "'0' is no whole number from 1"),
         (("--policy", "stepped:window=3"), "the policy 'stepped' needs 'chunk'"),
         (("--price", "inputs=3"), "did you mean 'input'"),

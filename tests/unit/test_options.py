@@ -33,16 +33,14 @@ def test_whole_numbers(name: str) -> None:
             reduce(**{name: bad})
 
 
-@pytest.mark.parametrize(
-    "name", [*WHOLE_FROM_0, *FLAGS, "summary_max_chars", "boundary", "keep_by_tool", "exclude_tools"]
-)
+@pytest.mark.parametrize("name", [*WHOLE_FROM_0, *FLAGS, "summary_max_chars", "boundary", "exclude_tools"])
 def test_none_is_refused_where_it_means_nothing(name: str) -> None:
     with pytest.raises((TypeError, ValueError), match=name):
         reduce(**{name: None})
 
 
 @pytest.mark.parametrize(
-    "name", [*WHOLE_OR_NONE, "mask_chunk", "placeholder", "summarizer", "token_counter", "summary_role"]
+    "name", [*WHOLE_OR_NONE, "mask_chunk", "placeholder", "summarizer", "token_counter", "summary_role", "keep_by_tool"]
 )
 def test_none_is_the_default_elsewhere(name: str) -> None:
     assert reduce(**{name: None}) == reduce()
@@ -328,6 +326,15 @@ def holding(callback: Callback) -> Text:
     text = Text("[gone]")
     text.callback = callback  # type: ignore[attr-defined]
     return text
+
+
+@pytest.mark.parametrize(
+    "price", [10**400, 10**5_000, float("inf"), float("nan"), -1], ids=["wide", "very wide", "inf", "nan", "negative"]
+)
+@pytest.mark.parametrize("name", ["cache_read", "cache_write"])
+def test_a_price_that_no_float_holds_is_refused_with_words(name: str, price: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        recede.mask_observations([], boundary="break_even", **{name: price})
 
 
 def test_options_that_were_seen_before_are_checked_by_their_types_again() -> None:

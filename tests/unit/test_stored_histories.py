@@ -357,7 +357,7 @@ def test_a_history_without_a_budget_takes_up_no_summary(path: Path) -> None:
 
 
 def of_summary(**change: Any) -> Any:
-    """A snapshot whose summary is another one."""
+    """What a summary left, which is something else."""
     tags = {"head": 7, "numbers": 8, "messages": 9, "view": 10, "moves": 11}
 
     def changed(known: bytes) -> bytes:
@@ -407,29 +407,38 @@ UNREADABLE: dict[str, Any] = {
 def test_a_summary_that_is_not_of_its_messages_is_refused(path: Path, change: Any) -> None:
     with recede.TurnStore(path) as store:
         history = summarized(store)
-        (known,) = store.record("session", 1)
+        last = store.count_records("summary")
+        known, message = store.record("summary", last)
         assert numbers(snapshot(known)[8])
-        store.replace_record("session", 1, [change(known)])
+        store.replace_record("summary", last, [change(known), message])
         with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
             History(store=store, **BUDGET)
         assert (caught.value.kind, caught.value.path) == ("damaged", str(path))
         saved = path.with_name("saved")
         history.save(saved)
-    with recede.TurnStore(saved) as store:
-        store.replace_record("session", 1, [change(store.record("session", 1)[0])])
     with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
         History.load(saved)
     assert caught.value.path == str(saved)
 
 
 @pytest.mark.parametrize("change", UNREADABLE.values(), ids=list(UNREADABLE))
-def test_a_snapshot_that_cannot_be_read_is_not_resumed(path: Path, change: Any) -> None:
+def test_a_summary_that_cannot_be_read_is_passed_over(path: Path, change: Any) -> None:
     with recede.TurnStore(path) as store:
         summarized(store)
-        (known,) = store.record("session", 1)
-        store.replace_record("session", 1, [change(known)])
+        last = store.count_records("summary")
+        known, message = store.record("summary", last)
+        store.replace_record("summary", last, [change(known), message])
         plain = History.from_messages([user("Go."), *turns(40, 200)], **BUDGET)
         assert History(store=store, **BUDGET).view() == plain.view()
+
+
+@pytest.mark.parametrize("change", list(UNREADABLE.values())[-3:], ids=list(UNREADABLE)[-3:])
+def test_a_snapshot_that_cannot_be_read_is_not_resumed(path: Path, change: Any) -> None:
+    with recede.TurnStore(path) as store:
+        view = summarized(store).view()
+        (known,) = store.record("session", 1)
+        store.replace_record("session", 1, [change(known)])
+        assert History(store=store, **BUDGET).view() == view, "its summary stands"
 
 
 OPTIONS: dict[str, Any] = {

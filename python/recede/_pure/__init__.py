@@ -22,6 +22,7 @@ from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
+from recede.reduction._report import JsonReduction, Reduction, SummaryRequest
 
 __all__ = [
     "Policy",
@@ -35,8 +36,9 @@ __all__ = [
 ]
 
 
-def reduce(messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None) -> tuple[Any, ...]:
-    """The fields of a Reduction; or of a request for a summary: dropped messages, previous summary, built-in one."""
+def reduce(
+    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None
+) -> Reduction | SummaryRequest:
     outline = walk(messages)
     if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
         raise RuntimeError(
@@ -46,19 +48,20 @@ def reduce(messages: list[Any], policy: Policy, costs: Costs | None = None, summ
     facts = Facts(outline, policy, costs)
     plan = make_plan(facts, summary)
     if isinstance(plan, Request):
-        return plan.dropped, plan.previous, plan.built_in
-    return report(apply(messages, facts.outline, plan), facts, plan)
+        return SummaryRequest(plan.dropped, plan.previous, plan.built_in)
+    return Reduction(messages=apply(messages, facts.outline, plan), **report(facts, plan))
 
 
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: Costs | None = None, summary: Given = None
-) -> tuple[Any, ...]:
+) -> JsonReduction | SummaryRequest:
     """The same for bytes; dropped messages are given by their spans."""
     facts = Facts(scan(data, surrogates=surrogates), policy, costs)
     plan = make_plan(facts, summary)
     if isinstance(plan, Request):
-        return [facts.outline.messages[index].span for index in plan.dropped], plan.previous, plan.built_in
-    return report(splice(data, facts.outline, plan), facts, plan)
+        spans = [facts.outline.messages[index].span for index in plan.dropped]
+        return SummaryRequest(spans, plan.previous, plan.built_in)
+    return JsonReduction(json=splice(data, facts.outline, plan), **report(facts, plan))
 
 
 def texts(

@@ -5,39 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from recede._pure.plan import Facts, Plan
-
-ToolFigures = tuple[int, int, int, int]
-"""Observations, how many were masked, their chars before, the chars removed."""
+from recede.reduction._report import BoundaryMove, ToolReport
 
 
-def report(view: Any, facts: Facts, plan: Plan) -> tuple[Any, ...]:
-    """The fields of recede.reduction._report.Reduction, in their order."""
+def report(facts: Facts, plan: Plan) -> dict[str, Any]:
+    """The fields of recede.reduction._report.Reduction, but for the view."""
     tools = _tools(facts, plan)
     first_changed = _first_changed(facts, plan)
-    dropped = len(facts.outline.messages) - len(plan.kept)
-    return (
-        view,
-        first_changed is not None,
-        dropped,
-        "fallback" if plan.stage == "fallback" else "ok",
-        plan.stage,
-        len(plan.masked),
-        sum(removed for _, _, _, removed in tools.values()),
-        tools,
-        sum(facts.own_chars) + sum(facts.observation_chars),
-        facts.chars(plan),
-        facts.fits(plan),
-        tuple(facts.pairs.orphans),
-        first_changed,
-        plan.boundary,
-        None,  # summarizer_error: only the caller of the summarizer knows
-        len(facts.runs.starts),
-        plan.moves,
-    )
+    return {
+        "reduced": first_changed is not None,
+        "dropped_count": len(facts.outline.messages) - len(plan.kept),
+        "invariant_status": "fallback" if plan.stage == "fallback" else "ok",
+        "reduction_stage": plan.stage,
+        "masked_count": len(plan.masked),
+        "masked_chars": sum(tool.removed_chars for tool in tools.values()),
+        "tools": tools,
+        "chars_before": sum(facts.own_chars) + sum(facts.observation_chars),
+        "chars_after": facts.chars(plan),
+        "within_budget": facts.fits(plan),
+        "orphans": tuple(facts.pairs.orphans),
+        "first_changed": first_changed,
+        "boundary": plan.boundary,
+        "summarizer_error": None,  # only the caller of the summarizer knows
+        "turns": len(facts.runs.starts),
+        "boundary_moves": tuple(BoundaryMove(*move) for move in plan.moves),
+    }
 
 
-def _tools(facts: Facts, plan: Plan) -> dict[str, ToolFigures]:
-    tools: dict[str, ToolFigures] = {}
+def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
+    tools: dict[str, ToolReport] = {}
     for result in facts.outline.results:
         name = facts.tools[result.index] or ""
         observations, masked, chars, removed = tools.get(name, (0, 0, 0, 0))
@@ -46,7 +42,7 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolFigures]:
         if replacement is not None:
             masked += 1
             removed += before - replacement.chars
-        tools[name] = (observations + 1, masked, chars + before, removed)
+        tools[name] = ToolReport(observations + 1, masked, chars + before, removed)
     return tools
 
 

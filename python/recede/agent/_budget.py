@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from recede import _engine
 from recede.reduction._api import history_tokens, reduced
 from recede.reduction._policy import block_policy, optional_function, whole_number
+from recede.reduction._signature import runs
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from recede.reduction._report import Reduction
     from recede.session._history import History
     from recede.types import TokenCounter
@@ -31,8 +34,8 @@ class Budget:
         boundary: when the boundary moves, as in `reduce`; by default as `mask_chunk` says. A `Conversation` takes
             ``"break_even"`` where neither was given.
         token_counter: ``text -> tokens``; without it four characters are a token.
-        **options: ``keep_by_tool``, ``exclude_tools``, ``keep_errors``, ``cache_read``, ``cache_write``,
-            ``cache_cold`` as in `reduce`.
+
+    The other options are those of `mask_old_observations`.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
@@ -58,7 +61,17 @@ class Budget:
         (True, {'applied_edits': []})
     """
 
+    @runs(lambda self, *window, **options: self._begin(*window, **options))
     def __init__(
+        self, threshold_tokens: int = 8_000, keep: int = 4, mask_chunk: int | None = 1, *,
+        boundary: Literal["sliding", "stepped", "break_even"] | None = None, token_counter: TokenCounter | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, cache_read: float = 0.1, cache_write: float = 1.25,
+        cache_cold: bool | Collection[int] = False,
+    ) -> None:  # fmt: skip
+        """See the class."""
+
+    def _begin(
         self,
         threshold_tokens: int = 8_000,
         keep: int = 4,

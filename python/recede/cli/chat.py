@@ -14,6 +14,7 @@ from recede import Conversation, History, StoreError, TranscriptError, TurnStore
 from recede.cli.files import BadFile, bad_file
 from recede.cli.folder import Folder
 from recede.cli.many import max_bytes_option
+from recede.cli.options import policy_option
 from recede.cli.repl import Played, Repl, Talk
 from recede.cli.terminal import Terminal
 
@@ -50,14 +51,7 @@ _TOKENS = 8_000
     metavar="DIR",
     help="The folder that the tools never leave.",
 )
-@click.option(
-    "--keep",
-    type=click.IntRange(min=3),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="The newest N results stay raw.",
-)
+@policy_option("keep", "--keep", help="The newest N results stay raw.", default=4, show_default=True)
 @click.option(
     "--threshold-tokens",
     type=click.IntRange(min=0),

@@ -11,11 +11,10 @@ from recede import HistoryReducer, JsonReduction
 from recede._files import identity
 from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.options import given, policy_options
 from recede.cli.tables import orphans, size, table, tools_table
 
 __all__ = ["reduce"]
-
-_NUMBER = click.IntRange(min=0)
 
 # What is added up over several histories.
 _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
@@ -24,74 +23,13 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 @click.command(no_args_is_help=True, short_help="Reduce histories to a budget.")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
-    "--max-input-chars", type=_NUMBER, metavar="N", help="The budget in characters. This or the next is required."
-)
-@click.option("--max-input-tokens", type=_NUMBER, metavar="N", help="The budget in tokens of about four characters.")
-@click.option(
     "-o", "--output", metavar="OUT", help="Write the reduced history here: whole, or not at all. A folder for many."
 )
 @click.option("--in-place", is_flag=True, help="Write each reduced history over its own file.")
 @format_option
 @max_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone.")
-@click.option(
-    "--keep",
-    "preserve_recent_raw_turns",
-    type=_NUMBER,
-    metavar="N",
-    help="The last N messages that are no system messages stay raw.  [default: 4]",
-)
-@click.option(
-    "--exclude-tool",
-    "exclude_tools",
-    multiple=True,
-    metavar="NAME",
-    help="Never mask this tool's results (* and ? match). Repeatable.",
-)
-@click.option(
-    "--mask-chunk",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Move the boundary by N results at once, for prompt caches.",
-)
-@click.option(
-    "--boundary",
-    type=click.Choice(["sliding", "stepped", "break_even"]),
-    help="When the boundary moves: at each request, by --mask-chunk, or when it has paid for itself under a prompt "
-    "cache.  [default: sliding]",
-)
-@click.option(
-    "--cache-read",
-    type=click.FloatRange(min=0),
-    metavar="N",
-    help="Of break_even: the price of a token that the cache serves, of a fresh one.  [default: 0.1]",
-)
-@click.option(
-    "--cache-write",
-    type=click.FloatRange(min=0),
-    metavar="N",
-    help="Of break_even: the price of a token that is written to the cache.  [default: 1.25]",
-)
-@click.option(
-    "--max-observation-chars",
-    type=_NUMBER,
-    metavar="N",
-    help="Cut old results to N characters instead of replacing them.",
-)
-@click.option(
-    "--placeholder",
-    metavar="TEXT",
-    help="Another placeholder; {chars}, {lines}, {images}, {turn}, {tool}, {id} and {number} are filled in.",
-)
-@click.option("--no-mask", is_flag=True, help="Do not mask: go straight to the summary.")
-@click.option(
-    "--summary-max-chars", type=_NUMBER, metavar="N", help="Clip the summary at N characters.  [default: 1400]"
-)
-@click.option(
-    "--summary-role",
-    type=click.Choice(["system", "developer", "user", "assistant"]),
-    help="The role of the summary.  [default: what the provider takes]",
-)
+@policy_options("reduce")
 def reduce(
     files: tuple[str, ...],
     output: str | None,
@@ -99,7 +37,6 @@ def reduce(
     format_name: str | None,
     max_bytes: int,
     as_json: bool,
-    no_mask: bool,
     **options: Any,
 ) -> None:
     """Reduce FILES to a budget: mask old tool outputs, then summarize, then truncate.
@@ -107,7 +44,8 @@ def reduce(
     The reduced history goes to standard output or to OUT, a report for people to standard error. An
     array, a request body and JSON Lines keep their form, and every byte that is not replaced; of
     other formats the view is a JSON array. With several histories, OUT is a folder, and --json
-    without it gives the report alone. OUT is never one of FILES: --in-place is for that.
+    without it gives the report alone. OUT is never one of FILES: --in-place is for that. --keep,
+    --keep-messages and --keep-turns replace the default window, the last 4 messages.
 
     \b
     Example:
@@ -121,7 +59,7 @@ def reduce(
     if len(files) > 1 and output in (None, "-") and not as_json and not in_place:
         raise click.UsageError("several files need a folder: -o OUT, or --json for the report alone")
     keep_apart("--output", output, files, "take another name, or --in-place")
-    reducer = _reducer(observation_masking=not no_mask, **options)
+    reducer = _reducer(given(options))
     target = _Target(output, files)
 
     def work(history: Transcript) -> JsonReduction:
@@ -186,9 +124,9 @@ class _Target:
         return name
 
 
-def _reducer(**options: Any) -> HistoryReducer:
+def _reducer(options: dict[str, Any]) -> HistoryReducer:
     try:
-        return HistoryReducer(**{name: value for name, value in options.items() if value is not None})
+        return HistoryReducer(**options)
     except ValueError as error:
         message = str(error)
         for parameter in click.get_current_context().command.params:

@@ -59,7 +59,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
 @click.command(no_args_is_help=True, short_help="Play sessions again and compare what policies cost.")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
-    "--window",
+    "--keep",
     "windows",
     callback=_numbers(0),
     default="5,10,20,58",
@@ -77,7 +77,8 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     help="By how many results the boundary moves at once; 1 is the sliding mask.",
 )
 @click.option(
-    "--keep-last",
+    "--keep-messages",
+    "keep_last",
     callback=_numbers(0),
     default="20",
     show_default=True,
@@ -180,7 +181,7 @@ def replay(
     \b
     Example:
       recede replay session.jsonl --html report.html
-      recede replay ~/.claude/projects/*/*.jsonl --window 5,10,20 --optimum
+      recede replay ~/.claude/projects/*/*.jsonl --keep 5,10,20 --optimum
       recede replay ~/.claude/projects/*/*.jsonl --suggest --html report.html
     """
     keep_apart("--html", html, files)

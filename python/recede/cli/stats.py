@@ -10,6 +10,7 @@ import click
 from recede import JsonReduction, approx_tokens, mask_observations_json
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.options import policy_option
 from recede.cli.tables import orphans, share, size, table, tools_table
 from recede.reduction import ToolReport
 
@@ -36,20 +37,13 @@ class _Figures(NamedTuple):
 
 @click.command(no_args_is_help=True, short_help="Show the size of histories and of their masked views.")
 @click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--keep",
-    type=click.IntRange(min=0),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="The newest N results stay raw.",
-)
+@policy_option("keep_results", default=4, show_default=True)
 @format_option
 @max_bytes_option
 @click.option("--by-format", is_flag=True, help="A line for each format instead of each history.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def stats(
-    files: tuple[str, ...], keep: int, format_name: str | None, max_bytes: int, by_format: bool, as_json: bool
+    files: tuple[str, ...], keep_results: int, format_name: str | None, max_bytes: int, by_format: bool, as_json: bool
 ) -> None:
     """Show how large FILES are, and what masking all but the newest results would leave.
 
@@ -62,7 +56,7 @@ def stats(
     """
 
     def measure(history: Transcript) -> JsonReduction:
-        return history.run(lambda data: mask_observations_json(data, keep_results=keep))._replace(json=b"")
+        return history.run(lambda data: mask_observations_json(data, keep_results=keep_results))._replace(json=b"")
 
     done, failed = over(files, format_name, max_bytes, measure)
     if done and as_json:
@@ -72,7 +66,7 @@ def stats(
             failed,
         )
     elif len(done) == 1 and len(files) == 1 and not by_format:
-        write(None, _for_people(*done[0], keep).encode())
+        write(None, _for_people(*done[0], keep_results).encode())
     elif done:
         write(None, _table(done, by_format).encode())
     finish(done, failed, warn=not as_json)

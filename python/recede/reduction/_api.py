@@ -1,32 +1,21 @@
 """The public functions: options in, engine called, result classes out. No rule lives here."""
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: D417 - an option is described once, at `reduce`
 
 from __future__ import annotations
 
 from recede import _engine
 from recede.reduction._policy import BODY_KEYS, block_policy, compiled, image_chars_of, template_policy
 from recede.reduction._repair import apply_repairs
-from recede.reduction._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede.reduction._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
+from recede.reduction._signature import runs
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    import sys
-    from collections.abc import Iterable
-    from typing import Any, TypeAlias, Union
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any, Literal, TypeAlias, Union
 
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
-
-    from recede.types import (
-        BlockOptions,
-        MaskOptions,
-        ReduceOptions,
-        SummarizeOptions,
-        Summarizer,
-        TokenCounter,
-        TruncateOptions,
-    )
+    from recede.types import Summarizer, TokenCounter
 
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
 
@@ -55,11 +44,30 @@ __all__ = [
 
 # Beyond any model, and what the core can add up.
 _MOST_TOKENS = 1 << 40
-_TOOLS = Reduction._fields.index("tools")
-_SUMMARIZER_ERROR = Reduction._fields.index("summarizer_error")
 
 
-def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
+def _for_messages(goal: str) -> Callable[..., Reduction]:
+    return lambda messages, **options: _reduce_messages(goal, messages, options)
+
+
+def _for_bytes(goal: str) -> Callable[..., JsonReduction]:
+    return lambda data, **options: _reduce_json(goal, data, options)
+
+
+@runs(_for_messages("reduce"))
+def reduce(
+    messages: list[Any], *,
+    max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+    exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    token_counter: TokenCounter | None = None,
+) -> Reduction:  # fmt: skip
     """Reduce a history to a budget: mask old observations, then summarize, then truncate.
 
     Nothing is done to a history within the budget. The input is never changed, and messages that
@@ -68,39 +76,31 @@ def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
     Args:
         messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
             Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
-        **options: one of the first two is required.
-
-            - ``max_input_chars``, ``max_input_tokens``: the budget, in characters (Unicode code
-              points) or approximate tokens.
-            - ``enabled`` (True): False gives the history back as it is.
-            - ``preserve_recent_raw_turns`` (4): the last N messages stay raw. It counts messages that
-              are no system messages, despite its name.
-            - ``keep_messages``, ``keep_turns``, ``keep_results`` (None): the last N messages, turns, or
-              results stay raw as well.
-            - ``keep_by_tool`` ({}): tool name or pattern (``*``, ``?``) -> N: of each such tool the
-              newest N results stay raw, instead of the measures above; 0 none, None all.
-            - ``exclude_tools`` (()), ``keep_errors`` (False): results of these tools (names or
-              patterns), or results flagged as errors, are never masked.
-            - ``boundary`` ("sliding"): when the boundary between masked and raw observations moves.
-              ``"sliding"``, the published policy: at each request. ``"stepped"``, or ``mask_chunk`` (None)
-              alone: by that many observations at once. ``"break_even"``: when it has paid for itself under
-              prompt caching, within the budget too; docs/caching.md has the rule and what it saves.
-            - ``cache_read`` (0.1), ``cache_write`` (1.25): of break-even, the price of a token that the cache
-              serves, and of one that is written to it, as parts of that of a fresh one. ``cache_cold`` (False):
-              True where the cache has expired since the last request, so that moving costs nothing extra; or
-              how many messages came before each such request.
-            - ``observation_masking`` (True): False goes straight to the summary.
-            - ``max_observation_chars`` (None): cut old observations to this length instead of
-              replacing them whole.
-            - ``placeholder`` (None): a template with the fields ``{chars}``, ``{lines}``, ``{images}``,
-              ``{turn}``, ``{tool}``, ``{id}``, ``{number}``.
-            - ``min_masked_chars`` (0): mask nothing if it would remove fewer characters.
-            - ``image_chars`` (6,400): what an image or document counts.
-            - ``strict_pairs`` (False): any orphan among calls and results rules a stage out.
-            - ``summarizer`` (None): ``(messages, previous_summary) -> str`` instead of the built-in
-              summary; ``summary_max_chars`` (1,400) clips either; ``summary_role`` (None).
-            - ``token_counter`` (None): ``text -> tokens`` for ``max_input_tokens``; without it four
-              characters are a token.
+        max_input_chars: the budget in characters (Unicode code points); this or the next is required.
+        max_input_tokens: the budget in tokens, of about four characters each.
+        enabled: False returns the history as it is.
+        preserve_recent_raw_turns: `keep_messages` under its published name; the larger of the two counts.
+        keep_messages: window: the last N messages stay raw, system messages not counted.
+        keep_turns: window: the last N turns stay raw.
+        keep_results: window: the newest N results stay raw.
+        keep_by_tool: tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all.
+        exclude_tools: results of these tools (names or patterns) are never masked.
+        keep_errors: results flagged as errors are never masked.
+        mask_chunk: the boundary moves by N results at once, which spares prompt caches.
+        boundary: it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache.
+        cache_read: for break_even: what a token costs that the cache serves; a fresh one costs 1.
+        cache_write: for break_even: what a token costs that is written to the cache.
+        cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
+        observation_masking: False skips masking and goes straight to the summary.
+        max_observation_chars: old observations are cut to N characters instead of replaced.
+        placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.
+        min_masked_chars: nothing is masked if that removes fewer than N characters.
+        image_chars: what an image or a document counts, in characters.
+        strict_pairs: any call without result, or result without call, rules a stage out.
+        summarizer: `(messages, previous_summary) -> str`, instead of the built-in summary.
+        summary_max_chars: the summary is clipped at N characters.
+        summary_role: the role of the summary's message; by default the one that the provider takes.
+        token_counter: `text -> tokens`; without it four characters are a token.
 
     Returns:
         A `Reduction`: the view and what was done to get it.
@@ -126,17 +126,29 @@ def reduce(messages: list[Any], **options: Unpack[ReduceOptions]) -> Reduction:
         >>> result.reduction_stage, result.chars_before, result.chars_after
         ('masking', 759, 91)
     """
-    return _reduce_messages("reduce", messages, options)
 
 
-def reduce_json(data: Json, **options: Unpack[ReduceOptions]) -> JsonReduction:
+@runs(_for_bytes("reduce"))
+def reduce_json(
+    data: Json, *,
+    max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+    exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    token_counter: TokenCounter | None = None,
+) -> JsonReduction:  # fmt: skip
     """Reduce a serialized history: bytes in, bytes out, every other byte kept as it was.
 
     Args:
         data: a JSON array of messages, or a whole request body (an object whose ``messages`` or
             ``input`` is the array; the rest is carried along). ``bytearray``, ``memoryview`` and
             ``str`` are copied to bytes first.
-        **options: those of `reduce`.
+        The options are those of `reduce`.
 
     Returns:
         A `JsonReduction`. Number spelling, key order, white space and escapes are the input's; where
@@ -157,16 +169,23 @@ def reduce_json(data: Json, **options: Unpack[ReduceOptions]) -> JsonReduction:
         >>> result.json is body, result.chars_before
         (True, 4)
     """
-    return _reduce_json("reduce", data, options)
 
 
-def mask_observations(messages: list[Any], **options: Unpack[MaskOptions]) -> Reduction:
+@runs(_for_messages("mask"))
+def mask_observations(
+    messages: list[Any], *,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
+    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
+) -> Reduction:  # fmt: skip
     """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
 
     Args:
         messages: as for `reduce`.
-        **options: ``keep_messages``, ``keep_turns`` or ``keep_results`` (one at least), and the
-            options of `reduce` for tools, boundary and placeholder.
+        The options are those of `reduce`; one of `keep_messages`, `keep_turns` and `keep_results` is required.
 
     Returns:
         A `Reduction`; where nothing was masked, its messages are the caller's own list.
@@ -183,10 +202,18 @@ def mask_observations(messages: list[Any], **options: Unpack[MaskOptions]) -> Re
         >>> recede.mask_observations(history, keep_results=0).messages[0]["content"]
         '[observation masked — 250 chars]'
     """
-    return _reduce_messages("mask", messages, options)
 
 
-def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonReduction:
+@runs(_for_bytes("mask"))
+def mask_observations_json(
+    data: Json, *,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
+    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
+) -> JsonReduction:  # fmt: skip
     """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
 
     Example:
@@ -195,16 +222,20 @@ def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonRe
         >>> recede.mask_observations_json(data, keep_results=0).json.decode()
         '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"}]'
     """
-    return _reduce_json("mask", data, options)
 
 
-def summarize_history(messages: list[Any], **options: Unpack[SummarizeOptions]) -> Reduction:
+@runs(_for_messages("summarize"))
+def summarize_history(
+    messages: list[Any], *,
+    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_results: int | None = None, image_chars: int = 6400, summarizer: Summarizer | None = None,
+    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+) -> Reduction:  # fmt: skip
     """Stage 2 alone: replace what is outside the window, pairs kept whole, by one summary.
 
     Args:
         messages: as for `reduce`.
-        **options: ``preserve_recent_raw_turns`` (4), ``keep_messages``, ``keep_turns``, ``keep_results``,
-            ``image_chars``, ``summarizer``, ``summary_max_chars`` (1,400), ``summary_role``.
+        The options are those of `reduce`.
 
     Returns:
         A `Reduction`. Where there is nothing to summarize, the summarizer fails, or the summary is not
@@ -225,16 +256,19 @@ def summarize_history(messages: list[Any], **options: Unpack[SummarizeOptions]) 
         >>> result.messages[0]
         {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
     """
-    return _reduce_messages("summarize", messages, options)
 
 
-def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) -> Reduction:
+@runs(_for_messages("truncate"))
+def truncate_history(
+    messages: list[Any], *,
+    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_results: int | None = None, image_chars: int = 6400,
+) -> Reduction:  # fmt: skip
     """Stage 3 alone: keep the system messages, the first user message, and the window with its pairs.
 
     Args:
         messages: as for `reduce`.
-        **options: ``preserve_recent_raw_turns`` (4), ``keep_messages``, ``keep_turns``, ``keep_results``,
-            ``image_chars``.
+        The options are those of `reduce`.
 
     Returns:
         A `Reduction` with ``reduction_stage`` "fallback".
@@ -251,14 +285,12 @@ def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) ->
         >>> [m["content"] for m in recede.reduction.truncate_history(history, preserve_recent_raw_turns=2).messages]
         ['0', '7', '8']
     """
-    return _reduce_messages("truncate", messages, options)
 
 
 class HistoryReducer:
     """The options of `reduce`, checked once and held.
 
-    Args:
-        **options: those of `reduce`.
+    The options are those of `reduce`.
 
     Raises:
         TypeError, ValueError: as for `reduce`.
@@ -274,9 +306,25 @@ class HistoryReducer:
 
     __slots__ = ("_options",)
 
-    def __init__(self, **options: Unpack[ReduceOptions]) -> None:
-        self._options: Any = options
-        compiled(_engine.engine, "reduce", self._options)
+    @runs(lambda self, **options: self._hold(options))
+    def __init__(
+        self, *,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        token_counter: TokenCounter | None = None,
+    ) -> None:  # fmt: skip
+        """The options are those of `reduce`."""
+
+    def _hold(self, options: Any) -> None:
+        self._options = options
+        compiled(_engine.engine, "reduce", options)
 
     def reduce(self, messages: list[Any]) -> Reduction:
         """`recede.reduce` with the options held."""
@@ -291,17 +339,32 @@ class HistoryReducer:
         return f"HistoryReducer({options})"
 
 
+def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
+    engine = _engine.engine
+    view: list[Any] = engine.reduce(messages, block_policy(engine, keep, mask_chunk, options)).messages
+    return view
+
+
+def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Any) -> bytes:
+    engine = _engine.engine
+    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options)).json
+    return view
+
+
+@runs(_old_of_messages)
 def mask_old_observations(
-    messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Unpack[BlockOptions]
-) -> list[Any]:
+    messages: list[Any], keep: int = 4, mask_chunk: int | None = None, *,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+) -> list[Any]:  # fmt: skip
     """The block masker: the newest `keep` results stay, older ones become a line that counts their lines.
 
     Args:
         messages: as for `reduce`.
-        keep: how many of the newest results stay raw, at least 3. The practitioner's default is 4.
-        mask_chunk: move the boundary by this many observations at once.
-        **options: ``keep_by_tool``, ``exclude_tools``, ``keep_errors``, ``boundary``, ``cache_read``,
-            ``cache_write``, ``cache_cold`` as in `reduce`.
+        keep: `keep_results` under its published name: the newest N results stay raw, at least 3.
+        mask_chunk: the boundary moves by N results at once.
+        The options are those of `reduce`.
 
     Returns:
         The view; with nothing to mask, the input list itself.
@@ -318,15 +381,15 @@ def mask_old_observations(
         >>> recede.mask_old_observations(history, keep=3)[0]["content"]
         '[observation masked — 51 lines omitted]'
     """
-    engine = _engine.engine
-    policy = block_policy(engine, keep, mask_chunk, options)
-    view: list[Any] = engine.reduce(messages, policy)[0]
-    return view
 
 
+@runs(_old_of_bytes)
 def mask_old_observations_json(
-    data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Unpack[BlockOptions]
-) -> bytes:
+    data: Json, keep: int = 4, mask_chunk: int | None = None, *,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history: bytes in, bytes out.
 
     Example:
@@ -335,10 +398,6 @@ def mask_old_observations_json(
         >>> recede.mask_old_observations_json(data) is data
         True
     """
-    engine = _engine.engine
-    policy = block_policy(engine, keep, mask_chunk, options)
-    view: bytes = engine.reduce_json(*as_bytes(data), policy)[0]
-    return view
 
 
 def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
@@ -488,13 +547,13 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     if counter is not None:
         costs = costs_of(engine.texts(messages, policy), counter, image_chars_of(options))
     answer, error = engine.reduce(messages, policy, costs), None
-    if len(answer) == 3:
-        dropped, previous, builtin = answer
-        summary, error = asked_summary([messages[index] for index in dropped], previous, builtin, summarizer, counter)
+    if type(answer) is SummaryRequest:
+        dropped = [messages[index] for index in answer.dropped]
+        summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
         answer = engine.reduce(messages, policy, costs, summary)
-    if answer[0] is messages and given == messages:
-        answer = (given, *answer[1:])
-    return Reduction._make(_report(answer, error))
+    if messages is not given and answer.messages is messages and given == messages:
+        answer = answer._replace(messages=given)
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 
 def _copied(messages: list[Any]) -> list[Any]:
@@ -513,23 +572,11 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
         costs = costs_of(engine.texts(_history_of(raw), policy), counter, image_chars_of(options))
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
-    if len(answer) == 3:
-        spans, previous, builtin = answer
-        dropped = [_loads(raw[start:end]) for start, end in spans] if summarizer is not None else []
-        summary, error = asked_summary(dropped, previous, builtin, summarizer, counter)
+    if type(answer) is SummaryRequest:
+        dropped = [_loads(raw[start:end]) for start, end in answer.dropped] if summarizer is not None else []
+        summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
         answer = engine.reduce_json(raw, surrogates, policy, costs, summary)
-    return JsonReduction._make(_report(answer, error))
-
-
-def _report(answer: tuple[Any, ...], error: Exception | None) -> Iterable[Any]:
-    fields = list(answer)
-    new = tuple.__new__  # what the named tuple would call
-    fields[_TOOLS] = {name: new(ToolReport, figures) for name, figures in fields[_TOOLS].items()}
-    if error is not None:
-        fields[_SUMMARIZER_ERROR] = error
-    if fields[-1]:
-        fields[-1] = tuple(map(BoundaryMove._make, fields[-1]))
-    return fields
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 
 def asked_summary(
@@ -555,7 +602,8 @@ def asked_summary(
 
 def reduced(messages: list[Any], policy: Any) -> Reduction:
     """The reduction of a history by a policy that asks for no summary."""
-    return Reduction._make(_report(_engine.engine.reduce(messages, policy), None))
+    reduction: Reduction = _engine.engine.reduce(messages, policy)
+    return reduction
 
 
 def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:

@@ -1,4 +1,9 @@
-"""Checks options and makes the plain parameters that both engines take. Every default stands here."""
+"""Every option, declared once: what may be given for it, its default, which functions take it, what it does.
+
+From `OPTIONS` follow the checks and the words of their errors, the parameters of both engines and the options of the
+command line; scripts/options.py writes from it the signatures of the public functions, and the table of
+docs/semantics.md.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BODY_KEYS",
+    "OPTIONS",
+    "Kind",
+    "Option",
     "block_policy",
     "compiled",
     "image_chars_of",
@@ -31,6 +39,7 @@ _CEILING = 1 << 60
 # Among the requests that found nothing in the cache: the one that is being made.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
+_LARGEST_PRICE = 1e300
 
 # A text is compared with a template, and a name with each pattern, place by place: what is larger would take too long.
 _MOST_FIELDS, _MOST_TEMPLATE_CHARS = 64, 1_000
@@ -38,11 +47,38 @@ _MOST_PATTERNS, _MOST_PATTERN_CHARS = 256, 1_000
 
 _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
 _TURN_FIELDS = ("turn", "chars", "lines")
-_BOUNDARIES = ("sliding", "stepped", "break_even")
-_SUMMARY_ROLES = ("system", "developer", "user", "assistant")
 # Below this the first line of a summary would be cut, and a later reduction would not know it.
 _LEAST_SUMMARY_CHARS = 30
 _LEAST_KEEP = 3
+
+
+class Kind:
+    """What may be given for an option: its annotation, its check, and for numbers and choices which."""
+
+    __slots__ = ("annotation", "check", "choices", "least")
+
+    def __init__(self, annotation: str, check: _Check, *, least: float = 0, choices: tuple[str, ...] = ()) -> None:
+        self.annotation = annotation
+        self.check = check
+        self.least = least
+        self.choices = choices
+
+
+class Option:
+    """An option. `parameter` is its default as the engines take it, `flag` its name on the command line."""
+
+    __slots__ = ("check", "default", "flag", "goals", "help", "kind", "parameter")
+
+    def __init__(
+        self, name: str, kind: Kind, default: Any, goals: tuple[str, ...], help: str, flag: str | None = ""
+    ) -> None:
+        self.kind = kind
+        self.check = kind.check
+        self.default = default
+        self.goals = goals
+        self.help = help
+        self.flag = "--" + name.replace("_", "-") if flag == "" else flag
+        self.parameter = kind.check(name, default)
 
 
 def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = _CEILING) -> _Check:
@@ -81,6 +117,8 @@ def _one_of(*choices: str | None) -> _Check:
 def _price(name: str, value: Any) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if isinstance(value, int) and value > _LARGEST_PRICE:  # which may have too many digits to be shown
+        raise ValueError(f"{name} must be at most {_LARGEST_PRICE:g}")
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a number from 0, not {value}")
     return float(value)
@@ -96,8 +134,10 @@ def _cold_requests(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...]:
+    if value is None:
+        return ()
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} must map tool names to numbers, not be a {type(value).__name__}")
+        raise TypeError(f"{name} must map tool names to numbers or be None, not a {type(value).__name__}")
     count = whole_number(optional=True)
     for tool in value:
         if not isinstance(tool, str):
@@ -165,51 +205,90 @@ def optional_function(name: str, value: Any) -> Any:
     return value
 
 
-_CHECKS: dict[str, tuple[_Check, Any]] = {
-    # name: (check, default)
-    "max_input_chars": (whole_number(optional=True), None),
-    "max_input_tokens": (whole_number(optional=True), None),
-    "enabled": (_flag, True),
-    "preserve_recent_raw_turns": (whole_number(), 4),
-    "keep_messages": (whole_number(optional=True), None),
-    "keep_turns": (whole_number(optional=True), None),
-    "keep_results": (whole_number(optional=True), None),
-    "keep_by_tool": (_windows_by_tool, ()),
-    "exclude_tools": (_tools, ()),
-    "keep_errors": (_flag, False),
-    "mask_chunk": (whole_number(1, optional=True), None),
-    "boundary": (_one_of(*_BOUNDARIES), "sliding"),
-    "cache_read": (_price, 0.1),
-    "cache_write": (_price, 1.25),
-    "cache_cold": (_cold_requests, ()),
-    "observation_masking": (_flag, True),
-    "max_observation_chars": (whole_number(optional=True), None),
-    "placeholder": (_template, None),
-    "min_masked_chars": (whole_number(), 0),
-    "image_chars": (whole_number(ceiling=_IMAGE_CEILING), 6_400),
-    "strict_pairs": (_flag, False),
-    "summary_max_chars": (whole_number(_LEAST_SUMMARY_CHARS), 1_400),
-    "summary_role": (_one_of(*_SUMMARY_ROLES, None), None),
-    "summarizer": (optional_function, None),
-    "token_counter": (optional_function, None),
-}
+def _whole(least: int = 0, ceiling: int = _CEILING) -> Kind:
+    return Kind("int", whole_number(least, ceiling=ceiling), least=least)
 
-_WINDOW = frozenset({"keep_messages", "keep_turns", "keep_results"})
-_CACHE = frozenset({"cache_read", "cache_write", "cache_cold"})
-_TOOLS = frozenset({"keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk", "boundary"}) | _CACHE
-_TEXT = frozenset({"max_observation_chars", "placeholder", "min_masked_chars", "image_chars"})
-_SUMMARY = frozenset({"preserve_recent_raw_turns", "image_chars", "summary_max_chars", "summary_role", "summarizer"})
 
+def _choice(*choices: str) -> Kind:
+    quoted = ", ".join(f'"{choice}"' for choice in choices)
+    return Kind(f"Literal[{quoted}]", _one_of(*choices), choices=choices)
+
+
+_COUNT = Kind("int | None", whole_number(optional=True))
+_WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
+_FLAG = Kind("bool", _flag)
+_PRICE = Kind("float", _price)
+_ROLES = ("system", "developer", "user", "assistant")
+_ROLE = Kind(_choice(*_ROLES).annotation + " | None", _one_of(*_ROLES, None), choices=_ROLES)
+
+# Which functions take an option: `reduce`, `mask_observations`, `summarize_history`, `truncate_history`, and the block
+# masker; those of bytes, and classes, take what their function takes.
+_REDUCE, _MASK, _BLOCK = ("reduce",), ("reduce", "mask"), ("reduce", "mask", "block")
+_SUMMARY, _DROP = ("reduce", "summarize"), ("reduce", "summarize", "truncate")
+_STAGES = ("reduce", "mask", "summarize", "truncate")
+
+# fmt: off
+_DECLARED: tuple[tuple[Any, ...], ...] = (
+    # name, kind, default, goals, help; the name on the command line, if it has another one, or None
+    ("max_input_chars", _COUNT, None, _REDUCE,
+     "the budget in characters (Unicode code points); this or the next is required"),
+    ("max_input_tokens", _COUNT, None, _REDUCE,
+     "the budget in tokens, of about four characters each"),
+    ("enabled", _FLAG, True, _REDUCE,
+     "False returns the history as it is", None),
+    ("preserve_recent_raw_turns", _whole(), 4, _DROP,
+     "`keep_messages` under its published name; the larger of the two counts", None),
+    ("keep_messages", _COUNT, None, _STAGES,
+     "window: the last N messages stay raw, system messages not counted"),
+    ("keep_turns", _COUNT, None, _STAGES,
+     "window: the last N turns stay raw"),
+    ("keep_results", _COUNT, None, _STAGES,
+     "window: the newest N results stay raw", "--keep"),
+    ("keep", _whole(_LEAST_KEEP), 4, ("block",),
+     "`keep_results` under its published name, at least 3", None),
+    ("keep_by_tool", _WINDOWS, None, _BLOCK,
+     "tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all", None),
+    ("exclude_tools", Kind("Collection[str]", _tools), (), _BLOCK,
+     "results of these tools (names or patterns) are never masked", "--exclude-tool"),
+    ("keep_errors", _FLAG, False, _BLOCK,
+     "results flagged as errors are never masked"),
+    ("mask_chunk", Kind("int | None", whole_number(1, optional=True), least=1), None, _BLOCK,
+     "the boundary moves by N results at once, which spares prompt caches"),
+    ("boundary", _choice("sliding", "stepped", "break_even"), "sliding", _BLOCK,
+     "it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache"),
+    ("cache_read", _PRICE, 0.1, _BLOCK,
+     "for break_even: what a token costs that the cache serves; a fresh one costs 1"),
+    ("cache_write", _PRICE, 1.25, _BLOCK,
+     "for break_even: what a token costs that is written to the cache"),
+    ("cache_cold", Kind("bool | Collection[int]", _cold_requests), False, _BLOCK,
+     "for break_even: True if the cache has expired; or how many messages preceded each such request", None),
+    ("observation_masking", _FLAG, True, _REDUCE,
+     "False skips masking and goes straight to the summary", "--no-mask"),
+    ("max_observation_chars", _COUNT, None, _MASK,
+     "old observations are cut to N characters instead of replaced"),
+    ("placeholder", Kind("str | None", _template), None, _MASK,
+     "a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}"),
+    ("min_masked_chars", _whole(), 0, _MASK,
+     "nothing is masked if that removes fewer than N characters"),
+    ("image_chars", _whole(ceiling=_IMAGE_CEILING), 6_400, _STAGES,
+     "what an image or a document counts, in characters"),
+    ("strict_pairs", _FLAG, False, _REDUCE,
+     "any call without result, or result without call, rules a stage out"),
+    ("summarizer", Kind("Summarizer | None", optional_function), None, _SUMMARY,
+     "`(messages, previous_summary) -> str`, instead of the built-in summary", None),
+    ("summary_max_chars", _whole(_LEAST_SUMMARY_CHARS), 1_400, _SUMMARY,
+     "the summary is clipped at N characters"),
+    ("summary_role", _ROLE, None, _SUMMARY,
+     "the role of the summary's message; by default the one that the provider takes"),
+    ("token_counter", Kind("TokenCounter | None", optional_function), None, _REDUCE,
+     "`text -> tokens`; without it four characters are a token", None),
+)
+# fmt: on
+OPTIONS = {name: Option(name, *declared) for name, *declared in _DECLARED}
+
+_WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-
-_ALLOWED: dict[str, frozenset[str]] = {
-    "reduce": frozenset(_CHECKS),
-    "mask": _WINDOW | _TOOLS | _TEXT,
-    "summarize": _WINDOW | _SUMMARY,
-    "truncate": _WINDOW | {"preserve_recent_raw_turns", "image_chars"},
-    "block": _TOOLS,
-}
 
 
 def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
@@ -234,8 +313,72 @@ def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
     return _policy(engine, goal, options)
 
 
-def _policy(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
-    return engine.Policy(**_fields(goal, _checked(goal, options)))
+def _policy(engine: Any, goal: str, options: Mapping[str, Any], **parameters: Any) -> Any:
+    """The Policy; `parameters` are those that no option has, or not in this form."""
+    return engine.Policy({**_parameters(goal, _checked(goal, options)), **parameters})
+
+
+def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    allowed = [name for name, option in OPTIONS.items() if goal in option.goals]
+    for name in options:
+        if name not in allowed:
+            import difflib  # here, since few programs misspell an option
+
+            close = difflib.get_close_matches(name, allowed, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"there is no option {name!r}{hint}")
+    return {
+        name: option.check(name, options[name]) if name in options else option.parameter
+        for name, option in OPTIONS.items()
+    }
+
+
+def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
+    """What the planner takes: a few options are put together, every other one goes by its own name."""
+    budget = option.pop("max_input_chars"), option.pop("max_input_tokens")
+    recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
+    functions = option.pop("summarizer"), option.pop("token_counter")
+    option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
+    option["ask_summary"] = functions != (None, None)
+    option["goal"] = goal
+    if goal == "reduce":
+        option["max_cost"] = _budget(*budget)
+    if goal == "block":
+        option.update(goal="mask", keep_messages=None, keep_results=keep, lines_form=True)
+    elif goal != "mask":
+        option["keep_messages"] = max(option["keep_messages"] or 0, recent)
+    elif all(option[name] is None for name in _WINDOW):
+        raise ValueError("a window is required: give keep_messages, keep_turns or keep_results")
+    return option
+
+
+def _boundary(name: str, chunk: int | None, cache_read: float, cache_write: float) -> tuple[str, float, float]:
+    """Its name, with how many observations it moves by or what a token costs to read and to write."""
+    if name == "break_even":
+        if chunk is not None:
+            raise ValueError("give mask_chunk or boundary='break_even', not both")
+        return name, cache_read, cache_write
+    if chunk is not None:
+        return "stepped", float(chunk), 0.0
+    if name == "stepped":
+        raise ValueError("boundary='stepped' needs mask_chunk, the number of observations the boundary moves by")
+    return "sliding", 0.0, 0.0
+
+
+def _budget(chars: int | None, tokens: int | None) -> int:
+    if chars is None and tokens is None:
+        raise ValueError("a budget is required: give max_input_chars or max_input_tokens")
+    if chars is not None and tokens is not None:
+        raise ValueError("give max_input_chars or max_input_tokens, not both")
+    if chars is not None:
+        return chars
+    return min(4 * (tokens or 0), _CEILING)  # ceil(chars / 4) <= tokens is the same as chars <= 4 * tokens
+
+
+def image_chars_of(options: Mapping[str, Any]) -> int:
+    """The characters that an image counts, by these options."""
+    option = OPTIONS["image_chars"]
+    return int(option.check("image_chars", options.get("image_chars", option.default)))
 
 
 def replay_policy(
@@ -246,97 +389,18 @@ def replay_policy(
     summaries: tuple[Any, ...] | None = None,
 ) -> Any:
     """The Policy of a replay; its boundary and its summaries may be such that nobody can choose them for a view."""
-    fields = {**_fields(goal, _checked(goal, options)), "summaries": summaries}
-    return engine.Policy(**fields if boundary is None else {**fields, "boundary": boundary})
-
-
-def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = _ALLOWED[goal]
-    for name in options:
-        if name not in allowed:
-            import difflib  # here, since few programs misspell an option
-
-            close = difflib.get_close_matches(name, allowed, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"there is no option {name!r}{hint}")
-    return {
-        name: check(name, options[name]) if name in options else default for name, (check, default) in _CHECKS.items()
-    }
-
-
-def _fields(goal: str, option: dict[str, Any]) -> dict[str, Any]:
-    recent_messages = option["keep_messages"]
-    if goal not in ("mask", "block"):
-        recent_messages = max(recent_messages or 0, option["preserve_recent_raw_turns"])
-    elif goal == "mask" and all(option[name] is None for name in _WINDOW):
-        raise ValueError("a window is required: give keep_messages, keep_turns or keep_results")
-    return {
-        "goal": goal,
-        "max_cost": _budget(option) if goal == "reduce" else None,
-        "enabled": option["enabled"],
-        "recent_messages": recent_messages,
-        "recent_turns": option["keep_turns"],
-        "recent_results": option["keep_results"],
-        "keep_by_tool": option["keep_by_tool"],
-        "exclude_tools": option["exclude_tools"],
-        "keep_errors": option["keep_errors"],
-        "boundary": _boundary(option),
-        "cold_requests": option["cache_cold"],
-        "observation_masking": option["observation_masking"],
-        "max_observation_chars": option["max_observation_chars"],
-        "placeholder": option["placeholder"],
-        "lines_form": False,
-        "min_masked_chars": option["min_masked_chars"],
-        "image_chars": option["image_chars"],
-        "strict_pairs": option["strict_pairs"],
-        "summary_max_chars": option["summary_max_chars"],
-        "summary_role": option["summary_role"],
-        "ask_summary": option["summarizer"] is not None or option["token_counter"] is not None,
-    }
-
-
-def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
-    """Its name, with how many observations it moves by or what a token costs to read and to write."""
-    name, chunk = option["boundary"], option["mask_chunk"]
-    if name == "break_even":
-        if chunk is not None:
-            raise ValueError("give mask_chunk or boundary='break_even', not both")
-        return name, option["cache_read"], option["cache_write"]
-    if chunk is not None:
-        return "stepped", float(chunk), 0.0
-    if name == "stepped":
-        raise ValueError("boundary='stepped' needs mask_chunk, the number of observations the boundary moves by")
-    return "sliding", 0.0, 0.0
-
-
-def _budget(option: dict[str, Any]) -> int:
-    chars, tokens = option["max_input_chars"], option["max_input_tokens"]
-    if chars is None and tokens is None:
-        raise ValueError("a budget is required: give max_input_chars or max_input_tokens")
-    if chars is not None and tokens is not None:
-        raise ValueError("give max_input_chars or max_input_tokens, not both")
-    if chars is not None:
-        return int(chars)
-    return min(4 * int(tokens), _CEILING)  # ceil(chars / 4) <= tokens is the same as chars <= 4 * tokens
-
-
-def image_chars_of(options: Mapping[str, Any]) -> int:
-    """The characters that an image counts, by these options."""
-    check, default = _CHECKS["image_chars"]
-    return int(check("image_chars", options.get("image_chars", default)))
+    chosen = {} if boundary is None else {"boundary": boundary}
+    return _policy(engine, goal, options, summaries=summaries, **chosen)
 
 
 def block_policy(
     engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any], placeholder: str | None = None
 ) -> Any:
     """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one."""
-    whole_number(_LEAST_KEEP)("keep", keep)
-    option = _checked("block", {**options, "mask_chunk": mask_chunk})
-    fields = _fields("block", option)
-    fields.update(goal="mask", recent_results=min(keep, _CEILING), lines_form=True)
-    if placeholder is not None:
-        fields["placeholder"] = _template("placeholder", placeholder)
-    return engine.Policy(**fields)
+    options = {**options, "keep": keep, "mask_chunk": mask_chunk}
+    if placeholder is None:
+        return compiled(engine, "block", options)
+    return _policy(engine, "block", options, placeholder=_template("placeholder", placeholder))
 
 
 def turn_policy(
@@ -348,7 +412,6 @@ def turn_policy(
     summaries: tuple[Any, ...] | None,
 ) -> Any:
     """The Policy of a manager of turns: the newest `window` turns show their observation."""
-    fields = _fields("block", _checked("block", options))
     template = _template("placeholder", placeholder)
     for _, field in template or ():
         if field and field not in _TURN_FIELDS:
@@ -356,8 +419,7 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
-    fields.update(goal="mask", recent_results=window, placeholder=template, summaries=summaries)
-    return engine.Policy(**fields)
+    return _policy(engine, "block", options, keep_results=window, placeholder=template, summaries=summaries)
 
 
 def template_policy(engine: Any, max_observation_chars: int | None, placeholder: str | None) -> Any:

@@ -40,6 +40,7 @@ __all__ = [
     "JsonReduction",
     "PairReport",
     "Reduction",
+    "SummaryRequest",
     "ToolReport",
     "TurnTokens",
 ]
@@ -202,6 +203,20 @@ def _describe(name: str, size: str, result: Reduction | JsonReduction) -> str:
     if result.summarizer_error is not None:
         facts.append(f"summarizer_error={result.summarizer_error!r}")
     return f"<{name}: {', '.join(facts)}>"
+
+
+class SummaryRequest(NamedTuple):
+    """What an engine answers where stage 2 wants a summary: it is asked again with one.
+
+    Attributes:
+        dropped: the messages that the summary is to stand for: their indices, or in bytes their spans.
+        previous: the summary that an earlier reduction left, or None.
+        built_in: the summary that needs no model.
+    """
+
+    dropped: list[Any]
+    previous: str | None
+    built_in: str
 
 
 class Finding(NamedTuple):

@@ -1,13 +1,15 @@
 """The append-only session of a long-running agent: the work of a message is done once, when it comes."""
 
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError, no_such
@@ -17,6 +19,7 @@ from recede._strict import unique
 from recede.reduction._api import as_bytes, asked_summary, costs_of
 from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede.reduction._report import BoundaryMove
+from recede.reduction._signature import runs
 from recede.session._file import as_json, elements
 from recede.session._moves import StoredMoves
 
@@ -109,16 +112,18 @@ class History:
             has messages goes on where that was last synced; when it syncs is the store's to say (``sync_every``). In
             memory is only what can still change: without a budget the newest messages, with one those since the last
             summary. Everything else is read from the store when it is asked for, a view as well.
-        **options: with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
-            `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt
-            caches; with ``mask_chunk`` it is ``"stepped"``.
+
+    The other options are with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
+    `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt caches; with
+    ``mask_chunk`` it is ``"stepped"``.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the store is a manager's.
         StoreError: what the store holds cannot be read.
 
     It may be used from several threads: each call is done whole before the next. Its functions may read its messages
-    while they are called, but neither append to it nor ask for a view.
+    while they are called, but neither append to it nor ask for a view; nor may they wait for another thread that does
+    anything with it, which waits for them.
 
     Example:
         >>> import recede
@@ -137,7 +142,23 @@ class History:
         (9254, 2366)
     """
 
+    @runs(lambda self, **options: self._begin(**options))
     def __init__(
+        self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    ) -> None:  # fmt: skip
+        """See the class."""
+
+    def _begin(
         self,
         *,
         keep: int = 4,
@@ -173,12 +194,9 @@ class History:
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._image_chars = image_chars_of(options)
-        self._session = self._engine.Session(
-            self._policy,
-            raw_cost_at_most=4 * min(threshold_tokens, 1 << 40),
-            store=None if store is None else store._store,
-        )
+        self._threshold_tokens = threshold_tokens
         self._store = store
+        self._session = self._new_session()
         self._lock = threading.RLock()
         self._is_in_callback = False
         self._objects: dict[int, Any] = {}  # messages as they were appended, or read; of those in memory
@@ -187,12 +205,20 @@ class History:
         self._chunks: list[bytes] = []
         self._open = b""
         self._owes_costs = False  # a summary was made, and what it left is not counted yet
+        self._is_behind = False  # the store has messages that the session has not been given again yet
         self._summarizer_error: Exception | None = None
         if store is not None:
             try:
                 self._resume(store)
             except TranscriptError as error:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
+
+    def _new_session(self) -> Any:
+        return self._engine.Session(
+            self._policy,
+            raw_cost_at_most=4 * min(self._threshold_tokens, 1 << 40),
+            store=None if self._store is None else self._store._store,
+        )
 
     # Appending
 
@@ -246,6 +272,7 @@ class History:
     def _append(self, data: bytes, surrogates: bool, message: Any) -> None:
         with self._lock:
             self._refuse_callbacks()
+            self._catch_up()
             if self._owes_costs:
                 self._count_what_is_left()
             index = len(self._session)
@@ -285,8 +312,88 @@ class History:
                 "append any nor ask for a view or its figures"
             )
 
+    def rewind(self, messages: int) -> None:
+        """Take back all messages but the first ones, as if the others had never come: to edit a turn, or try another.
+
+        Views, figures and `recall` are then those of a history of only these messages, of which the same views were
+        taken: a summary that was made of later ones is void, and the one before it counts again. A store removes the
+        messages. What a summarizer cost is spent.
+
+        Args:
+            messages: how many stay.
+
+        Raises:
+            TypeError, ValueError: it is no whole number from 0 to the number of messages.
+            StoreError: the store cannot be changed; the history is as before.
+
+        It takes what is taken back and what came since the boundary last moved before that, however long the history
+        is; but before the last summary, or before what its store has evicted, the session is made again of what it has
+        stored, and a `token_counter` counts that again. If it raises meanwhile, the next view tries once more.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History()
+            >>> history.extend([{"role": "user", "content": text} for text in ("Find the bug.", "No, wait.")])
+            >>> history.rewind(1)
+            >>> history.append({"role": "user", "content": "Find the typo."})
+            >>> [message["content"] for message in history.view()]
+            ['Find the bug.', 'Find the typo.']
+        """
+        whole_number()("messages", messages)
+        with self._lock:
+            self._refuse_callbacks()
+            self._catch_up()
+            before = len(self)
+            if messages > before:
+                raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
+            if not self._session.rewind(messages):
+                self._make_again(messages)
+            for index in range(messages, before):
+                self._objects.pop(index, None)
+
+    def _make_again(self, messages: int) -> None:
+        """A session of the first messages, of what the store has, or else of what `save` would have written then."""
+        old, self._session = self._session, self._new_session()
+        try:
+            if self._store is None:
+                source = self._engine.Store.of_bytes(old.save(self._tag(), messages), "")
+                self._take_up(self._session.open(counts=self._counter is not None, source=source), source)
+            else:
+                self._is_behind = True
+                self._first = self._session.open(self._tag(), self._counter is not None, _EVICT_AFTER)
+                self._catch_up()
+        except BaseException:
+            if self._store is None:
+                self._session = old
+            raise
+        finally:
+            self._chunks, self._list = [], []
+
+    def _catch_up(self) -> None:
+        """Give the session what the store has, where that was interrupted."""
+        if self._is_behind and self._store is not None:
+            self._is_behind = False
+            try:
+                self._take_up(len(self._session), self._store._store)
+            except BaseException:
+                self._is_behind = True
+                raise
+
     @classmethod
-    def from_messages(cls, messages: Iterable[Any], **options: Any) -> History:
+    @runs(lambda cls, messages, **options: cls(**options)._with(messages))
+    def from_messages(
+        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    ) -> History:  # fmt: skip
         """A history of these messages; the options are those of `History`.
 
         Example:
@@ -294,12 +401,26 @@ class History:
             >>> recede.History.from_messages([{"role": "user", "content": "hello"}])
             <History: 1 messages, 5 chars>
         """
-        history = cls(**options)
-        history.extend(messages)
-        return history
+
+    def _with(self, messages: Iterable[Any]) -> History:
+        self.extend(messages)
+        return self
 
     @classmethod
-    def from_json(cls, data: Json, **options: Any) -> History:
+    @runs(lambda cls, data, **options: cls(**options)._with_json(data))
+    def from_json(
+        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
+        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
+        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    ) -> History:  # fmt: skip
         """A history of a JSON array of messages, each with its own bytes; the options are those of `History`.
 
         Raises:
@@ -310,16 +431,17 @@ class History:
             >>> recede.History.from_json('[{"role": "user", "content": 1.50e0}]'.replace("1.50e0", '"hi"')).to_json()
             b'[{"role": "user", "content": "hi"}]'
         """
-        history = cls(**options)
+
+    def _with_json(self, data: Json) -> History:
         raw, surrogates = as_bytes(data)
         # Only after the strict reader has accepted it, json may read it.
-        history._engine.reduce_json(raw, surrogates, compiled(history._engine, "truncate", {}))
+        self._engine.reduce_json(raw, surrogates, compiled(self._engine, "truncate", {}))
         if raw.lstrip()[:1] != b"[":
             raise TranscriptError("history", offset=0)
         _loads(raw)  # what Python cannot read is refused here, and no view fails later
         for message in elements(raw.decode("utf-8", "surrogatepass")):
-            history._append(*as_bytes(message), None)
-        return history
+            self._append(*as_bytes(message), None)
+        return self
 
     # Views
 
@@ -371,6 +493,7 @@ class History:
     def _look(self) -> None:
         """Make the view that of the history, with a summary where one is wanted."""
         self._refuse_callbacks()
+        self._catch_up()
         answer = self._session.look()
         if answer is not None and answer[0] == "summary":
             _, messages, previous, text = answer
@@ -398,7 +521,7 @@ class History:
         if answer is not None and self._counter is not None:
             _, messages, numbers = answer
             texts = self._engine.texts(list(map(_loads, messages)), self._policy, numbers)
-            self._session.restart(self._called(costs_of, texts, self._counter, self._image_chars))
+            self._session.look(costs=self._called(costs_of, texts, self._counter, self._image_chars))
         self._owes_costs = False
 
     @property
@@ -517,7 +640,7 @@ class History:
 
     def __repr__(self) -> str:
         with self._lock:
-            return f"<History: {len(self):,} messages, {self._session.totals()[0]:,} chars>"
+            return f"<History: {len(self):,} messages, {self._session.stats()[0][0]:,} chars>"
 
     # Stores and files
 
@@ -538,7 +661,7 @@ class History:
         """After the messages that the session has, append the others that a store or a file has."""
         if self._counter is not None:
             self._count_what_is_left()
-        self._first = start
+        self._first = start if self._store is not None else 0
         end, left = store.count(_MESSAGE), store.most_bytes()
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
@@ -560,7 +683,8 @@ class History:
         if self._store is not None and any(is_same_file(path, file) for file in self._store.files):
             raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
         with self._lock:
-            data = self._session.save(self._tag())
+            self._catch_up()
+            data = self._session.save(self._tag(), len(self))
         write_whole(path, [data])
 
     @classmethod
@@ -600,12 +724,11 @@ class History:
                 history = cls(**{**options, **functions})
             except (TypeError, ValueError, OverflowError) as error:
                 raise TranscriptError("session", field=f"options ({error})") from error
-            history._take_up(history._session.load(source, token_counter is not None), source)
+            history._take_up(history._session.open(counts=token_counter is not None, source=source), source)
         except TranscriptError as error:
             # A byte of a message is none of the file.
             places = {**error.places, "offset": None, "source": str(path)}
             raise TranscriptError(error.kind, **places) from error.__cause__
-        history._first = 0
         return history
 
 

@@ -154,8 +154,8 @@ class TurnStore:
     Args:
         path: the file; it is made if there is none, readable by its owner alone. While it is open for writing, a log
             lies beside it, of the same mode and owner.
-        sync_every: after so many appended records all is synced. 1 is every turn; None, the default, leaves it to
-            `sync` and to the `sync` of `append`.
+        sync_every: after so many records, appended or changed, all is synced. 1 is every turn; None, the default,
+            leaves it to `sync` and to the `sync` of `append`.
         read_only: read what was last synced, also beside a writer. Nothing is written.
 
     Raises:

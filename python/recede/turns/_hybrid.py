@@ -132,7 +132,15 @@ class HybridContextManager(TurnManager):
 
     @classmethod
     def from_preset(
-        cls, name: Literal["swe-agent", "openhands"], summarizer_llm: TurnSummarizer, **options: Any
+        cls,
+        name: Literal["swe-agent", "openhands"],
+        summarizer_llm: TurnSummarizer,
+        *,
+        mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        token_counter: TokenCounter | None = None,
+        prices: Prices | None = None,
+        store: TurnStore | None = None,
     ) -> HybridContextManager:
         """A manager with the research's values for an agent: 10 / 43 / 10, or 58 / 80 / 58.
 
@@ -141,9 +149,15 @@ class HybridContextManager(TurnManager):
             >>> recede.HybridContextManager.from_preset("openhands", recede.summarizers.builtin())
             <HybridContextManager: 0 turns, 0 masked>
         """
-        window, every, tail = preset(_PRESETS, name)
-        values = {"masking_window_w": window, "summarize_at_n": every, "tail_window_m": tail}
-        return cls(summarizer_llm, **{**values, **options})
+        return cls(
+            summarizer_llm,
+            *preset(_PRESETS, name),
+            mask_chunk=mask_chunk,
+            boundary=boundary,
+            token_counter=token_counter,
+            prices=prices,
+            store=store,
+        )
 
     # Turns
 

@@ -100,7 +100,7 @@ class Turns:
         self.spent_tokens = 0  # that summarizers were given and wrote
 
     def __len__(self) -> int:
-        turns: int = self._session.turn_count()
+        turns: int = len(self._session)
         return turns
 
     # Resuming
@@ -114,7 +114,7 @@ class Turns:
         store, options = self._store, _engine.engine.stored_options(self._store._store)
         if options is not None:
             self._compare(store, options)
-        if self._session.open_turns():
+        if self._session.open() is not None:
             self._evicted_at = len(self)
         elif store.count_records("session"):
             raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
@@ -126,14 +126,14 @@ class Turns:
             self._session.add_turn(*texts, turn.timestamp, tokens(*texts))
             self._session.summary_due()  # was asked for then, too
             self._summarize_again(waiting)
-        if self._session.ends()[0] != (self.summary.end_turn if self.summary else 0):
+        if self._session.stats()[0][0] != (self.summary.end_turn if self.summary else 0):
             raise _damaged(store, "its last summary is of other turns than its snapshot says")
 
     def _summarize_again(self, waiting: list[dict[str, int]]) -> None:
         """Take the summaries that were made when there were as many turns as now."""
         while waiting and waiting[-1]["made_at"] == len(self):
             head = waiting.pop()
-            self._session.summarize_through(head["end_turn"], head["chars"], head["tokens"])
+            self._session.summarized(head["end_turn"], head["chars"], head["tokens"])
 
     def _compare(self, store: TurnStore, options: bytes) -> None:
         try:
@@ -152,7 +152,7 @@ class Turns:
 
     def _take_summaries(self, store: TurnStore) -> list[dict[str, int]]:
         """Take up the last summary; the heads of those that the last snapshot does not have, the newest first."""
-        summarized = self._session.ends()[0]
+        summarized = self._session.stats()[0][0]
         waiting: list[dict[str, int]] = []
         self.summary_count = store.count_records("summary")
         if self.summary_count and "tail_window_m" not in self._options:
@@ -194,7 +194,7 @@ class Turns:
 
     def masked_text(self, observation: str) -> str | None:
         """What masking would put in the place of this observation, if it came now; None where it stays."""
-        text: str | None = self._session.masked_text(observation)
+        text: str | None = self._session.masked_texts(observation.encode("utf-8", "surrogatepass"), True)[0]
         return text
 
     def turns(self, start: int, end: int) -> list[Turn]:
@@ -222,7 +222,7 @@ class Turns:
 
     def context(self, before: str) -> str:
         """The context of the next request, after the text that precedes its turns."""
-        stand, done, last, keeps = self._session.context()
+        stand, done, last, keeps = self._session.chunks()
         del self._chunks[stand:]
         self._chunks += done
         context = "".join([before, *self._chunks, last])
@@ -245,7 +245,7 @@ class Turns:
     def _stored_messages(self, start: int) -> list[dict[str, str]]:
         messages: list[dict[str, str]] = []
         masked = dict(self._session.masked_turns(0))
-        evicted = self._session.ends()[1]
+        evicted = self._session.stats()[0][1]
         for first in range(start, evicted, _BLOCK):
             for texts in self._session.stored_turns(first, min(first + _BLOCK, evicted)):
                 messages += _chat_messages(*texts)
@@ -263,7 +263,7 @@ class Turns:
 
     def summary_failed(self) -> None:
         """The summary that was due failed: another one is due later, after a restart too."""
-        self._session.summary_failed()
+        self._session.summarized()
         if self._store is not None and not self._store.is_read_only:
             with contextlib.suppress(StoreError):  # a note that is lost costs a call after a restart, no more
                 self._snapshot()
@@ -279,7 +279,7 @@ class Turns:
             head |= {"masking_turns": masking_turns, "spent_tokens": spent_tokens}
             fields = [json.dumps(head).encode(), summary.content.encode("utf-8", "surrogatepass")]
             self._store.append_record("summary", fields)
-        self._session.summarize_through(summary.end_turn, chars, tokens)
+        self._session.summarized(summary.end_turn, chars, tokens)
         self._chunks = []
         self.summary, self.masking_turns, self.spent_tokens = summary, masking_turns, spent_tokens
         self.summary_count += 1
@@ -295,7 +295,7 @@ class Turns:
 
     def figures(self) -> tuple[int, int, int, int]:
         """Turns that are masked; tokens of all observations, of those masked, and of their placeholders."""
-        figures: tuple[int, int, int, int] = self._session.figures()
+        figures: tuple[int, int, int, int] = self._session.stats()[1]
         return figures
 
     def requests(self) -> list[tuple[int, int]]:
@@ -305,7 +305,7 @@ class Turns:
 
     def sums(self) -> tuple[int, int]:
         """The sums of `requests`."""
-        sums: tuple[int, int] = self._session.sums()
+        sums: tuple[int, int] = self._session.stats()[2]
         return sums
 
     def raw_tokens(self, start: int, end: int) -> int:

@@ -223,15 +223,27 @@ class ObservationMaskingContextManager(TurnManager):
         super().__init__("window_size_m", window_size_m, text, mask_chunk, boundary, token_counter, store=store)
 
     @classmethod
-    def from_preset(cls, name: Literal["swe-agent", "openhands"], **options: Any) -> ObservationMaskingContextManager:
-        """A manager with the window that the research found best for an agent; more options as they are.
+    def from_preset(
+        cls,
+        name: Literal["swe-agent", "openhands"],
+        *,
+        placeholder: str | None = None,
+        mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
+    ) -> ObservationMaskingContextManager:
+        """A manager with the window that the research found best for an agent.
 
         Example:
             >>> import recede
             >>> recede.ObservationMaskingContextManager.from_preset("openhands")
             <ObservationMaskingContextManager: 0 turns, 0 masked>
         """
-        return cls(**{"window_size_m": preset(_PRESETS, name), **options})
+        window = preset(_PRESETS, name)
+        return cls(
+            window, placeholder, mask_chunk=mask_chunk, boundary=boundary, token_counter=token_counter, store=store
+        )
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
         """Store a turn, unmasked; its number, from 1.

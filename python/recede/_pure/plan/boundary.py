@@ -78,7 +78,7 @@ class Fold:
             self.waste += gain
             known = {place: one for place, one in self.waiting.items() if self._message(place) < self.before}
             again = sum(self.view[self._first_waiting() : self.before]) - self._removed(known)
-            cold = self.facts.policy.cold_requests
+            cold = self.facts.policy.cache_cold
             is_cold = self.is_rewritten or end in cold or (is_now and NOW in cold)
             pays = is_cold or self.waste * read >= again * (write - read)
         elif rule == "high_water":
@@ -157,15 +157,15 @@ def ages_of(facts: Facts) -> list[float]:
             ages.append(math.inf if window is None else _after(own, newer, window, message))
             continue
         age: float = message + 1
-        if policy.recent_messages is not None:
-            age = max(age, _after(spoken, bisect_left(spoken, message + 1), policy.recent_messages, message))
-        if policy.recent_turns:
+        if policy.keep_messages is not None:
+            age = max(age, _after(spoken, bisect_left(spoken, message + 1), policy.keep_messages, message))
+        if policy.keep_turns:
             # The last N turns of no more than N are all there is.
-            of_all = _after(starts, 0, policy.recent_turns + 1, message)
+            of_all = _after(starts, 0, policy.keep_turns + 1, message)
             newer = bisect_left(starts, message + 1)
-            age = max(age, of_all, _after(starts, newer, policy.recent_turns, message))
-        if policy.recent_results is not None:
-            age = max(age, _after(holders, place + 1, policy.recent_results, message))
+            age = max(age, of_all, _after(starts, newer, policy.keep_turns, message))
+        if policy.keep_results is not None:
+            age = max(age, _after(holders, place + 1, policy.keep_results, message))
         ages.append(age)
     return ages
 

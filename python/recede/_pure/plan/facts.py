@@ -91,16 +91,16 @@ class Facts:
         """The first message of the window, and its first observation: the smallest by any measure that is set."""
         messages, results, policy = self.outline.messages, self.outline.results, self.policy
         starts = []
-        if policy.recent_messages is not None:
+        if policy.keep_messages is not None:
             spoken = [message.index for message in messages if not message.is_system]
-            starts.append(_start_of_last(policy.recent_messages, spoken, len(messages)))
-        if policy.recent_turns is not None:
-            starts.append(_start_of_last(policy.recent_turns, self.runs.starts, len(messages)))
+            starts.append(_start_of_last(policy.keep_messages, spoken, len(messages)))
+        if policy.keep_turns is not None:
+            starts.append(_start_of_last(policy.keep_turns, self.runs.starts, len(messages)))
         bounds = [bisect_left(results, start, key=lambda result: result.message) for start in starts]
-        if policy.recent_results is not None:
+        if policy.keep_results is not None:
             holders = [result.message for result in results]
-            starts.append(_start_of_last(policy.recent_results, holders, len(messages)))
-            bounds.append(max(0, len(results) - policy.recent_results))
+            starts.append(_start_of_last(policy.keep_results, holders, len(messages)))
+            bounds.append(max(0, len(results) - policy.keep_results))
         return min(starts, default=len(messages)), min(bounds, default=len(results))
 
     def chars(self, plan: Plan) -> int:

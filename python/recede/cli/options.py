@@ -1,0 +1,67 @@
+"""The options of the library on the command line: names, types and help follow from the one declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from recede.reduction._policy import OPTIONS, Kind
+
+__all__ = ["given", "policy_option", "policy_options"]
+
+_WINDOWS = ("keep_messages", "keep_turns", "keep_results")
+
+
+def policy_options(goal: str) -> Callable[[Any], Any]:
+    """All options that a goal has on the command line."""
+    names = [name for name, option in OPTIONS.items() if goal in option.goals and option.flag is not None]
+
+    def decorate(command: Any) -> Any:
+        for name in reversed(names):
+            command = policy_option(name)(command)
+        return command
+
+    return decorate
+
+
+def policy_option(name: str, flag: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+    """One option, if need be under another name, or with another default."""
+    option = OPTIONS[name]
+    words = re.sub(r"`(\w+)`", lambda found: OPTIONS[found[1]].flag or found[0], option.help)
+    default = option.default
+    if name == "observation_masking":
+        words = words.removeprefix("False ")
+    elif not _is_unset(default) and "default" not in settings:
+        words += f".  [default: {default}]"
+    words = words[0].upper() + words[1:]
+    words += "" if words.endswith("]") else "."
+    return click.option(flag or option.flag or "", name, **{"help": words, **_type_of(option.kind), **settings})
+
+
+def _type_of(kind: Kind) -> dict[str, Any]:
+    if kind.choices:
+        return {"type": click.Choice(kind.choices)}
+    if kind.annotation == "bool":
+        return {"is_flag": True}
+    if kind.annotation.startswith("int"):
+        return {"type": click.IntRange(min=int(kind.least)), "metavar": "N"}
+    if kind.annotation == "float":
+        return {"type": click.FloatRange(min=kind.least), "metavar": "N"}
+    if kind.annotation.startswith("Collection"):
+        return {"multiple": True, "metavar": "NAME"}
+    return {"metavar": "TEXT"}
+
+
+def _is_unset(value: Any) -> bool:
+    return value is None or value is False or value == ()
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given, as the library takes them: a flag is the other one of its two values."""
+    found = {name: value for name, value in options.items() if not _is_unset(value)}
+    found |= {name: not OPTIONS[name].default for name, value in found.items() if value is True}
+    # A window of one's own replaces the default one.
+    return {"preserve_recent_raw_turns": 0, **found} if any(name in found for name in _WINDOWS) else found

@@ -1,0 +1,42 @@
+//! Named tuples of Python: the core gives each field by its name, and the class says where it is.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+
+/// A class of `recede.reduction._report`.
+pub struct NamedTuple {
+    name: &'static str,
+    /// After the first use: the class, what makes a tuple of it, and which of the given fields each of its own is.
+    found: PyOnceLock<(Py<PyAny>, Py<PyAny>, Vec<usize>)>,
+}
+
+/// A field and its value.
+pub type Field<'py> = (&'static str, Bound<'py, PyAny>);
+
+impl NamedTuple {
+    pub const fn new(name: &'static str) -> Self {
+        NamedTuple { name, found: PyOnceLock::new() }
+    }
+
+    /// A tuple with these fields, which are the same at each call.
+    pub fn make<'py>(&self, py: Python<'py>, fields: &[Field<'py>]) -> PyResult<Bound<'py, PyAny>> {
+        let (class, new, order) = self.found.get_or_try_init(py, || self.find(py, fields))?;
+        let values = PyTuple::new(py, order.iter().map(|place| &fields[*place].1))?;
+        new.bind(py).call1((class, values))
+    }
+
+    fn find(&self, py: Python<'_>, fields: &[Field<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
+        let class = py.import("recede.reduction._report")?.getattr(self.name)?;
+        let names: Vec<String> = class.getattr("_fields")?.extract()?;
+        let order: Vec<usize> =
+            names.iter().filter_map(|name| fields.iter().position(|field| field.0 == name)).collect();
+        if order.len() != names.len() || names.len() != fields.len() {
+            let given: Vec<&str> = fields.iter().map(|field| field.0).collect();
+            return Err(PyTypeError::new_err(format!("{} has the fields {names:?}, not {given:?}", self.name)));
+        }
+        let tuple: Bound<'_, PyType> = py.get_type::<PyTuple>();
+        Ok((class.unbind(), tuple.getattr("__new__")?.unbind(), order))
+    }
+}

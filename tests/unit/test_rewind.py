@@ -1,0 +1,251 @@
+"""`History.rewind`: what it takes back, what it refuses, and what an error leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import History
+from store_reader import snapshot, snapshot_of
+from support import call, engine_module, result, user
+
+
+@pytest.fixture(autouse=True)
+def _both_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_module("rust")
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.store"
+
+
+def session(turns: int, chars: int = 400) -> list[dict[str, Any]]:
+    messages = [user("Find the bug.")]
+    for turn in range(turns):
+        messages += [call(f"c{turn}"), result(f"c{turn}", f"{turn} " * (chars // 3))]
+    return messages
+
+
+def looked_at(messages: list[dict[str, Any]], **options: Any) -> History:
+    """A history of which a view was taken after each message."""
+    history = History(**options)
+    for message in messages:
+        history.append(message)
+        history.view_json()
+    return history
+
+
+@pytest.mark.parametrize("messages", [-1, 4, True, 1.0, None, "1"])
+def test_a_wrong_count_is_refused_with_words(messages: Any) -> None:
+    history = looked_at(session(1))
+    with pytest.raises((TypeError, ValueError), match="messages must be"):
+        history.rewind(messages)
+    assert len(history) == 3
+
+
+def test_the_count_that_there_is_changes_nothing() -> None:
+    history = looked_at(session(9))
+    view = history.view()
+    history.rewind(19)
+    assert all(one is other for one, other in zip(history.view(), view, strict=True))
+
+
+def test_views_give_the_callers_own_objects() -> None:
+    messages = session(30)
+    history = looked_at(messages)
+    history.rewind(41)
+    view = history.view()
+    assert len(view) == 41 and any(one is not other for one, other in zip(view, messages, strict=False))
+    assert all(one is other for one, other in zip(view, messages, strict=False) if one == other)
+
+
+def test_what_was_masked_since_is_raw_again() -> None:
+    messages = session(30)
+    history = looked_at(messages)
+    assert history.stats().masked_count > 0
+    history.rewind(7)
+    assert history.view() == messages[:7] and history.stats().boundary_moves == ()
+    assert history.stats().changed_message == 2, "the first result was masked in the view before"
+    history.rewind(5)
+    assert history.view() == messages[:5] and history.stats().changed_message == 5
+
+
+def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again() -> None:
+    asked: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append(len(messages))
+        return f"summary {len(asked)} after {previous!r:.20}"
+
+    messages = session(100)
+    options: dict[str, Any] = {"max_input_chars": 2_000, "summarizer": summarizer}
+    history = History(**options)
+    views, made = [], []
+    for message in messages:
+        before = len(asked)
+        history.append(message)
+        views.append(history.view_json())
+        if len(asked) > before:
+            made.append(len(history))
+    assert len(made) > 3
+    for count in (len(messages) - 1, made[2], made[2] - 1, made[1] + 1, made[0], made[0] - 1, 1):
+        history.rewind(count)
+        calls = len(asked)
+        assert history.view_json() == views[count - 1], count
+        assert len(asked) == calls, "nobody is asked for it again"
+
+
+def test_a_counter_that_raises_leaves_a_history_in_memory_as_it_was() -> None:
+    fails = False
+
+    def counter(text: str) -> int:
+        if fails:
+            raise RuntimeError("no tokens today")
+        return len(text)
+
+    messages = session(100)
+    history = looked_at(messages, max_input_tokens=2_000, token_counter=counter)
+    before = history.view_json()
+    fails = True
+    with pytest.raises(RuntimeError, match="no tokens today"):
+        history.rewind(9)
+    assert len(history) == len(messages) and history.view_json() == before
+    fails = False
+    history.rewind(9)
+    assert history.view() == messages[:9]
+
+
+def test_a_counter_that_raises_is_asked_again_where_a_store_has_the_rest(path: Path) -> None:
+    fails = False
+
+    def counter(text: str) -> int:
+        if fails:
+            raise RuntimeError("no tokens today")
+        return len(text)
+
+    messages = session(100)
+    with recede.TurnStore(path) as store:
+        options: dict[str, Any] = {"max_input_tokens": 2_000, "token_counter": counter}
+        history = looked_at(messages, store=store, **options)
+        fails = True
+        for do in (lambda: history.rewind(9), history.view, lambda: history.append(user("?")), history.stats):
+            with pytest.raises(RuntimeError, match="no tokens today"):
+                do()
+        fails = False
+        assert history.view() == messages[:9]
+        history.append(messages[9])
+        assert history.view_json() == looked_at(messages[:10], **options).view_json()
+        assert store.count_records("message") == 10
+
+
+def test_a_store_has_the_first_messages_alone(path: Path) -> None:
+    messages = session(100)
+    with recede.TurnStore(path) as store:
+        history = looked_at(messages, store=store)
+        evicted = history._session.first_here()
+        for count in (199, evicted + 5, evicted - 3, 2, 0):
+            history.rewind(count)
+            assert store.count_records("message") == count == len(history)
+            assert history.view_json() == looked_at(messages[:count]).view_json()
+            assert store.verify().is_sound
+        history.extend(messages)
+    with recede.TurnStore(path) as store:
+        assert History(store=store).view_json() == looked_at(messages).view_json()
+
+
+def test_it_is_on_disk_when_each_record_is(path: Path) -> None:
+    for deep in (1, 90):
+        path.unlink(missing_ok=True)
+        store = recede.TurnStore(path, sync_every=1)
+        history = looked_at(session(100), store=store)
+        history.rewind(201 - deep)
+        store.close(sync=False)
+        with recede.TurnStore(path) as store:
+            assert len(History(store=store)) == 201 - deep
+
+
+def test_a_summary_is_on_disk_when_each_record_is(path: Path) -> None:
+    store = recede.TurnStore(path, sync_every=1)
+    history = History(store=store, max_input_chars=2_000)
+    for message in session(100):
+        history.append(message)
+        history.view_json()
+        if store.count_records("summary"):
+            break
+    view = history.view_json()
+    store.close(sync=False)
+    with recede.TurnStore(path) as store:
+        assert store.count_records("summary") == 1
+        assert History(store=store, max_input_chars=2_000).view_json() == view
+
+
+def test_a_store_for_reading_is_not_rewound(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        looked_at(session(30), store=store)
+    with recede.TurnStore(path, read_only=True) as store:
+        history = History(store=store)
+        view = history.view_json()
+        for count in (60, 3):
+            with pytest.raises(recede.StoreError, match="opened for reading"):
+                history.rewind(count)
+        assert history.view_json() == view and len(history) == 61
+    with pytest.raises(recede.StoreError, match="closed"):
+        history.rewind(60)
+
+
+def test_messages_of_another_are_not_taken_back(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        one, other = looked_at(session(3), store=store), History(store=store)
+        other.append(user("mine"))
+        with pytest.raises(RuntimeError, match="has messages that this history did not append"):
+            one.rewind(3)
+        assert store.count_records("message") == 8
+
+
+def test_a_callback_cannot_rewind() -> None:
+    errors: list[str] = []
+
+    def counter(text: str) -> int:
+        try:
+            history.rewind(0)
+        except RuntimeError as error:
+            errors.append(str(error))
+        return len(text)
+
+    history = History(max_input_tokens=900, token_counter=counter)
+    history.append(user("one"))
+    assert errors and len(history) == 1
+
+
+def test_a_saved_history_is_rewound_before_its_summaries(path: Path) -> None:
+    messages = session(100)
+    looked_at(messages, max_input_chars=2_000).save(path)
+    history = History.load(path)
+    for count in (90, 31, 9):
+        history.rewind(count)
+        assert history.view_json() == looked_at(messages[:count], max_input_chars=2_000).view_json()
+    history.save(path)
+    assert History.load(path).view_json() == history.view_json()
+
+
+@pytest.mark.parametrize("change", ["cut", "later", "vital", "gone"])
+def test_of_a_damaged_summary_nothing_is_believed(path: Path, change: str) -> None:
+    """It is passed over, or an error; never a panic."""
+    with recede.TurnStore(path) as store:
+        looked_at(session(100), store=store, max_input_chars=2_000)
+        last = store.count_records("summary")
+        left, message = store.record("summary", last)
+        fields = snapshot(left)
+        fields[7] = fields[7][:8] if change == "cut" else (1 << 40).to_bytes(8, "little") + fields[7][8:]
+        left = b"" if change == "gone" else snapshot_of({**fields, **({99: b""} if change == "vital" else {})})
+        store.replace_record("summary", last, [left, message])
+        history = History(store=store, max_input_chars=2_000)
+        assert len(history) == 201
+        history.view_json()
+        history.rewind(3)
+        assert history.view() == session(1) and store.count_records("summary") == 0
