@@ -1,38 +1,38 @@
-//! What is wrong with an input, and where. The words for people are made in Python, once for both engines.
+//! What is wrong with an input, and where. Error messages are written in Python, once for both engines.
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The input ends in the middle of a value.
     Eof,
-    /// A byte that cannot stand there.
+    /// An unexpected byte.
     Syntax,
     /// A raw control character in a string.
     Control,
-    /// An escape that JSON does not know.
+    /// An invalid escape.
     Escape,
     /// Bytes that are not UTF-8.
     Utf8,
     /// Nesting over [`crate::json::MAX_DEPTH`].
     Depth,
-    /// A number that JSON does not know.
+    /// An invalid number.
     Number,
     /// Something follows the end of the value.
     Trailing,
-    /// A field that is read stands twice.
+    /// A field that is read occurs twice.
     DuplicateKey,
     /// There is no list of messages.
     History,
-    /// A message is no object.
+    /// A message is not an object.
     Message,
-    /// A content is neither string, list nor null.
+    /// A content is neither a string, a list nor null.
     Content,
-    /// A part of a content is no object.
+    /// A part of a content is not an object.
     Part,
 }
 
 impl Kind {
-    /// The word by which both engines name it.
+    /// Its name in both engines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,21 +53,21 @@ impl Kind {
     }
 }
 
-/// Why an input is no history.
+/// Why an input is not a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong.
     pub kind: Kind,
     /// The first offending byte, where the input was bytes.
     pub offset: Option<usize>,
-    /// The message it lies in.
+    /// The message it is in.
     pub message_index: Option<usize>,
-    /// The field it lies in, such as `content[2].text`.
+    /// The field it is in, such as `content[2].text`.
     pub field: Option<String>,
 }
 
 impl Error {
-    /// An error of a shape, in a field of a message.
+    /// A shape error in a field of a message.
     #[must_use]
     pub fn in_message(kind: Kind, offset: Option<usize>, message_index: usize, field: Option<String>) -> Self {
         Error { kind, offset, message_index: Some(message_index), field }

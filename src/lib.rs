@@ -6,9 +6,10 @@
 //!                               Policy, Summary?              Report = f(Outline, Plan)
 //! ```
 //!
-//! The Outline is what a planner may see: facts, no text. Where a rule needs text, it asks the
-//! [`source::Source`] behind the Outline. Nothing here knows Python but the module `py`, which only converts.
+//! The Outline is facts, no text. A rule that needs text asks the [`source::Source`] of the Outline. Only the module `py`
+//! knows Python, and it only converts.
 
+pub mod dispatch;
 pub mod error;
 pub mod json;
 pub mod outline;

@@ -1,8 +1,9 @@
 //! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
 
+use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
-use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use crate::source::Source;
 use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -343,8 +344,8 @@ enum Wanted {
     Any,
 }
 
-/// Whether the whole text matches a template with its fields as wildcards. The places in the template that the text so
-/// far can have led to, ascending, moved on byte by byte: no backtracking.
+/// Whether the whole text matches a template with its fields as wildcards. Advances the ascending set of places that the
+/// text so far can have reached, byte by byte, without backtracking.
 fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
     let mut wanted = vec![];
     for (literal, field) in template {
@@ -355,7 +356,7 @@ fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool 
             None => {}
         }
     }
-    // Before which byte each place was reached last.
+    // The byte before which each place was last reached.
     let mut reached = vec![usize::MAX; wanted.len() + 1];
     let mut reach = |mut place: usize, at: usize, places: &mut Vec<usize>| {
         while core::mem::replace(&mut reached[place], at) != at {
@@ -368,7 +369,7 @@ fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool 
     let (mut now, mut next) = (vec![], vec![]);
     reach(0, 0, &mut now);
     for (at, byte) in text.iter().enumerate() {
-        // Where any text may stand, all that an earlier place may lead to is possible as well.
+        // A wildcard matches any text, so the places before it can be dropped.
         let first = now.iter().rposition(|place| wanted.get(*place) == Some(&Wanted::Any));
         for &place in &now[first.unwrap_or(0)..] {
             match wanted.get(place) {
@@ -414,7 +415,7 @@ fn chars_inside(text: &[u8], blocks: &[(usize, usize)]) -> usize {
     blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum()
 }
 
-/// The line that says how much stood outside of the blocks.
+/// The line with the number of characters outside of the blocks.
 #[must_use]
 pub fn dispatch_head(text: &[u8], blocks: &[(usize, usize)]) -> String {
     format!("{DISPATCH_HEAD}{}{DISPATCH_TAIL}", count_chars(text) - chars_inside(text, blocks))

@@ -1,4 +1,4 @@
-//! Policy: plain parameters. They are checked where people give them, in Python; a Policy is what is left.
+//! Policy: plain parameters, validated in Python before they get here.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ pub enum Boundary {
     Sliding,
     /// By this many observations at once.
     Stepped(usize),
-    /// When it has paid for itself: a token costs so much to read from the cache, and to write to it.
+    /// When the move breaks even, at these prices of a token.
     BreakEven {
         /// Price of a token that the cache serves.
         read: f64,
@@ -61,7 +61,7 @@ pub enum Boundary {
     },
 }
 
-/// Stands for the request that is being made, among those that found nothing in the cache.
+/// The current request, in the list of requests that found nothing in the cache.
 pub const NOW: usize = 1 << 60;
 
 impl Boundary {
@@ -93,15 +93,15 @@ pub enum Due {
         /// How many come until the next.
         every: usize,
     },
-    /// When what the older turns cost to read again has paid for it. The prices are those of a token.
+    /// When reading the older turns again has cost as much as a summary, at these prices of a token.
     BreakEven {
-        /// That the cache serves.
+        /// Read from the cache.
         read: f64,
-        /// That is written to it.
+        /// Written to the cache.
         write: f64,
-        /// That the model is given which writes summaries.
+        /// Input of the model that writes summaries.
         input: f64,
-        /// That it writes.
+        /// Its output.
         output: f64,
     },
 }
@@ -115,7 +115,7 @@ pub struct Model {
     pub prompt_chars: usize,
 }
 
-/// A template: decoded literal text, and the field behind it.
+/// A template: decoded literal text, each with the field after it.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
 /// What is set for single tools, by their names or by patterns. The very name goes before a pattern, and an earlier
@@ -266,7 +266,7 @@ fn is_pattern(tool: &[u8]) -> bool {
 #[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
-    let mut star = None; // (behind the last `*`, where its text ends so far)
+    let mut star = None; // (after the last `*`, where its text ends so far)
     while place < name.len() {
         match pattern.get(at) {
             Some(b'*') => {
@@ -286,10 +286,10 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
             }
             _ => {}
         }
-        let Some((behind, end)) = star else { return false };
+        let Some((after, end)) = star else { return false };
         let end = end + character_width(name, end);
-        star = Some((behind, end));
-        (at, place) = (behind, end);
+        star = Some((after, end));
+        (at, place) = (after, end);
     }
     pattern[at..].iter().all(|byte| *byte == b'*')
 }

@@ -108,7 +108,7 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
         .find(|message| plan.keeps(*message));
     let Some(kept) = &plan.kept else { return masked };
     let dropped = kept.iter().position(|is_kept| !is_kept);
-    // A summary stands behind the kept messages before its place.
+    // A summary follows the kept messages before its place.
     let summary = plan.summary.as_ref().map(|summary| summary.before);
     [masked, dropped, summary].into_iter().flatten().min()
 }

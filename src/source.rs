@@ -1,27 +1,11 @@
-//! What a planner may ask of the text behind an Outline. Looking at text costs a pass over it, so it is asked for
-//! only where a rule needs it: observations older than the window, and messages that a summary replaces.
+//! Access to the text that an Outline was made from. Reading text costs a pass over it, so only rules that need text
+//! ask for it: for observations older than the window, and for messages that a summary replaces.
 
+use crate::dispatch::may_begin_in;
 use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
-use memchr::memmem::Finder;
-use std::sync::OnceLock;
-
-/// What a dispatch block begins with.
-pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
-
-/// A finder of [`BEGIN_DISPATCH`]; made once, since it is asked of every observation.
-pub fn begin_dispatch() -> &'static Finder<'static> {
-    static FINDER: OnceLock<Finder> = OnceLock::new();
-    FINDER.get_or_init(|| Finder::new(BEGIN_DISPATCH))
-}
-
-/// Finders of what an escaped capital or underscore begins with.
-fn escaped_capitals() -> &'static [Finder<'static>; 2] {
-    static FINDERS: OnceLock<[Finder; 2]> = OnceLock::new();
-    FINDERS.get_or_init(|| [Finder::new("\\u004"), Finder::new("\\u005")])
-}
 
 /// The text of a history. Decoded text is UTF-8 that may hold lone surrogates in three bytes each.
 pub trait Source {
@@ -29,7 +13,7 @@ pub trait Source {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8>;
     /// Whether an observation begins with this.
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool;
-    /// False only if the observation holds no [`BEGIN_DISPATCH`].
+    /// False only if the observation holds no dispatch block.
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
     /// The pieces of a message's text in order, observations included.
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>>;
@@ -48,7 +32,8 @@ impl Bytes<'_> {
     }
 }
 
-/// Counts the newlines of observations in serialized input, from one of them on. A pass over their text, for placeholders that name them.
+/// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them. Reads
+/// their whole text.
 pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
     let scanner = Scanner::detect();
     for result in &mut outline.results[first..] {
@@ -67,7 +52,7 @@ impl Source for Bytes<'_> {
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
-        // Before an escape, or a quote that ends an empty piece, any text may come.
+        // An escape, or the quote that ends an empty piece, may begin any text.
         let first_byte = outline.results[result].first_byte;
         if !prefix.is_empty() && first_byte != prefix[0] && !matches!(first_byte, b'\\' | b'"') {
             return false;
@@ -77,7 +62,7 @@ impl Source for Bytes<'_> {
         if first.starts_with(prefix) {
             return true;
         }
-        // The beginning may have escapes, or go on in the next piece; what differs before that decides.
+        // The beginning may have escapes, or continue in the next piece; an earlier difference decides.
         let differs = first.iter().zip(prefix).find(|(found, wanted)| found != wanted);
         match (differs, pieces.next()) {
             (Some((found, _)), _) if *found != b'\\' => false,
@@ -92,11 +77,8 @@ impl Source for Bytes<'_> {
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
         let facts = &outline.results[result];
-        // A block may begin in one piece and go on in the next; an escaped capital or underscore is \u004. or \u005.
-        let may_hold = |raw| {
-            begin_dispatch().find(raw).is_some() || escaped_capitals().iter().any(|finder| finder.find(raw).is_some())
-        };
-        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_hold))
+        // A block may begin in one piece and continue in the next.
+        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_begin_in))
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

@@ -11,8 +11,8 @@ use crate::turns::Turns;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// The view of serialized input, as stretches of the input and of new text: its length is known before it is written,
-/// and so it is written once, in its place.
+/// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written, so
+/// it is written once, in place.
 #[derive(Debug, Default)]
 pub struct Spliced {
     stretches: Vec<Stretch>,
@@ -33,7 +33,7 @@ impl Spliced {
         self.length
     }
 
-    /// Writes the view over `out`, which has its length. Gives how many bytes it wrote.
+    /// Writes the view over `out`, which has its length. Returns the number of bytes written.
     pub fn write(&self, data: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
         let mut written = 0;
         for bytes in self.bytes(data) {
@@ -68,7 +68,7 @@ impl Spliced {
         let start = self.text.len();
         write(&mut self.text);
         self.length += self.text.len() - start;
-        // Text behind text is one stretch.
+        // Consecutive text is one stretch.
         if let Some(Stretch::Text(before)) = self.stretches.last_mut() {
             before.end = self.text.len();
         } else {
@@ -83,7 +83,7 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> S
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(&plan.turns);
     let encoded = placeholder.encoded();
-    // Of each masked observation what stands before it and its text, so that nothing grows while it is written.
+    // Room for each masked observation's text and the input before it, so that nothing is reallocated.
     let out = Spliced {
         stretches: Vec::with_capacity(2 * plan.masked.len() + 1),
         text: Vec::with_capacity(48 * plan.masked.len()),
@@ -130,7 +130,7 @@ impl Writer<'_> {
         let mut summary = plan.summary.as_ref();
         let mut last_kept = None;
         for index in (0..messages.len()).filter(|message| plan.keeps(*message)) {
-            // A dropped message leaves with the comma behind it, so what stood before the first of a row stays.
+            // A message is dropped with the comma after it, so the bytes before the first dropped one stay.
             let (end, next) = last_kept.map_or((0, 0), |kept: usize| (messages[kept].span.end, kept + 1));
             self.out.input(end, messages[next].span.start);
             if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
@@ -154,7 +154,7 @@ impl Writer<'_> {
         self.out.input(last.span.end, self.data.len());
     }
 
-    /// Copies the white space that stands right before a message.
+    /// Copies the white space right before a message.
     fn white_space_before(&mut self, message: usize) {
         let before =
             message.checked_sub(1).map_or(self.outline.array_start, |before| self.outline.messages[before].span.end);

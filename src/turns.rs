@@ -7,10 +7,10 @@ use crate::outline::Outline;
 pub struct Turns {
     /// First message of each run, ascending.
     pub starts: Vec<u32>,
-    /// One behind the last message of each run.
+    /// One past the last message of each run.
     pub ends: Vec<u32>,
-    /// Turns that were let go before the first of these, and that count on.
-    let_go: usize,
+    /// Evicted turns, which come before these and are still counted.
+    evicted: usize,
 }
 
 impl Turns {
@@ -24,13 +24,13 @@ impl Turns {
         turns
     }
 
-    /// None yet, after so many that were evicted.
+    /// No runs yet, after this many evicted turns.
     #[must_use]
-    pub fn after(let_go: usize) -> Self {
-        Turns { let_go, ..Turns::default() }
+    pub fn after(evicted: usize) -> Self {
+        Turns { evicted, ..Turns::default() }
     }
 
-    /// The next message comes.
+    /// Adds the next message.
     pub fn push(&mut self, index: usize, is_agent_made: bool) {
         if !is_agent_made {
             return;
@@ -63,14 +63,14 @@ impl Turns {
     /// How many runs have begun at or before a message: the number of its turn, from 1; 0 before the first.
     #[must_use]
     pub fn at(&self, message: usize) -> usize {
-        self.let_go + self.begun(message)
+        self.evicted + self.begun(message)
     }
 
     fn begun(&self, message: usize) -> usize {
         self.starts.partition_point(|start| *start as usize <= message)
     }
 
-    /// One behind the last message of the run that a message belongs to; of a message outside of runs, itself.
+    /// One past the last message of the run that contains a message; outside of runs, one past the message.
     #[must_use]
     pub fn run_end(&self, message: usize) -> usize {
         match self.begun(message).checked_sub(1) {

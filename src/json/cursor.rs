@@ -1,6 +1,7 @@
 //! A place in the input, and the strict grammar of RFC 8259 from there on.
 
 use super::block::{Scanner, short};
+use super::needle::Needle;
 use super::strings::{Counted, Fault};
 use crate::error::Kind;
 use crate::outline::Span;
@@ -25,7 +26,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Behind the opening quote.
+    /// After the opening quote.
     #[inline]
     #[must_use]
     pub fn start(self) -> usize {
@@ -54,13 +55,15 @@ pub struct Cursor<'a> {
     found: Counted,
     depth: usize,
     scanner: Scanner,
+    needle: &'a Needle,
     surrogates: bool,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
+    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes, and long strings are searched for
+    /// `needle`.
     #[must_use]
-    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
+    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool, needle: &'a Needle) -> Self {
         Cursor {
             data,
             at: 0,
@@ -69,6 +72,7 @@ impl<'a> Cursor<'a> {
             found: Counted::plain(0, 0),
             depth: 0,
             scanner,
+            needle,
             surrogates,
         }
     }
@@ -80,15 +84,15 @@ impl<'a> Cursor<'a> {
         Err(Stop)
     }
 
-    /// Stops at a byte that cannot stand where it is, or at the end of the input.
+    /// Stops at an unexpected byte, or at the end of the input.
     #[cold]
     pub fn unexpected<T>(&mut self) -> Read<T> {
         let kind = if self.at < self.data.len() { Kind::Syntax } else { Kind::Eof };
         self.stop(kind, self.at)
     }
 
-    /// Skips white space; the byte that follows is not consumed. 0 stands for the end of the input, as it does
-    /// nowhere in JSON.
+    /// Skips white space and returns the next byte without consuming it; 0, which is never valid there, at the end of
+    /// the input.
     #[inline]
     pub fn peek(&mut self) -> u8 {
         loop {
@@ -100,7 +104,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the byte if it comes next.
+    /// Consumes the byte if it is next.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
         // Not `+= usize::from(is_next)`, which optimised code of rustc 1.95 can forget: rust-lang/rust#158206.
@@ -111,18 +115,18 @@ impl<'a> Cursor<'a> {
         is_next
     }
 
-    /// Takes the byte, or stops.
+    /// Consumes the byte, or stops.
     #[inline]
     pub fn expect(&mut self, byte: u8) -> Read<()> {
         if self.take(byte) { Ok(()) } else { self.unexpected() }
     }
 
-    /// Reads on as if inside of a container that was opened before.
+    /// Continues as if inside a container that was opened before.
     pub fn enter(&mut self) {
         self.depth += 1;
     }
 
-    /// Takes the bracket that opens a container.
+    /// Consumes the bracket that opens a container.
     #[inline]
     pub fn open(&mut self) -> Read<()> {
         if self.depth == MAX_DEPTH {
@@ -133,7 +137,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Inside a container: takes its closing bracket, if it comes next, and says so.
+    /// Inside a container: consumes its closing bracket, if that is next, and returns whether it was.
     #[inline]
     pub fn close(&mut self, bracket: u8) -> bool {
         let is_closed = self.take(bracket);
@@ -181,7 +185,7 @@ impl<'a> Cursor<'a> {
         let found = if self.found.start == start.get() {
             Ok(self.found)
         } else {
-            self.scanner.string(self.data, start.get(), self.surrogates)
+            self.scanner.string(self.data, start.get(), self.surrogates, self.needle)
         };
         match found {
             Ok(counted) => {
@@ -193,18 +197,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The string whose opening quote stands before `start`, if nothing is wrong with it. The cursor stays.
+    /// The string that starts at `start`, after its opening quote, if it is valid. The cursor does not move.
     #[inline]
     pub fn find(&mut self, start: usize) -> Option<Counted> {
         if let Some(length) = short(self.data, start) {
             return Some(Counted::plain(start, start + length));
         }
-        self.found = self.scanner.find(self.data, start)?;
+        self.found = self.scanner.find(self.data, start, self.needle)?;
         Some(self.found)
     }
 
-    /// The size of the value at `at`, as by [`Cursor::value`], and its end, if nothing is wrong with it. It stands this
-    /// many levels below the cursor, which stays.
+    /// The size of the value at `at`, as by [`Cursor::value`], and its end, if it is valid. It is nested this many levels
+    /// below the cursor, which does not move.
     #[inline]
     pub fn value_at(&mut self, at: usize, levels: usize) -> Option<(usize, usize)> {
         let before = (self.at, self.depth);
@@ -215,7 +219,7 @@ impl<'a> Cursor<'a> {
         Some((size.ok()?, end))
     }
 
-    /// A member's key and its colon; the opening quote of the key stands one byte before its start.
+    /// A member's key and its colon.
     #[inline]
     pub fn key(&mut self) -> Read<Token> {
         let key = self.string()?;
@@ -227,7 +231,7 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
-    /// Passes over any value. Gives its size as compact JSON, as counts go: 1 for each bracket, comma and colon,
+    /// Skips any value. Returns its size as compact JSON, by this count: 1 for each bracket, comma and colon,
     /// a string's characters plus 2, a literal's length, and 4 for a number.
     #[inline]
     pub fn value(&mut self) -> Read<usize> {
@@ -245,7 +249,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over any value, and says where it lies.
+    /// Skips any value and returns where it is.
     #[inline]
     pub fn span(&mut self) -> Read<Span> {
         self.peek();
@@ -254,7 +258,7 @@ impl<'a> Cursor<'a> {
         Ok(Span { start, end: self.at })
     }
 
-    /// Passes over a container without recursion: one bit a level says whether it is an object.
+    /// Skips a container without recursion: one bit per level records whether it is an object.
     fn container(&mut self) -> Read<usize> {
         let mut objects = [0u64; MAX_DEPTH / 64 + 1];
         let outside = self.depth;
@@ -269,7 +273,7 @@ impl<'a> Cursor<'a> {
                     let is_object = byte == b'{';
                     objects[word] = if is_object { objects[word] | bit } else { objects[word] & !bit };
                     if self.close(byte + 2) {
-                        2 // "}" and "]" stand two places behind "{" and "["
+                        2 // "}" and "]" are two code points after "{" and "["
                     } else {
                         size += 2;
                         if is_object {
@@ -281,7 +285,7 @@ impl<'a> Cursor<'a> {
                 }
                 _ => self.value()?,
             };
-            // A value ended; so may the containers around it.
+            // After a value, the containers around it may end as well.
             loop {
                 if self.depth == outside {
                     return Ok(size);

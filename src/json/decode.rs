@@ -2,7 +2,7 @@
 
 use super::strings::{Escape, escape};
 
-/// Appends the decoded form of raw text that was read before, and so holds no fault.
+/// Appends the decoded form of valid raw text.
 pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(length) = memchr::memchr(b'\\', &raw[at..]) {
@@ -34,7 +34,7 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
                 push_code_point(unit, out);
                 6
             }
-            Err(_) => break, // never: the text was read before
+            Err(_) => break, // never: the text is valid
         };
     }
     out.extend_from_slice(&raw[at..]);

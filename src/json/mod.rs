@@ -3,9 +3,11 @@
 mod block;
 mod cursor;
 mod decode;
+mod needle;
 mod strings;
 
 pub use block::Scanner;
 pub use cursor::{Cursor, MAX_DEPTH, Read, Stop, Token};
 pub use decode::{decode, skip_chars};
+pub use needle::Needle;
 pub use strings::{Counted, Fault, plain};

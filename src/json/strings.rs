@@ -1,53 +1,48 @@
 //! The string core: finds the closing quote, refuses what JSON refuses, counts code points.
 //!
-//! Text of agents has an escape every few dozen bytes, so whoever stops at each one is slow. The scanners of
-//! [`super::block`] look at 64 bytes at once and never stop: a branch-free mask (simdjson's) says which bytes are
-//! escaped, and counting its bits says how many bytes are not code points. UTF-8 is looked at a second time, only
-//! in strings that have a byte of 0x80 or more, while they are still in the cache.
+//! Agent text has an escape every few dozen bytes, so stopping at each one is slow. The scanners of [`super::block`]
+//! process 64 bytes at a time without stopping: a branch-free mask (simdjson's) marks the escaped bytes, and its
+//! population count gives the bytes that are not code points. UTF-8 is validated in a second pass, only for strings with
+//! a byte of 0x80 or more, while they are still in the cache.
 //!
-//! A scanner only says that something is wrong. [`plain`] then reads the string again, byte by byte, and says what
-//! comes first; it is also the oracle of the tests.
+//! A scanner only detects that something is wrong. [`plain`] then reads the string again, byte by byte, and reports the
+//! first fault; it is also the oracle of the tests.
 
+use super::needle::Needle;
 use crate::error::Kind;
 
 /// A string: the bytes between its quotes, and what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// Behind the opening quote.
+    /// After the opening quote.
     pub start: usize,
     /// At the closing quote.
     pub end: usize,
     /// Bytes that are no code points of the decoded text; 0 for plain ASCII without escapes.
     pub minus: usize,
-    /// False only if no dispatch block can begin in it: it has neither a `BEGIN_DISPATCH_RESULT`, nor `\uXXXX` escapes
-    /// that stand for one of its letters. Asked here, since a search of its own over all text would cost as much as the
-    /// scan.
-    pub may_hold_dispatch: bool,
+    /// False only if it does not contain the needle: neither the word, nor a `\uXXXX` escape of one of its letters.
+    /// Strings of [`Counted::plain`] are not searched.
+    pub may_hold_needle: bool,
 }
 
 /// What a scanner finds. Two words, so that they come back in registers.
 pub(super) struct Found {
-    /// Behind the closing quote; 0 where something is wrong.
-    pub behind: usize,
-    /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_dispatch`].
+    /// After the closing quote; 0 where something is wrong.
+    pub next: usize,
+    /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_needle`].
     pub facts: usize,
 }
 
 impl Found {
-    pub const FAULT: Found = Found { behind: 0, facts: 0 };
+    pub const FAULT: Found = Found { next: 0, facts: 0 };
 }
 
-/// Two letters of `BEGIN_DISPATCH_RESULT`, one of which stands at an even place of any block: `N_` and `H_`. Masked,
-/// they are the same.
-pub(super) const HINT: u16 = u16::from_le_bytes(*b"H_") & HINT_MASK;
-pub(super) const HINT_MASK: u16 = u16::from_le_bytes([!(b'N' ^ b'H'), 0xFF]);
-
 impl Counted {
-    /// A string of plain ASCII without escapes, too short for a dispatch block.
+    /// A short string of plain ASCII without escapes.
     #[inline]
     #[must_use]
     pub fn plain(start: usize, end: usize) -> Self {
-        Counted { start, end, minus: 0, may_hold_dispatch: false }
+        Counted { start, end, minus: 0, may_hold_needle: false }
     }
 
     /// Code points of the decoded text.
@@ -74,9 +69,9 @@ pub struct Fault {
 /// # Errors
 /// The first fault by position.
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-    let mut counted = Counted { start, end: start, minus: 0, may_hold_dispatch: true };
+    let mut counted = Counted { start, end: start, minus: 0, may_hold_needle: true };
     let mut at = start;
-    let mut after_high = usize::MAX; // where the low half of a surrogate pair would stand
+    let mut after_high = usize::MAX; // where the low half of a surrogate pair would be
     loop {
         let Some(&byte) = data.get(at) else { return Err(Fault { kind: Kind::Eof, at: data.len() }) };
         match byte {
@@ -117,7 +112,7 @@ pub(super) enum Escape {
     Unicode(u32),
 }
 
-/// The escape whose backslash stands at `at`.
+/// The escape whose backslash is at `at`.
 pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, Fault> {
     let eof = Fault { kind: Kind::Eof, at: data.len() };
     match data.get(at + 1) {
@@ -163,20 +158,20 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
 /// What escapes other than the common ones say, beside the 1 that each takes from the count of characters.
 pub(super) struct Rare {
     pub minus: usize,
-    pub may_hold_dispatch: bool,
-    /// Where the low half of a surrogate pair would stand.
+    pub may_hold_needle: bool,
+    /// Where the low half of a surrogate pair would be.
     after_high: usize,
 }
 
 impl Rare {
     #[inline]
     pub fn new() -> Self {
-        Rare { minus: 0, may_hold_dispatch: false, after_high: usize::MAX }
+        Rare { minus: 0, may_hold_needle: false, after_high: usize::MAX }
     }
 
-    /// Reads the escapes whose letters stand at `bits`; None if one is wrong.
+    /// Reads the escapes whose letters are at `bits`; None if one is wrong.
     #[inline(never)]
-    pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64) -> Option<()> {
+    pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64, needle: &Needle) -> Option<()> {
         while bits != 0 {
             let at = base + bits.trailing_zeros() as usize;
             bits &= bits - 1;
@@ -189,7 +184,9 @@ impl Rare {
                         return None;
                     }
                     self.minus += 4;
-                    self.unit(a << 12 | b << 8 | c << 4 | d, at - 1);
+                    let unit = a << 12 | b << 8 | c << 4 | d;
+                    self.may_hold_needle |= needle.may_contain(unit);
+                    self.unit(unit, at - 1);
                 }
                 b'/' | b'b' | b'f' | b'r' => {}
                 _ => return None,
@@ -201,8 +198,6 @@ impl Rare {
     #[inline]
     fn unit(&mut self, unit: u32, at: usize) {
         match unit {
-            // The letters of what begins a dispatch block, and a few more.
-            0x40..=0x5F => self.may_hold_dispatch = true,
             0xD800..=0xDBFF => self.after_high = at + 6,
             0xDC00..=0xDFFF if self.after_high == at => self.minus += 1,
             _ => {}
@@ -222,17 +217,10 @@ const HEX: [u8; 256] = {
     values
 };
 
-/// Whether a string in which a hint was found really holds what begins a dispatch block.
-#[cold]
-#[inline(never)]
-pub(super) fn holds_dispatch(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT").is_some()
-}
-
 /// The body of every scanner, over blocks of 64 bytes. `masks`, `special` and `Gathered` are those of the instruction
 /// set at hand.
 macro_rules! scan_body {
-    ($data:ident, $start:ident) => {{
+    ($data:ident, $start:ident, $needle:ident) => {{
         let (mut carry, mut minus) = (0u64, 0usize);
         let (mut gathered, mut rare) = (Gathered::new(), Rare::new());
         let mut pad = [0u8; 64];
@@ -240,29 +228,29 @@ macro_rules! scan_body {
         loop {
             let (block, escaped, stop, uncommon) = 'event: {
                 // Blocks in which nothing happens. Nothing is called here, so all that it needs stays in registers.
-                while let Some((block, behind)) = rest.split_first_chunk::<64>() {
+                while let Some((block, after)) = rest.split_first_chunk::<64>() {
                     let masks = masks(block);
                     let escaped = find_escaped(masks.slash, &mut carry);
                     let (stop, uncommon) = (masks.quote & !escaped, escaped & !masks.common);
-                    gathered.add_hints(block);
+                    gathered.add_hints(block, $needle);
                     if stop | uncommon != 0 {
                         break 'event (block, escaped, stop, uncommon);
                     }
                     minus += escaped.count_ones() as usize;
                     gathered.add_special(block);
-                    rest = behind;
+                    rest = after;
                 }
                 // The last block of the input.
                 pad[..rest.len()].copy_from_slice(rest);
                 let masks = masks(&pad);
                 let escaped = find_escaped(masks.slash, &mut carry);
-                gathered.add_hints(&pad);
+                gathered.add_hints(&pad, $needle);
                 (&pad, escaped, masks.quote & !escaped, escaped & !masks.common)
             };
             let at = $data.len() - rest.len();
             let inside = stop.wrapping_sub(1) & !stop; // the bits below the closing quote, or all
             minus += (escaped & inside).count_ones() as usize;
-            if uncommon & inside != 0 && rare.read($data, at, uncommon & inside).is_none() {
+            if uncommon & inside != 0 && rare.read($data, at, uncommon & inside, $needle).is_none() {
                 return Found::FAULT;
             }
             if stop != 0 {
@@ -271,13 +259,13 @@ macro_rules! scan_body {
                     let Some(continuations) = second_look(&$data[$start..end]) else { return Found::FAULT };
                     minus += continuations;
                 }
-                let may_hold_dispatch =
-                    rare.may_hold_dispatch || (gathered.has_hints() && holds_dispatch(&$data[$start..end]));
-                return Found { behind: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_dispatch) };
+                let may_hold_needle =
+                    rare.may_hold_needle || (gathered.has_hints() && $needle.is_in(&$data[$start..end]));
+                return Found { next: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_needle) };
             }
             gathered.add_special(block);
-            let Some(behind) = rest.get(64..) else { return Found::FAULT };
-            rest = behind;
+            let Some(after) = rest.get(64..) else { return Found::FAULT };
+            rest = after;
         }
     }};
 }
@@ -302,7 +290,7 @@ macro_rules! second_look_body {
 }
 pub(super) use second_look_body;
 
-/// How many newlines raw text that was read before stands for; the body for every instruction set.
+/// Newlines in the decoded form of valid raw text; the body for every instruction set.
 macro_rules! newlines_body {
     ($raw:ident) => {{
         let (mut carry, mut newlines) = (0u64, 0usize);
@@ -324,7 +312,7 @@ macro_rules! newlines_body {
 }
 pub(super) use newlines_body;
 
-/// How many of the escapes whose `u` stands at `bits` are newlines.
+/// How many of the escapes whose `u` is at `bits` are newlines.
 pub(super) fn unicode_newlines(raw: &[u8], base: usize, mut bits: u64) -> usize {
     let mut newlines = 0;
     while bits != 0 {

@@ -1,9 +1,9 @@
 //! (dicts, Plan) -> dicts. The input is never changed; messages that are not are the caller's own objects.
 
-use super::ahead::Ahead;
 use super::convert::to_str;
 use super::dicts::Dicts;
 use super::placeholders::Texts;
+use super::premask::Ahead;
 use super::values::Any;
 use super::walk::name;
 use crate::outline::Outline;

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
-/// Options that were checked in Python; opaque there.
+/// Options, validated in Python and opaque there.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
 pub struct PyPolicy {
     pub policy: Policy,
@@ -189,7 +189,7 @@ pub fn bytes_of(text: &Bound<'_, PyString>) -> Vec<u8> {
         return text.as_bytes().to_vec();
     }
     let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"));
-    // A str always encodes so, but for want of memory.
+    // This encoding fails only without memory.
     encoded.and_then(|bytes| Ok(bytes.cast_into::<PyBytes>()?.as_bytes().to_vec())).unwrap_or_default()
 }
 

@@ -1,14 +1,15 @@
 //! A history as a list of dicts, and the text behind its Outline.
 
 use super::convert::{Walked, bytes_of, with_text};
-use super::raw;
+use super::cpython;
 use super::values::{Any, Dict, cast, compact_chars};
 use super::walk::name;
+use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
 use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, Path, RawCall, RawResult, Sink, Value};
-use crate::source::{BEGIN_DISPATCH, Source, begin_dispatch};
+use crate::source::Source;
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -132,7 +133,7 @@ impl<'py> Sink<Any<'py>> for Pieces {
 
 /// Most texts differ from a placeholder in the first character.
 fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
-    if prefix.chars().next().is_some_and(|first| raw::first_char(text) != Some(first.into())) {
+    if prefix.chars().next().is_some_and(|first| cpython::first_char(text) != Some(first.into())) {
         return Ok(false);
     }
     text.call_method1(intern!(text.py(), "startswith"), (prefix,))?.is_truthy()
@@ -142,7 +143,7 @@ fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
 pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
     // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself. There
     // a capital G is rare, and one letter is found much faster than a word.
-    if raw::is_ascii(text)
+    if cpython::is_ascii(text)
         && let Ok(ascii) = text.to_str()
     {
         return begin_dispatch().find(ascii.as_bytes()).is_some();
@@ -174,7 +175,7 @@ impl Source for Dicts<'_> {
         let Some(value) = &self.values[result] else { return false };
         let Some(text) = cast::<PyString>(value) else { return true };
         if let Some(Some(next)) = self.values.get(result + 1) {
-            raw::prefetch(next, LINES_AHEAD);
+            cpython::prefetch(next, LINES_AHEAD);
         }
         may_hold_dispatch(text)
     }

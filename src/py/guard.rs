@@ -1,4 +1,4 @@
-//! The entrances: a panic is a fault of ours, and never crosses into Python, where `except Exception` would not catch it.
+//! Entrances: a panic is a bug of recede, and becomes an exception before it reaches Python.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ thread_local! {
 /// Runs the body of an entrance; a panic becomes a `RuntimeError`. Every function that Python can call begins with it
 /// (`tests/contract/test_entrances.py`).
 pub fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    // What the body changes is an object of Python: it can be used afterwards, as after any other exception.
+    // The body changes only Python objects, which stay usable as after any other exception.
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(fault(&*panic)))
 }
 

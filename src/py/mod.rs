@@ -1,14 +1,14 @@
-//! The only place that knows Python. It converts, and lets the GIL go over immutable bytes; no rule lives here.
+//! The only place that knows Python. It converts, and releases the GIL while it works on immutable bytes; it has no rules.
 
-mod ahead;
 mod apply;
 mod convert;
+mod cpython;
 mod dicts;
-mod fresh;
 mod guard;
 mod named;
+mod new_bytes;
 mod placeholders;
-mod raw;
+mod premask;
 mod session;
 mod store;
 mod values;
@@ -24,11 +24,11 @@ use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
-use ahead::Ahead;
 use convert::{PyPolicy, RawCosts, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
 use dicts::Dicts;
 use guard::guarded;
 use named::{Field, NamedTuple};
+use premask::Ahead;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -88,7 +88,7 @@ fn reduce_json<'py>(
             Reduced::View(view, outline, plan) => {
                 let view = match view {
                     None => data.clone(),
-                    Some(view) => fresh::bytes(py, view.length(), |out| view.write(bytes, out))?,
+                    Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,
                 };
                 let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, &plan, rules);
                 outline.recycle();
@@ -218,7 +218,7 @@ fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny
     BOUNDARY_MOVE.make(py, &fields)
 }
 
-/// What the caller is asked for: which messages the summary is to stand for, the summary before, the built-in one.
+/// The request to the caller: the messages that the summary will replace, the previous summary, the built-in one.
 fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
     previous: Option<&[u8]>,
@@ -290,7 +290,7 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
     })
 }
 
-/// Steps that mend orphans, for `recede.repair_pairs`.
+/// Steps that repair orphans, for `recede.repair_pairs`.
 #[pyfunction]
 fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
@@ -339,8 +339,8 @@ fn scanners() -> PyResult<Vec<&'static str>> {
 fn is_its_own(py: Python<'_>) -> PyResult<bool> {
     const NAME: &str = "recede._core";
     static HAS_INTERPRETER: AtomicBool = AtomicBool::new(false);
-    // Numbers of interpreters begin again after Py_Finalize, so a mark within the interpreter is asked for.
-    let Some(interpreter) = raw::interpreter_dict(py) else { return Ok(false) };
+    // Interpreter ids are reused after Py_Finalize, so the mark is kept in the interpreter.
+    let Some(interpreter) = cpython::interpreter_dict(py) else { return Ok(false) };
     if HAS_INTERPRETER.swap(true, Ordering::SeqCst) {
         return interpreter.contains(NAME);
     }

@@ -1,4 +1,4 @@
-//! Named tuples of Python: the core gives each field by its name, and the class says where it is.
+//! Named tuples of Python, built from fields by name; the class defines their order.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::{PyTuple, PyType};
 /// A class of `recede.reduction._report`.
 pub struct NamedTuple {
     name: &'static str,
-    /// After the first use: the class, what makes a tuple of it, and which of the given fields each of its own is.
+    /// After the first use: the class, `tuple.__new__`, and for each field of the class its index among those given.
     found: PyOnceLock<(Py<PyAny>, Py<PyAny>, Vec<usize>)>,
 }
 
@@ -20,7 +20,7 @@ impl NamedTuple {
         NamedTuple { name, found: PyOnceLock::new() }
     }
 
-    /// A tuple with these fields, which are the same at each call.
+    /// A tuple with these fields, whose names are the same at each call.
     pub fn make<'py>(&self, py: Python<'py>, fields: &[Field<'py>]) -> PyResult<Bound<'py, PyAny>> {
         let (class, new, order) = self.found.get_or_try_init(py, || self.find(py, fields))?;
         let values = PyTuple::new(py, order.iter().map(|place| &fields[*place].1))?;

@@ -1,7 +1,7 @@
 //! Placeholders as Python strings.
 
 use super::convert::to_str;
-use super::raw;
+use super::cpython;
 use crate::placeholder::{Facts, Placeholder};
 use crate::policy::Policy;
 use crate::text::count_chars;
@@ -12,7 +12,7 @@ use pyo3::types::PyString;
 pub struct Texts<'a, 'py> {
     py: Python<'py>,
     pub placeholder: Placeholder<'a>,
-    /// By its digits: a placeholder that names one number, with one character more, and where the number ends.
+    /// By number of digits: a placeholder with one number and an extra character, and where the number ends.
     models: [Option<(Bound<'py, PyString>, usize)>; MAX_DIGITS + 1],
 }
 
@@ -23,7 +23,7 @@ impl<'a, 'py> Texts<'a, 'py> {
         Texts { py, placeholder: Placeholder::of(policy), models: [const { None }; MAX_DIGITS + 1] }
     }
 
-    /// A placeholder that names one number and no text; None if it is another.
+    /// A placeholder with one number and no text; None if it has other fields.
     pub fn around_number(&mut self, facts: &Facts) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
         let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
@@ -34,6 +34,6 @@ impl<'a, 'py> Texts<'a, 'py> {
                 none.insert((to_str(self.py, &model)?, count_chars(before) + digits))
             }
         };
-        raw::with_number(model, *end, number).map(Some)
+        cpython::with_number(model, *end, number).map(Some)
     }
 }

@@ -1,4 +1,4 @@
-//! The turn store as Python holds it. The GIL is let go while files are read and written.
+//! The turn store for Python. The GIL is released while files are read and written.
 
 use super::convert::{bytes_of, to_str};
 use super::guard::guarded;
@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-/// See `recede.TurnStore`, which is all that calls it.
+/// See `recede.TurnStore`, its only caller.
 #[pyclass(frozen, name = "Store", module = "recede._core")]
 pub struct PyStore {
     store: Mutex<Option<Store>>,
     path: PathBuf,
-    /// The process that opened it: a fork has the same locks, and would write over it.
+    /// The process that opened it: a fork has the same locks and could overwrite it.
     process: u32,
 }
 
@@ -217,7 +217,7 @@ impl PyStore {
         })
     }
 
-    /// Whether it can go on after what has failed so far.
+    /// Whether it can still be written to after the failures so far.
     fn can_go_on(&self, py: Python<'_>) -> PyResult<bool> {
         guarded(|| Ok(self.with(py, |store| Ok(store.can_go_on())).unwrap_or(false)))
     }
@@ -226,7 +226,7 @@ impl PyStore {
         guarded(|| Ok(self.process == process::id() && py.detach(|| self.held().is_some())))
     }
 
-    /// Commits and lets the files go. Where that fails it stays open, unless it could not go on.
+    /// Commits and closes the files. Where that fails it stays open, unless it is unusable.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
             if self.process != process::id() {
@@ -247,7 +247,7 @@ impl PyStore {
         })
     }
 
-    /// Lets the files go, and what was not committed too.
+    /// Closes the files without committing.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
             if self.process == process::id() {
@@ -280,7 +280,7 @@ impl PyStore {
         })
     }
 
-    /// Does something with the store, while other threads run Python.
+    /// Runs `work` on the store with the GIL released.
     pub(super) fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -290,7 +290,7 @@ impl PyStore {
         done.map_err(|error| self.raised(py, &error))
     }
 
-    /// Does something with the store; None where it is closed, or another process's.
+    /// The same with None where the store is closed or another process's.
     pub(super) fn with_any<T: Send>(&self, py: Python<'_>, work: impl FnOnce(Option<&mut Store>) -> T + Send) -> T {
         py.detach(|| if self.process == process::id() { work(self.held().as_mut()) } else { work(None) })
     }

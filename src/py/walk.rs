@@ -1,9 +1,9 @@
 //! dicts -> Outline: Python objects as what shapes read, lazily, since most messages need three look-ups.
 
-use super::ahead::Ahead;
 use super::convert::{Stopped, Walked, with_text};
+use super::cpython;
 use super::dicts::Dicts;
-use super::raw;
+use super::premask::Ahead;
 use super::values::{Any, Dict, cast, compact_chars};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
@@ -155,7 +155,7 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
     #[inline]
     fn observation_ahead(&mut self, value: &Any<'py>) {
         if self.is_ahead {
-            raw::prefetch(value, BYTES_AHEAD);
+            cpython::prefetch(value, BYTES_AHEAD);
         }
     }
 

@@ -7,6 +7,7 @@ mod quick;
 mod tape;
 mod write;
 
+use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
 use crate::json::{Cursor, Fault, Read, Scanner, Token, decode};
 use crate::outline::{Outline, Span};
@@ -29,7 +30,7 @@ pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
 /// As [`scan`].
 pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
     let mut scan = Scan {
-        cursor: Cursor::new(data, scanner, surrogates),
+        cursor: Cursor::new(data, scanner, surrogates, &NEEDLE),
         outline: Outline::spare(),
         index: None,
         fault: None,
@@ -50,7 +51,7 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
 pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
     let (mark, index) = (outline.mark(), outline.messages.len());
     let mut scan = Scan {
-        cursor: Cursor::new(data, Scanner::detect(), surrogates),
+        cursor: Cursor::new(data, Scanner::detect(), surrogates, &NEEDLE),
         outline: core::mem::take(outline),
         index: Some(index),
         fault: None,
@@ -75,7 +76,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
 /// Whether the message at `span`, which was scanned before, has this tag.
 #[must_use]
 pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
-    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true);
+    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
     find_tag(&mut cursor, tag).unwrap_or(false)
 }
 

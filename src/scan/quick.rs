@@ -330,7 +330,7 @@ impl Scan<'_> {
             first_byte: data[text.start],
             is_error: false,
             frame: Frame::Text,
-            may_hold_dispatch: text.may_hold_dispatch,
+            may_hold_dispatch: text.may_hold_needle,
         };
         self.outline.results.push(result);
         chars

@@ -64,7 +64,7 @@ impl Scan<'_> {
         let (kind, size) = match byte {
             b'"' => {
                 self.cursor.string()?;
-                let Counted { start, end, minus, may_hold_dispatch } = self.cursor.counted;
+                let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.counted;
                 self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(Kind::Text, key, place) });
                 return Ok(end - start - minus + 2);
             }
@@ -189,7 +189,7 @@ impl<'a> Node<'a> {
     /// The string that it is.
     pub fn counted(&self) -> Counted {
         let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
-        Counted { start, end, minus: size, may_hold_dispatch }
+        Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }
     }
 
     #[inline]

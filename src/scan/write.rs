@@ -67,7 +67,7 @@ impl<'a> Sink<Node<'a>> for Writer<'_> {
         self.outline.pieces.push(Span { start: text.start, end: text.end });
         self.seen.chars += text.chars();
         self.seen.pieces += 1;
-        self.seen.may_hold_dispatch |= text.may_hold_dispatch;
+        self.seen.may_hold_dispatch |= text.may_hold_needle;
         Ok(())
     }
 

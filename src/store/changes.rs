@@ -26,7 +26,7 @@ impl<'a> Changes<'a> {
         get(self.pager, kind, id, true)
     }
 
-    /// Adds a record behind the last one of its kind, and gives its id.
+    /// Appends a record of this kind and returns its id.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8]) -> Result<u64> {
         let id = self.last(kind) + 1;
         let cell = stored(self.pager, kind, id, fields, last, false)?;

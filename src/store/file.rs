@@ -1,7 +1,7 @@
-//! How the store reaches files: a small trait, and the real ones behind it.
+//! File access of the store: a small trait, and its implementation on disk.
 //!
-//! Nothing else in the store opens, reads, writes, syncs or locks. So tests can put files in its way that fail, that tear
-//! a write, or that tell afterwards what a loss of power would have left (`tests/core/store/`).
+//! Nothing else in the store opens, reads, writes, syncs or locks files. So tests can inject files that fail, that tear a
+//! write, or that simulate a power loss (`tests/core/store/`).
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -126,7 +126,7 @@ impl Backend for Disk {
         options.read(true).write(access != Access::Read).create(access == Access::Create);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // To open a pipe would wait for ever, and a device has no length. Beside the store, a link is none of ours.
+        // Opening a pipe could block forever, and a device has no length. A link beside the store is not ours.
         let facts = if name == Name::Store { fs::metadata } else { fs::symlink_metadata };
         if facts(self.path(name)).is_ok_and(|facts| !facts.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));

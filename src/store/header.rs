@@ -130,8 +130,8 @@ impl Header {
 
 /// The id and the number of commits, as page 0 has them in its first sector, whether or not the rest of it is whole.
 ///
-/// A checkpoint that was torn may leave the page half old and half new, with a log that has it whole. But what
-/// stands in the first sector before the commits is the same in both, so what is wrong there was not torn.
+/// A torn checkpoint may leave the page half old and half new, with a log that has it whole. But the bytes of the first
+/// sector before the commits are the same in both, so a fault there is not from tearing.
 pub fn facts(bytes: &[u8; PAGE]) -> Result<(u64, u64)> {
     if bytes[16..32] != *MAGIC {
         return Err(StoreError::new(Kind::Foreign, "it does not begin as a store does"));

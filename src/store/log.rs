@@ -14,16 +14,16 @@
 //!  4  length    u32   bytes of the page that follow; the rest of it is zero
 //!  8  commit    u32   the number of the commit that it will belong to
 //! 12  salt      u32   the lower half of that of the log
-//! 16  checksum  u32   CRC-32 of the 16 bytes before it and of the bytes behind it, begun with that of the frame before
+//! 16  checksum  u32   CRC-32 of the 16 bytes before it and of the bytes after it, chained to the frame before
 //! 20  bytes
 //! ```
 //!
-//! The first frame's checksum begins with that of block 0, and so with the salt: what an earlier log left behind cannot
-//! be taken for a part of this one. A commit begins with a block of 4,096 bytes, so that no block that was once synced is
-//! written again while the log stands; what follows page 0 in its block has no meaning.
+//! The first frame's checksum is chained to that of block 0, which has the salt: frames left by an earlier log cannot be
+//! taken for a part of this one. A commit begins at a block of 4,096 bytes, so that no block that was once synced is
+//! written again while the log is in use; what follows page 0 in its block has no meaning.
 //!
-//! A log ends where a frame is not whole, as a writer that ended too early leaves it. But a commit is written only when
-//! the one before it is on disk: where one is not whole, and a later one follows, the log was damaged since.
+//! A log ends at the first incomplete frame, as a killed writer leaves it. But a commit is written only when the one before
+//! it is on disk: an incomplete commit with a later one after it means that the log was damaged since.
 
 use super::error::{Kind, Result, StoreError};
 use super::file::{BackendFile, Name};
@@ -40,8 +40,8 @@ pub const MAGIC: &[u8; 16] = b"recede  log\r\n\x1a\n\0";
 /// Bytes before a frame's page.
 pub const FRAME: usize = 20;
 
-/// A number that nobody else will draw: from the operating system by way of the seeds of hash maps, which a fork has too,
-/// and so from the process and the time besides.
+/// A unique number: from the seeds of hash maps, which the operating system gives and a fork inherits, and so from the
+/// process and the time as well.
 #[must_use]
 pub fn random() -> u64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -54,7 +54,7 @@ struct Frame {
     length: u32,
 }
 
-/// Where the next frame goes, and the checksum that it goes on from.
+/// Where the next frame goes, and the checksum that it is chained to.
 #[derive(Clone, Copy)]
 struct Tail {
     at: u64,
@@ -67,7 +67,7 @@ pub struct Log {
     /// The newest frame of each page, of what was committed, and of what was written since without a commit.
     committed: HashMap<u32, Frame>,
     pending: HashMap<u32, Frame>,
-    /// Behind the last commit, and behind the last frame.
+    /// After the last commit, and after the last frame.
     end: Tail,
     tail: Tail,
     salt: u32,
@@ -85,8 +85,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Begins it anew, after a checkpoint. On return its first block is on disk: without it, the first of the commits that
-    /// are still there could come back without the last.
+    /// Starts over after a checkpoint. On return the first block is on disk: otherwise the first of the old commits could
+    /// be recovered without the last.
     pub fn restart(&mut self, id: u64, base: u64) -> Result<()> {
         self.begin(id, base)?;
         self.file.sync().map_err(|error| failed("syncing its first block", error))
@@ -144,7 +144,7 @@ impl Log {
                 // A commit whose sums are right and whose page 0 is not was never written by this code.
                 let of_commit = Header::of(&log.page(frame, 0)?)?;
                 if log.pending.keys().any(|page| *page >= of_commit.pages) {
-                    return Err(damaged("a commit in it has pages behind the last one"));
+                    return Err(damaged("a commit in it has pages past the last one"));
                 }
                 header = Some(of_commit);
                 log.committed.extend(log.pending.drain());
@@ -153,7 +153,7 @@ impl Log {
                 commit = commit.wrapping_add(1);
             }
         }
-        if log.goes_on(commit.wrapping_add(1))? {
+        if log.has_commit_after(commit.wrapping_add(1))? {
             return Err(damaged("a commit in it is damaged"));
         }
         log.pending.clear();
@@ -173,8 +173,8 @@ impl Log {
         self.file
     }
 
-    /// Whether behind a commit that is not whole there is one that was written after it.
-    fn goes_on(&self, broken: u32) -> Result<bool> {
+    /// Whether a commit follows one that is not whole.
+    fn has_commit_after(&self, broken: u32) -> Result<bool> {
         let mut at = self.end.at + PAGE as u64;
         let mut head = [0; FRAME];
         while self.file.read_at(&mut head, at).map_err(|error| failed("reading a frame", error))? == FRAME {
@@ -206,7 +206,7 @@ impl Log {
     /// Writes what was recovered once more, and syncs it.
     ///
     /// A writer may have ended after a sync that failed. What it wrote is then read from memory, as if it were on
-    /// disk, and no further sync would bring it there: only what is written anew is.
+    /// disk, and no further sync would put it there: only what is written again is synced.
     pub fn renew(&mut self) -> Result<()> {
         let mut buffer = vec![0; 64 * PAGE];
         let mut at = 0;
@@ -223,7 +223,7 @@ impl Log {
         self.file.sync().map_err(|error| failed("syncing it", error))
     }
 
-    /// Gives up the lock that tells its writer from others.
+    /// Releases the writer's lock.
     pub fn unlock(&self) {
         let _ = self.file.unlock(); // closing the file does it too, but for a fork that has it as well
     }
@@ -312,7 +312,7 @@ impl Log {
         Ok(())
     }
 
-    /// Cuts it behind its first block, where it has become long.
+    /// Truncates it after its first block, where it has become long.
     pub fn shorten(&mut self) -> Result<()> {
         self.file.truncate(PAGE as u64).map_err(|error| failed("cutting it", error))
     }
@@ -347,7 +347,7 @@ impl Log {
 pub struct Recovered {
     /// The id of the store that it belongs to.
     pub id: u64,
-    /// The log, to be gone on with.
+    /// The log, ready for the next commit.
     pub log: Log,
     /// Page 0 as of the last commit.
     pub header: Option<Header>,

@@ -1,4 +1,4 @@
-//! Files in memory: what the store can be tried on without a disk, and what the failing files of the tests stand on.
+//! Files in memory: for stores in bytes, and the base of the failing files of the tests.
 
 use super::file::{Access, Backend, BackendFile, Name};
 use std::collections::HashMap;

@@ -84,8 +84,8 @@ pub struct Stats {
 impl Store {
     // Writing
 
-    /// Adds a record behind the last one of its kind, and gives its id. It lasts from the next [`Store::sync`] on, or at
-    /// once with `syncs`; where that fails, nothing was added.
+    /// Appends a record of this kind and returns its id. It is durable after the next [`Store::sync`], or at once with
+    /// `syncs`; where that fails, nothing was added.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8], syncs: bool) -> Result<u64> {
         self.count(syncs, |changes| changes.append(kind, fields, last))
     }
@@ -135,8 +135,8 @@ impl Store {
         Ok(end.saturating_sub(first))
     }
 
-    /// Waits until all that was done is on disk. What fails before it is there can be tried again. Where the store or its
-    /// log has lost its name, that is an error also when nothing was changed.
+    /// Waits until all changes are on disk. A failure before that can be retried. That the store or its log was renamed or
+    /// deleted is an error even if nothing was changed.
     pub fn sync(&mut self) -> Result<()> {
         self.pager.commit()?;
         self.unsynced = 0;
@@ -186,7 +186,7 @@ impl Store {
         Ok(self.pager.most_pages()? * page::PAGE as u64)
     }
 
-    /// Reads everything, and says what is not as it must be.
+    /// Reads everything and reports the faults.
     pub fn verify(&mut self) -> Result<Report> {
         verify::verify(&mut self.pager)
     }
@@ -197,8 +197,8 @@ impl Store {
         self.pager.is_changed()
     }
 
-    /// Whether it can go on after what has failed so far. If not, it can still be read; opened anew, it has what was
-    /// committed.
+    /// Whether it can still be written to after the failures so far. If not, it can be read; after reopening, it has what
+    /// was committed.
     #[must_use]
     pub fn can_go_on(&self) -> bool {
         !self.pager.is_broken()
@@ -228,7 +228,7 @@ impl Store {
     }
 
     fn compacted(&mut self) -> Result<()> {
-        let mut new = open::fresh(&*self.backend, self.pager.rights()?)?;
+        let mut new = open::create_empty(&*self.backend, self.pager.rights()?)?;
         new.header.commits = self.pager.header.commits;
         for kind in RecordKind::ALL {
             for id in 1..=self.last(kind) {
@@ -254,8 +254,8 @@ impl Store {
         self.pager.replace(new)
     }
 
-    /// Commits, and leaves one regular file that holds everything. Where that fails the store stays open, to be closed
-    /// again; where readers are still there, so does the log, and whoever writes next takes it up.
+    /// Commits, and leaves one regular file that holds everything. Where that fails, the store stays open and can be closed
+    /// again; while there are readers, the log remains, and the next writer recovers it.
     pub fn close(&mut self) -> Result<()> {
         if self.is_closed {
             return Ok(());
@@ -272,7 +272,7 @@ impl Store {
         removed.map_err(|error| StoreError::io(Name::Log, "removing it", error))
     }
 
-    /// Ends here, and gives up what was not committed.
+    /// Closes without committing.
     pub fn abandon(self) {
         self.pager.release();
     }

@@ -1,5 +1,5 @@
-//! How a store is opened: by one writer, whom the lock on the log tells from others, or by readers, whose lock on the file
-//! keeps the writer from changing pages under them.
+//! Opening a store: for one writer, which holds a lock on the log, or for readers, whose lock on the file keeps the writer
+//! from changing pages under them.
 
 use super::error::{Kind, Result, StoreError};
 use super::file::{Access, Backend, BackendFile, Name, Rights};
@@ -151,7 +151,7 @@ fn begin(log: Box<dyn BackendFile>, page: &Page, rights: Option<Rights>) -> Resu
 
 /// Makes a store with nothing in it, whole or not at all.
 fn create(backend: &dyn Backend) -> Result<Box<dyn BackendFile>> {
-    let mut new = fresh(backend, None)?;
+    let mut new = create_empty(backend, None)?;
     new.commit()?;
     backend.publish().map_err(|error| StoreError::io(Name::New, "renaming it", error))?;
     opened(backend, Name::Store, Access::Write)?.ok_or(StoreError::new(Kind::Missing, "it was removed at once"))
@@ -159,7 +159,7 @@ fn create(backend: &dyn Backend) -> Result<Box<dyn BackendFile>> {
 
 /// The pages of an empty store in `Name::New`: one bucket, and a directory that names it. With rights it gets these
 /// before anything is written; without, it is its owner's alone.
-pub fn fresh(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pager> {
+pub fn create_empty(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pager> {
     if let Some(left) = opened(backend, Name::New, Access::Write)? {
         let mut head = [0; 32];
         let count = left.read_at(&mut head, 0).map_err(|error| StoreError::io(Name::New, "reading it", error))?;

@@ -5,7 +5,7 @@
 //!  4  kind      u8
 //!  5  zero      u8
 //!  6  count     u16   how many records, pieces of text or entries it holds
-//!  8  used      u16   bytes in use behind the header
+//!  8  used      u16   bytes in use after the header
 //! 10  zero      u16
 //! 12  next      u32   the next page of a chain; 0 at its end
 //! 16  content         4,080 bytes

@@ -112,7 +112,7 @@ impl Pager {
 
     fn load(&mut self, number: u32) -> Result<Page> {
         if number >= self.header.pages {
-            return Err(StoreError::damaged(number, "it lies behind the last page"));
+            return Err(StoreError::damaged(number, "it is past the last page"));
         }
         let page = match &self.way {
             Way::Logged(log) | Way::ReadOnly(Some(log)) => log.read(number)?,
@@ -121,7 +121,7 @@ impl Pager {
         let page = if let Some(page) = page { page } else { read_page(&*self.file, number)? };
         page.check(number)?;
         if page.next() >= self.header.pages {
-            return Err(StoreError::damaged(number, "the next page that it names lies behind the last"));
+            return Err(StoreError::damaged(number, "the next page that it names is past the last"));
         }
         Ok(page)
     }
@@ -303,7 +303,7 @@ impl Pager {
         }
     }
 
-    /// Writes what was committed into the file, and begins the log anew. False where readers keep it from that.
+    /// Writes what was committed into the file, and restarts the log. False where readers prevent it.
     pub fn checkpoint(&mut self) -> Result<bool> {
         self.fold(true)
     }

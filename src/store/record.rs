@@ -27,9 +27,9 @@ pub enum RecordKind {
     Turn = 1,
     /// A message of a history.
     Message = 2,
-    /// A summary, and what it stands for.
+    /// A summary, and the messages it replaces.
     Summary = 3,
-    /// What a manager must know to go on.
+    /// State from which a session resumes.
     Session = 4,
 }
 
@@ -176,8 +176,8 @@ pub fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Re
             left = 0;
             return Some(Err(StoreError::damaged(page, "a record does not fit into it")));
         }
-        let (cell, behind) = rest.split_at(length);
-        rest = behind;
+        let (cell, after) = rest.split_at(length);
+        rest = after;
         Some(Ok((cell[2], u64_at(cell, 4), cell)))
     })
 }
@@ -200,10 +200,10 @@ pub fn decode(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let (count, mut rest) = bytes.split_at_checked(2)?;
     let mut fields = vec![];
     for _ in 0..u16_at(count, 0) {
-        let (length, behind) = rest.split_at_checked(4)?;
-        let (field, behind) = behind.split_at_checked(u32_at(length, 0) as usize)?;
+        let (length, after) = rest.split_at_checked(4)?;
+        let (field, after) = after.split_at_checked(u32_at(length, 0) as usize)?;
         fields.push(field);
-        rest = behind;
+        rest = after;
     }
     rest.is_empty().then_some(fields)
 }

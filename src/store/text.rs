@@ -8,7 +8,7 @@ use super::page::{Page, PageKind, ROOM};
 use super::pager::Pager;
 use super::record::Reference;
 
-/// Adds a text behind the last one.
+/// Appends a text after the last one.
 pub fn write(pager: &mut Pager, text: &[u8]) -> Result<Reference> {
     let length = u32::try_from(text.len()).map_err(|_| StoreError::new(Kind::TooLong, "a text has over 4 GiB"))?;
     let sum = crc32fast::hash(text);
@@ -20,17 +20,17 @@ pub fn write(pager: &mut Pager, text: &[u8]) -> Result<Reference> {
     let mut rest = text;
     loop {
         let used = page.used();
-        let (part, behind) = rest.split_at(rest.len().min(ROOM - used));
+        let (part, after) = rest.split_at(rest.len().min(ROOM - used));
         page.content_mut()[used..used + part.len()].copy_from_slice(part);
         page.set_used(used + part.len());
         page.set_count(page.count() + 1);
-        rest = behind;
+        rest = after;
         if rest.is_empty() {
             pager.write(number, page);
             pager.header.text.0 = number;
             return Ok(reference);
         }
-        let next = fresh(pager)?;
+        let next = new_page(pager)?;
         page.set_next(next);
         pager.write(number, page);
         (number, page) = (next, Page::new(PageKind::Text));
@@ -46,10 +46,10 @@ fn end(pager: &mut Pager) -> Result<(u32, Page)> {
             return Ok((number, page));
         }
     }
-    Ok((fresh(pager)?, Page::new(PageKind::Text)))
+    Ok((new_page(pager)?, Page::new(PageKind::Text)))
 }
 
-fn fresh(pager: &mut Pager) -> Result<u32> {
+fn new_page(pager: &mut Pager) -> Result<u32> {
     let number = pager.allocate()?;
     pager.header.text.1 += 1;
     Ok(number)
@@ -70,7 +70,7 @@ pub fn walk(
         let page = pager.read(number, &[PageKind::Text])?;
         // Each page gives a part, so a circle of pages ends with the text.
         if start >= page.used() {
-            return Err(StoreError::damaged(number, "a text goes on in it where it has none"));
+            return Err(StoreError::damaged(number, "a text continues in it where it has none"));
         }
         let part = start..page.used().min(start + left);
         let next = page.next();

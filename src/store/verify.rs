@@ -1,4 +1,4 @@
-//! Reads a whole store, and says what is not as it must be. Nothing in it is believed before it was seen.
+//! Reads a whole store and reports its faults. No count or reference in it is trusted before it is checked.
 
 use super::error::{Kind, Result};
 use super::page::{PageKind, ROOM, u32_at};
@@ -6,10 +6,10 @@ use super::pager::Pager;
 use super::record::{CELL, Cell, KINDS, Part, RecordKind, Reference, decode};
 use super::{table, text};
 
-/// Faults that are told; a store with more is not told better by all of them.
+/// At most this many faults are reported; more would not help.
 const MOST_FAULTS: usize = 1_000;
 
-/// Something that is not as it must be.
+/// A fault of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Where; `None` where no page is meant.
@@ -108,8 +108,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Notes what is wrong, and goes on; but what the operating system refuses ends the check.
-    fn tell<T>(&mut self, done: Result<T>) -> Result<Option<T>> {
+    /// Records damage and continues; an error of the operating system ends the check.
+    fn noted<T>(&mut self, done: Result<T>) -> Result<Option<T>> {
         match done {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.kind == Kind::Damaged => {
@@ -140,7 +140,7 @@ impl Check<'_> {
 
     fn directory(&mut self, number: u32, height: u32) -> Result<()> {
         let page = self.pager.read(number, &[PageKind::Directory]);
-        let Some(page) = self.tell(page)? else { return Ok(()) };
+        let Some(page) = self.noted(page)? else { return Ok(()) };
         if !self.mark(number) || height <= 1 {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl Check<'_> {
 
     fn bucket(&mut self, bucket: u32) -> Result<()> {
         let chain = table::chain(self.pager, bucket);
-        let Some(pages) = self.tell(chain)? else { return Ok(()) };
+        let Some(pages) = self.noted(chain)? else { return Ok(()) };
         self.report.longest_chain = self.report.longest_chain.max(pages.len());
         self.overflow += pages.len() as u32 - 1;
         for (number, page) in pages {
@@ -162,7 +162,7 @@ impl Check<'_> {
             let mut bytes = 0;
             for cell in table::cells_of(number, &page) {
                 let cell = cell.and_then(|(_, _, cell)| Ok((cell.len(), Cell::of(cell, number)?)));
-                let Some((length, cell)) = self.tell(cell)? else { break };
+                let Some((length, cell)) = self.noted(cell)? else { break };
                 bytes += length;
                 self.record(&cell, number, bucket)?;
             }
@@ -228,7 +228,7 @@ impl Check<'_> {
             }
             Ok(())
         });
-        let is_walked = self.tell(walked)?.is_some();
+        let is_walked = self.noted(walked)?.is_some();
         if let Some(number) = twice {
             self.fault(Some(number), "it is in use twice");
         }
@@ -243,7 +243,7 @@ impl Check<'_> {
         let (mut number, mut counted) = (first, 0);
         while number != 0 {
             let page = self.pager.read(number, &[PageKind::Free]);
-            let Some(page) = self.tell(page)? else { return Ok(()) };
+            let Some(page) = self.noted(page)? else { return Ok(()) };
             if !self.mark(number) {
                 return Ok(());
             }
@@ -263,7 +263,7 @@ impl Check<'_> {
             return Ok(());
         }
         let page = self.pager.any(number);
-        let Some(page) = self.tell(page)? else { return Ok(()) };
+        let Some(page) = self.noted(page)? else { return Ok(()) };
         match used {
             Use::Texts(count) if page.count() != usize::from(count) => {
                 self.fault(Some(number), "it counts other texts than lie in it");

@@ -1,6 +1,7 @@
 //! What is JSON and what is not, and where it stops being it.
 
 use crate::common::{Random, error_of, outline_of};
+use recede::dispatch::NEEDLE;
 use recede::error::{Error, Kind};
 use recede::json::{Cursor, MAX_DEPTH, Scanner, decode, plain};
 use recede::scan::{scan, scan_with};
@@ -385,7 +386,7 @@ fn depth_needs_no_stack() {
 #[test]
 fn compact_sizes_of_arguments() {
     let size = |data: &str| {
-        let mut cursor = Cursor::new(data.as_bytes(), Scanner::detect(), false);
+        let mut cursor = Cursor::new(data.as_bytes(), Scanner::detect(), false, &NEEDLE);
         let size = cursor.value().unwrap();
         assert_eq!(cursor.at, data.len());
         size

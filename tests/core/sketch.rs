@@ -1,8 +1,9 @@
 //! Outlines built by hand, without JSON: what a planner sees, and the text behind it.
 
 use crate::common::Random;
+use recede::dispatch::BEGIN_DISPATCH;
 use recede::outline::{Call, Message, Outline, Role, Shape, Span, ToolResult};
-use recede::source::{BEGIN_DISPATCH, Source};
+use recede::source::Source;
 
 /// What a message holds.
 #[derive(Clone)]

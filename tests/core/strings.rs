@@ -1,6 +1,7 @@
 //! Every scanner of this machine against the one that goes byte by byte.
 
 use crate::common::{Random, STEP};
+use recede::dispatch::NEEDLE;
 use recede::error::Kind;
 use recede::json::{Counted, Cursor, Fault, Scanner, decode, plain};
 
@@ -81,10 +82,10 @@ impl Judge {
             self.cases += 1;
             self.faults += usize::from(wanted.is_err());
             for (name, scanner) in &self.scanners {
-                let found = scanner.string(data, start, surrogates);
+                let found = scanner.string(data, start, surrogates, &NEEDLE);
                 match (wanted, found) {
                     (Ok(wanted), Ok(found)) => {
-                        let same = Counted { may_hold_dispatch: wanted.may_hold_dispatch, ..found } == wanted;
+                        let same = Counted { may_hold_needle: wanted.may_hold_needle, ..found } == wanted;
                         assert!(same, "{name} at {start} of {:?}: {found:?}, not {wanted:?}", data.escape_ascii());
                         check_hints(name, data, &found);
                         check_newlines(name, *scanner, &data[start..found.end]);
@@ -124,12 +125,12 @@ fn check_hints(name: &str, data: &[u8], found: &Counted) {
     let mut decoded = vec![];
     decode(text, &mut decoded);
     if decoded.windows(21).any(|window| window == b"BEGIN_DISPATCH_RESULT") {
-        assert!(found.may_hold_dispatch, "{name}: {:?}", text.escape_ascii());
+        assert!(found.may_hold_needle, "{name}: {:?}", text.escape_ascii());
     }
     // `plain` always hints: without one, it was the scanner itself that answered.
     let is_clean = !unicode_escape && !holds(b"BEGIN_DISPATCH_RESULT");
     if is_clean && core::str::from_utf8(text).is_ok() {
-        assert!(!found.may_hold_dispatch, "{name} leaves this to plain: {}", text.escape_ascii());
+        assert!(!found.may_hold_needle, "{name} leaves this to plain: {}", text.escape_ascii());
     }
 }
 
@@ -217,7 +218,7 @@ fn every_sequence_at_every_place() {
 #[test]
 fn the_cursor_reads_short_strings_as_plain_does() {
     let read = |data: &[u8]| {
-        let mut cursor = Cursor::new(data, Scanner::detect(), false);
+        let mut cursor = Cursor::new(data, Scanner::detect(), false, &NEEDLE);
         let found = match cursor.string() {
             Ok(token) => {
                 assert_eq!((token.start(), token.end + 1), (1, cursor.at));

@@ -733,7 +733,7 @@ def test_a_log_with_pages_that_are_not_in_the_store_is_damaged(path: Path) -> No
     path.write_bytes(file)
     path.with_name("session.store-log").write_bytes(log)
     for read_only in (False, True):
-        with pytest.raises(recede.StoreError, match="pages behind the last one") as caught:
+        with pytest.raises(recede.StoreError, match="pages past the last one") as caught:
             recede.TurnStore(path, read_only=read_only)
         assert caught.value.kind == "damaged" and caught.value.path.endswith("-log")
     assert path.read_bytes() == file

@@ -1,4 +1,4 @@
-//! 64 bytes at once on AArch64: NEON.
+//! 64 bytes at a time on AArch64: NEON.
 
 #![allow(clippy::wildcard_imports, reason = "intrinsics come by the dozen")]
 
@@ -80,10 +80,10 @@ impl Gathered {
 
     #[inline]
     #[target_feature(enable = "neon")]
-    fn add_hints(&mut self, block: &[u8; 64]) {
+    fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
         for part in parts(block) {
-            let pairs = vandq_u16(vreinterpretq_u16_u8(part), vdupq_n_u16(HINT_MASK));
-            self.hints = vorrq_u16(self.hints, vceqq_u16(pairs, vdupq_n_u16(HINT)));
+            let pairs = vandq_u16(vreinterpretq_u16_u8(part), vdupq_n_u16(needle.mask));
+            self.hints = vorrq_u16(self.hints, vceqq_u16(pairs, vdupq_n_u16(needle.hint)));
         }
     }
 
@@ -105,8 +105,8 @@ fn second_look(text: &[u8]) -> Option<usize> {
     second_look_body!(text)
 }
 #[target_feature(enable = "neon")]
-pub fn scan(data: &[u8], start: usize) -> Found {
-    scan_body!(data, start)
+pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    scan_body!(data, start, needle)
 }
 #[target_feature(enable = "neon")]
 pub fn newlines(raw: &[u8]) -> usize {

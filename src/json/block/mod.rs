@@ -1,10 +1,9 @@
-//! 64 bytes at once, by the instruction set that this machine has. The only unsafe code of the core: loads of
-//! bytes that a reference to 64 of them guards, and one call through a pointer chosen after asking the CPU.
-//! docs/decisions/0004 says what it gains.
+//! 64 bytes at a time, with the instruction set of this machine. The only unsafe code of the core: loads of bytes within a
+//! reference to 64 of them, and calls through pointers chosen after CPU detection. docs/decisions/0004 has what it gains.
 
+use super::needle::Needle;
 use super::strings::{
-    Counted, Fault, Found, HINT, HINT_MASK, Rare, find_escaped, holds_dispatch, newlines_body, plain, scan_body,
-    second_look_body, unicode_newlines,
+    Counted, Fault, Found, Rare, find_escaped, newlines_body, plain, scan_body, second_look_body, unicode_newlines,
 };
 use std::sync::OnceLock;
 
@@ -28,15 +27,15 @@ struct Masks {
 /// A string scanner for this machine's CPU.
 #[derive(Clone, Copy)]
 pub struct Scanner {
-    // unsafe only since they may need instructions that not every CPU has; `available` lists what this one has.
-    scan: unsafe fn(&[u8], usize) -> Found,
+    // unsafe only because they may need instructions that not every CPU has; `available` lists those of this one.
+    scan: unsafe fn(&[u8], usize, &Needle) -> Found,
     newlines: unsafe fn(&[u8]) -> usize,
 }
 
 const WORD: Scanner = Scanner { scan: word::scan, newlines: word::newlines };
 
 impl Scanner {
-    /// The one that `RECEDE_SCANNER` names, else the fastest. The Python package refuses a name that is none of these.
+    /// The one that `RECEDE_SCANNER` names, else the fastest. The Python package rejects unknown names.
     #[must_use]
     pub fn detect() -> Scanner {
         static BEST: OnceLock<Scanner> = OnceLock::new();
@@ -48,7 +47,7 @@ impl Scanner {
         })
     }
 
-    /// All that this CPU can run, the fastest last. `RECEDE_SCANNER` names the one to use, for tests.
+    /// All that this CPU can run, the fastest last.
     #[must_use]
     pub fn available() -> Vec<(&'static str, Scanner)> {
         let mut found = vec![("word", WORD)];
@@ -73,25 +72,25 @@ impl Scanner {
         found
     }
 
-    /// The string whose opening quote stands before `start`.
+    /// The string that starts at `start`, after its opening quote, with a hint whether it contains `needle`.
     ///
     /// # Errors
     /// The first fault by position, as [`plain`] finds it.
     #[inline]
-    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-        self.find(data, start).map_or_else(|| plain(data, start, surrogates), Ok)
+    pub fn string(self, data: &[u8], start: usize, surrogates: bool, needle: &Needle) -> Result<Counted, Fault> {
+        self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)
     }
 
-    /// The string whose opening quote stands before `start`, if nothing is wrong with it.
+    /// The same string, if it is valid.
     #[inline]
-    pub(super) fn find(self, data: &[u8], start: usize) -> Option<Counted> {
+    pub(super) fn find(self, data: &[u8], start: usize, needle: &Needle) -> Option<Counted> {
         // SAFETY: `available` offers a scanner only where the CPU has what it needs.
-        let Found { behind, facts } = unsafe { (self.scan)(data, start) };
-        let end = behind.checked_sub(1)?;
-        Some(Counted { start, end, minus: facts >> 1, may_hold_dispatch: facts & 1 != 0 })
+        let Found { next, facts } = unsafe { (self.scan)(data, start, needle) };
+        let end = next.checked_sub(1)?;
+        Some(Counted { start, end, minus: facts >> 1, may_hold_needle: facts & 1 != 0 })
     }
 
-    /// Newlines of the text whose raw form, which was read before, this is.
+    /// Newlines in the decoded form of valid raw text.
     #[must_use]
     pub fn newlines(self, raw: &[u8]) -> usize {
         // SAFETY: as above.
@@ -103,15 +102,15 @@ impl Scanner {
 #[inline]
 pub(super) fn short(data: &[u8], start: usize) -> Option<usize> {
     let (quotes, stops) = plain_prefix(data.get(start..)?.first_chunk::<32>()?);
-    // One question, whether a stop is there or not: of text it is anyone's guess whether an escape comes early.
+    // One branch for all outcomes: whether text has an early escape is unpredictable.
     (quotes & stops & stops.wrapping_neg() != 0).then_some(stops.trailing_zeros() as usize)
 }
 
-/// Which bytes are a quote; and which are that, a backslash, a control or not ASCII.
+/// Which bytes are a quote; and which are a quote, a backslash, a control or not ASCII.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
-    // Every x86-64 has SSE2, so this needs no asking.
+    // Every x86-64 has SSE2, so this needs no detection.
     use core::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
@@ -130,7 +129,7 @@ fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
     (low.0 | high.0 << 16, low.1 | high.1 << 16)
 }
 
-/// Which bytes are a quote; and which are that, a backslash, a control or not ASCII.
+/// Which bytes are a quote; and which are a quote, a backslash, a control or not ASCII.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {

@@ -1,9 +1,7 @@
-//! Eight bytes at once in a plain register: for machines without anything else.
+//! Eight bytes at a time in a plain register: the portable fallback.
 
 use super::unicode_newlines;
-use super::{
-    Found, HINT, HINT_MASK, Masks, Rare, find_escaped, holds_dispatch, newlines_body, scan_body, second_look_body,
-};
+use super::{Found, Masks, Needle, Rare, find_escaped, newlines_body, scan_body, second_look_body};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
@@ -15,7 +13,7 @@ fn words(block: &[u8; 64]) -> [u64; 8] {
     core::array::from_fn(|place| u64::from_le_bytes(words[place]))
 }
 
-/// The highest bit of each byte that is not this one; its other bits mean nothing.
+/// Sets the highest bit of each byte that differs from this one; the other bits are undefined.
 #[inline]
 pub fn other(word: u64, byte: u8) -> u64 {
     ((word & !HIGH) ^ (LOW * u64::from(byte))).wrapping_add(!HIGH) | word
@@ -24,7 +22,7 @@ pub fn other(word: u64, byte: u8) -> u64 {
 /// One bit for each byte: its highest.
 #[inline]
 fn bits(flags: [u64; 8]) -> u64 {
-    // Bit by bit in each byte, then the square of 8 by 8 bits turned over: multiplications would cost more.
+    // Gather bit by bit, then transpose the 8 by 8 bits: multiplications would cost more.
     let mut all = 0;
     for (place, flags) in flags.into_iter().enumerate() {
         all |= flags >> (7 - place) & (LOW << place);
@@ -88,9 +86,9 @@ impl Gathered {
     }
 
     #[inline]
-    fn add_hints(&mut self, block: &[u8; 64]) {
+    fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
         for word in words(block) {
-            let other = (word & (PAIRS * u64::from(HINT_MASK))) ^ (PAIRS * u64::from(HINT));
+            let other = (word & (PAIRS * u64::from(needle.mask))) ^ (PAIRS * u64::from(needle.hint));
             // Exact for the lowest pair that is zero, and so for whether there is one.
             self.has_hints |= other.wrapping_sub(PAIRS) & !other & (PAIRS << 15) != 0;
         }
@@ -111,8 +109,8 @@ fn second_look(text: &[u8]) -> Option<usize> {
     second_look_body!(text)
 }
 
-pub fn scan(data: &[u8], start: usize) -> Found {
-    scan_body!(data, start)
+pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    scan_body!(data, start, needle)
 }
 pub fn newlines(raw: &[u8]) -> usize {
     newlines_body!(raw)

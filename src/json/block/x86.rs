@@ -1,11 +1,11 @@
-//! 64 bytes at once on x86-64: SSE2, AVX2, AVX-512.
+//! 64 bytes at a time on x86-64: SSE2, AVX2, AVX-512.
 
 #![allow(clippy::wildcard_imports, reason = "intrinsics come by the dozen")]
 
 use super::*;
 use core::arch::x86_64::*;
 
-/// What all instruction sets whose comparisons give vectors have in common.
+/// Shared by the instruction sets whose comparisons return vectors.
 macro_rules! block {
     (
         $feature:literal, $vector:ty, $width:literal, $common:ident,
@@ -55,7 +55,7 @@ macro_rules! block {
             bits(parts(block).map(|part| $greater($set(CONTINUATION_END), part)))
         }
 
-        /// What is asked of all blocks of a string together.
+        /// Accumulated over all blocks of a string.
         struct Gathered {
             special: $vector,
             hints: $vector,
@@ -78,8 +78,8 @@ macro_rules! block {
 
             #[inline]
             #[target_feature(enable = $feature)]
-            fn add_hints(&mut self, block: &[u8; 64]) {
-                let (mask, hint) = ($set_pairs(HINT_MASK.cast_signed()), $set_pairs(HINT.cast_signed()));
+            fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+                let (mask, hint) = ($set_pairs(needle.mask.cast_signed()), $set_pairs(needle.hint.cast_signed()));
                 for part in parts(block) {
                     self.hints = $or(self.hints, $equal_pairs($and(part, mask), hint));
                 }
@@ -137,8 +137,8 @@ pub mod sse2 {
         second_look_body!(text)
     }
     #[target_feature(enable = "sse2")]
-    pub fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
     #[target_feature(enable = "sse2")]
     pub fn newlines(raw: &[u8]) -> usize {
@@ -165,7 +165,7 @@ pub mod avx2 {
         _mm256_movemask_epi8
     );
 
-    /// Each letter stands in the table at its low four bits, and so finds itself; a byte above 0x7F finds 0.
+    /// Each letter is in the table at the index of its low four bits, so it finds itself; a byte above 0x7F finds 0.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn common(part: __m256i) -> __m256i {
@@ -173,9 +173,9 @@ pub mod avx2 {
         _mm256_cmpeq_epi8(part, _mm256_shuffle_epi8(letters, part))
     }
 
-    /// What is wrong with two bytes in a row of UTF-8: for each fault one bit, which stands for the high half of the
-    /// first, its low half and the high half of the second, and counts where all three have it. John Keiser and Daniel
-    /// Lemire, "Validating UTF-8 in less than one instruction per byte"; all in one pass with what is counted here.
+    /// Faults of two consecutive bytes of UTF-8, one bit each. A fault is present where three lookups agree: the high
+    /// half of the first byte, its low half, and the high half of the second. John Keiser and Daniel Lemire, "Validating
+    /// UTF-8 in less than one instruction per byte"; here in one pass with the counting.
     mod fault {
         const TOO_SHORT: u8 = 1; // a lead without continuation
         const TOO_LONG: u8 = 1 << 1; // a continuation without lead
@@ -184,7 +184,7 @@ pub mod avx2 {
         const SURROGATE: u8 = 1 << 4;
         const OVERLONG_2: u8 = 1 << 5;
         const TOO_LARGE_1000: u8 = 1 << 6; // and overlong in four
-        const TWO_CONTINUATIONS: u8 = 1 << 7; // right only behind a lead of three or four
+        const TWO_CONTINUATIONS: u8 = 1 << 7; // valid only after a lead of three or four
         const ANY: u8 = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS;
         const LARGE: u8 = ANY | TOO_LARGE | TOO_LARGE_1000;
         const SECOND: u8 = TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS;
@@ -220,7 +220,7 @@ pub mod avx2 {
         _mm256_broadcastsi128_si256(_mm_set_epi64x(high, low))
     }
 
-    /// The faults at which `part` ends, if `before` comes before it.
+    /// The faults of the byte pairs that end in `part`, where `before` precedes it.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn utf8_faults(before: __m256i, part: __m256i) -> __m256i {
@@ -239,7 +239,7 @@ pub mod avx2 {
             ),
             _mm256_shuffle_epi8(table(fault::SECOND_HIGH), high(part)),
         );
-        // Behind leads of three and four the third and the fourth byte must be continuations, and only there.
+        // Third and fourth bytes must be continuations after leads of three and four, and only there.
         let third = _mm256_subs_epu8(two_back, _mm256_set1_epi8((0xE0u8 - 0x80).cast_signed()));
         let fourth = _mm256_subs_epu8(three_back, _mm256_set1_epi8((0xF0u8 - 0x80).cast_signed()));
         let wanted = _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(-128));
@@ -271,8 +271,8 @@ pub mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn newlines(raw: &[u8]) -> usize {
@@ -340,8 +340,9 @@ pub mod avx512 {
 
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
-        fn add_hints(&mut self, block: &[u8; 64]) {
-            let (mask, hint) = (_mm512_set1_epi16(HINT_MASK.cast_signed()), _mm512_set1_epi16(HINT.cast_signed()));
+        fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+            let (mask, hint) =
+                (_mm512_set1_epi16(needle.mask.cast_signed()), _mm512_set1_epi16(needle.hint.cast_signed()));
             self.hints |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(load(block), mask), hint);
         }
 
@@ -361,8 +362,8 @@ pub mod avx512 {
         second_look_body!(text)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn newlines(raw: &[u8]) -> usize {

@@ -1,5 +1,5 @@
-//! Calls of Python's stable interface that the safe wrapper lacks, each behind a safe face. What they gain stands in
-//! docs/decisions/0004-unsafe.md.
+//! Calls of Python's stable ABI that the safe wrapper lacks, each in a safe function. docs/decisions/0004-unsafe.md has
+//! what they gain.
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
@@ -9,11 +9,11 @@ use pyo3::types::{PyDict, PyString};
 
 /// The first character of a str; None if it is empty.
 pub fn first_char(text: &Bound<PyString>) -> Option<u32> {
-    // SAFETY: it is a str, and the place lies in it, so neither call can fail.
+    // SAFETY: it is a str, and the index is within it, so neither call can fail.
     unsafe { (ffi::PyUnicode_GetLength(text.as_ptr()) > 0).then(|| ffi::PyUnicode_ReadChar(text.as_ptr(), 0)) }
 }
 
-/// What `str.isascii` says: the function behind the method is asked for once, and then called itself.
+/// `str.isascii`, by a direct call of the method's function, which is looked up once.
 pub fn is_ascii(text: &Bound<PyString>) -> bool {
     static FUNCTION: PyOnceLock<Option<ffi::PyCFunction>> = PyOnceLock::new();
     let py = text.py();
@@ -28,7 +28,7 @@ pub fn is_ascii(text: &Bound<PyString>) -> bool {
         }
     });
     let Some(function) = function else { return false };
-    // SAFETY: a method of str without arguments takes a str and null, and gives a new reference, or null for an error.
+    // SAFETY: a method of str without arguments takes a str and null, and returns a new reference, or null for an error.
     let answer = unsafe { Bound::from_owned_ptr_or_opt(py, function(text.as_ptr(), core::ptr::null_mut())) };
     answer.is_some_and(|answer| answer.is_truthy().unwrap_or(false))
 }
@@ -67,7 +67,7 @@ pub fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
     }
 }
 
-/// Asks for the first lines of an object before it is read, where it is most likely not in the cache.
+/// Prefetches the first cache lines of an object that is probably not in the cache.
 pub fn prefetch(object: &Bound<PyAny>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for offset in (0..bytes).step_by(64) {

@@ -1,5 +1,5 @@
-//! A `bytes` object that is written in place, with the GIL let go. `PyBytes::new_with` fills it with zeros first, and
-//! holds the GIL until the last byte is written. docs/decisions/0004 says what this gains.
+//! New `bytes` objects, written in place with the GIL released. `PyBytes::new_with` would fill them with zeros first, and
+//! hold the GIL until the last byte is written. docs/decisions/0004 has what this gains.
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::mem::MaybeUninit;
 
-/// A new `bytes` of this length, over which `write` writes, and says how many bytes it wrote.
+/// A new `bytes` of this length, which `write` fills; it returns the number of bytes written.
 ///
 /// # Panics
 /// If those are not all of them.
@@ -17,8 +17,8 @@ pub fn bytes(
     write: impl FnOnce(&mut [MaybeUninit<u8>]) -> usize + Send,
 ) -> PyResult<Bound<'_, PyBytes>> {
     let size = ffi::Py_ssize_t::try_from(length).map_err(|_| PyOverflowError::new_err("the view is too long"))?;
-    // SAFETY: without a source, PyBytes_FromStringAndSize gives a new object with room for `size` bytes, or NULL with an
-    // exception set, as `from_owned_ptr_or_err` wants it.
+    // SAFETY: without a source, PyBytes_FromStringAndSize returns a new object with room for `size` bytes, or NULL with an
+    // exception set, as `from_owned_ptr_or_err` requires.
     let object = unsafe {
         let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
         Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked::<PyBytes>()

@@ -1,9 +1,9 @@
-//! The view made ahead. A long history has left the cache when the plan is made, so what will most likely be masked is
-//! masked as soon as it was read; `apply` corrects the view wherever the plan says otherwise.
+//! Masking before the plan. A long history has left the CPU cache when the plan is made, so messages that will most likely
+//! be masked are masked as soon as they are read; `apply` corrects the view where the plan differs.
 
+use super::cpython;
 use super::dicts::{Dicts, may_hold_dispatch};
 use super::placeholders::Texts;
-use super::raw;
 use super::values::{Any, Dict, cast};
 use super::walk::name;
 use crate::outline::Outline;
@@ -54,7 +54,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         Some(Ahead { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })
     }
 
-    /// Sees a message that was just read, and the values of its observations at the end of `values`.
+    /// Adds a message that was just read; the values of its observations are at the end of `values`.
     pub fn see(
         &mut self,
         index: usize,
@@ -101,7 +101,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
         // What begins as a placeholder may be one.
         if result.message as usize != index
-            || raw::first_char(text).is_none_or(|first| first == u32::from(b'['))
+            || cpython::first_char(text).is_none_or(|first| first == u32::from(b'['))
             || may_hold_dispatch(text)
         {
             return Ok(None);
@@ -114,7 +114,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         let masked = message.copy()?;
         masked.set_item(name(py, *field), text)?;
         self.masked.push(outline.results.len() as u32 - 1);
-        // Nobody will ask for the text again, and to let it go later would mean to fetch it again.
+        // The text is not needed again, and dropping it later would fetch it into the cache again.
         *value = None;
         Ok(Some(masked))
     }
