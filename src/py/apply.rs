@@ -5,7 +5,7 @@ use super::dicts::Dicts;
 use super::placeholders::Texts;
 use super::premask::Ahead;
 use super::values::Any;
-use super::walk::name;
+use super::values::name;
 use crate::outline::Outline;
 use crate::placeholder::Form;
 use crate::plan::{Masked, Plan, facts};

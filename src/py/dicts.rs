@@ -2,8 +2,8 @@
 
 use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
+use super::values::name;
 use super::values::{Any, Dict, cast, compact_chars};
-use super::walk::name;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
 use crate::outline::Outline;

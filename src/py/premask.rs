@@ -4,8 +4,8 @@
 use super::cpython;
 use super::dicts::{Dicts, may_hold_dispatch};
 use super::placeholders::Texts;
+use super::values::name;
 use super::values::{Any, Dict, cast};
-use super::walk::name;
 use crate::outline::Outline;
 use crate::placeholder::Facts;
 use crate::policy::{Goal, Policy};

@@ -1,13 +1,22 @@
 //! Python values as what they are.
 
 use crate::json::MAX_DEPTH;
+use crate::shape::Key;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
 pub type Dict<'py> = Bound<'py, PyDict>;
 pub type Any<'py> = Bound<'py, PyAny>;
+
+/// The name of a field as a str.
+#[inline]
+pub fn name(py: Python<'_>, key: Key) -> &Bound<'_, PyString> {
+    static NAMES: [PyOnceLock<Py<PyString>>; Key::ALL.len()] = [const { PyOnceLock::new() }; Key::ALL.len()];
+    NAMES[key as usize].get_or_init(py, || PyString::intern(py, key.name()).unbind()).bind(py)
+}
 
 /// A number by which something is looked up. One that no 64 bits hold is that of nothing, like any other that is too
 /// large.

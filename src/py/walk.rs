@@ -4,25 +4,17 @@ use super::convert::{Stopped, Walked, with_text};
 use super::cpython;
 use super::dicts::Dicts;
 use super::premask::Ahead;
-use super::values::{Any, Dict, cast, compact_chars};
+use super::values::{Any, Dict, cast, compact_chars, name};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Id, Key, RawCall, RawResult, Sink, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
 /// Bytes of an observation to ask for before it is searched: most have no more.
 const BYTES_AHEAD: usize = 2048;
-
-/// The name of a field as a str.
-#[inline]
-pub fn name(py: Python<'_>, key: Key) -> &Bound<'_, PyString> {
-    static NAMES: [PyOnceLock<Py<PyString>>; Key::ALL.len()] = [const { PyOnceLock::new() }; Key::ALL.len()];
-    NAMES[key as usize].get_or_init(py, || PyString::intern(py, key.name()).unbind()).bind(py)
-}
 
 impl<'py> Value for Any<'py> {
     type Object = Dict<'py>;
