@@ -1,5 +1,7 @@
 //! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
 
+use crate::shape::{Facts, Frame};
+pub use crate::shape::{Role, Shape};
 use crate::text::same;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -20,36 +22,6 @@ impl Span {
     pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start..self.end]
     }
-}
-
-/// The role of a message, as far as a rule asks for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
-    /// `system` or `developer`.
-    System,
-    /// `user`.
-    User,
-    /// `assistant`.
-    Assistant,
-    /// Any other, or none.
-    #[default]
-    Other,
-}
-
-/// Which row of the table of shapes a message fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shape {
-    /// Neither calls nor results.
-    #[default]
-    Plain,
-    /// `pairRole` and `pairId`.
-    ChatMessage,
-    /// `OpenAI` chat.
-    OpenAi,
-    /// Anthropic blocks.
-    Anthropic,
-    /// An item of `OpenAI`'s Responses.
-    Responses,
 }
 
 /// The name of a tool, as an index into [`Outline::name`]; `None` where there is none.
@@ -80,6 +52,16 @@ pub struct Message {
     pub is_agent_made: bool,
     /// An item that only `OpenAI`'s Responses know.
     pub is_responses_item: bool,
+}
+
+impl Message {
+    /// What reading it has found.
+    #[inline]
+    pub fn take(&mut self, facts: &Facts) {
+        let Facts { role, shape, blocks, is_agent_made, is_responses_item } = *facts;
+        (self.role, self.shape, self.blocks) = (role, shape, blocks);
+        (self.is_agent_made, self.is_responses_item) = (is_agent_made, is_responses_item);
+    }
 }
 
 /// One tool call.
@@ -120,6 +102,8 @@ pub struct ToolResult {
     pub first_byte: u8,
     /// Flagged as an error.
     pub is_error: bool,
+    /// What stands around its text.
+    pub frame: Frame,
     /// False only if its text holds no dispatch block.
     pub may_hold_dispatch: bool,
 }

@@ -1,6 +1,6 @@
 //! Outline -> pairs, orphans, findings and repairs. A result belongs to the nearest earlier call of its id.
 
-use crate::outline::{Name, Outline, Shape, ToolResult};
+use crate::outline::{Name, Outline, ToolResult};
 use crate::text::same;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -382,7 +382,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             }
         }
         let ordinal = result - outline.results_of(message).start;
-        if outline.messages[message].shape == Shape::Anthropic && seen.block as usize != ordinal {
+        if outline.messages[message].shape.wants_results_first() && seen.block as usize != ordinal {
             add(FindingKind::NotLeading);
         }
     }
@@ -445,7 +445,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
         }
         let run_end = turns.run_end(message);
         let place = places.after_answers(run_end);
-        let is_blocks = outline.messages[message].shape == Shape::Anthropic;
+        let is_blocks = outline.messages[message].shape.has_blocks();
         let sibling = if is_blocks { places.sibling(outline, &pairs, &turns, run_end, place) } else { None };
         let goes_before = sibling.map_or(place, |(message, _)| message);
         if next_same != usize::MAX && (outline.calls[next_same].message as usize) < goes_before {
@@ -467,7 +467,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
 }
 
 fn blocks(outline: &Outline, call: usize) -> bool {
-    outline.messages[outline.calls[call].message as usize].shape == Shape::Anthropic
+    outline.messages[outline.calls[call].message as usize].shape.has_blocks()
 }
 
 fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
@@ -479,7 +479,7 @@ fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
             continue;
         }
         let block_count = outline.messages[message].blocks as usize;
-        if outline.messages[message].shape != Shape::Anthropic || orphans.len() == block_count {
+        if !outline.messages[message].shape.has_blocks() || orphans.len() == block_count {
             steps.push(Repair::DropMessage(message));
         } else {
             steps.extend(
@@ -519,7 +519,7 @@ impl Places {
         if self.sibling.0 != run_end {
             let is_of_run = |call: usize| turns.run_end(outline.calls[call].message as usize) == run_end;
             let answers = |message: &usize| {
-                outline.messages[*message].shape == Shape::Anthropic
+                outline.messages[*message].shape.has_blocks()
                     && outline.results_of(*message).any(|result| pairs.call_of(result).is_some_and(is_of_run))
             };
             let leading = |message: usize| {

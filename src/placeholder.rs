@@ -36,8 +36,10 @@ pub enum Form {
 /// The facts that a template's fields stand for.
 #[derive(Debug, Clone, Default)]
 pub struct Facts<'a> {
-    /// Characters of the text.
+    /// Characters of the text, or of the JSON that it is.
     pub chars: usize,
+    /// It is JSON, of which a cut leaves nothing.
+    pub is_json: bool,
     /// Its newlines.
     pub newlines: usize,
     /// Its images.
@@ -200,10 +202,11 @@ impl<'a> Placeholder<'a> {
             }
         }
         let placeholder_chars = self.chars(facts);
+        let text_chars = if facts.is_json { 0 } else { facts.chars };
         let (form, after) = match self.max_chars {
             None => (Form::Placeholder, placeholder_chars),
             Some(max) if max > placeholder_chars => {
-                let text_chars = (max - placeholder_chars).min(facts.chars);
+                let text_chars = (max - placeholder_chars).min(text_chars);
                 (Form::Cut { text_chars, placeholder_chars }, text_chars + placeholder_chars)
             }
             Some(max) => (Form::Cut { text_chars: 0, placeholder_chars: max }, max),

@@ -184,21 +184,23 @@ impl Writer<'_> {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
         self.out.text(|out| {
-            out.push(b'"');
-            match masked.form {
-                Form::Stay => {}
-                Form::Placeholder => self.encoded.write(&facts, out),
-                Form::Cut { text_chars, placeholder_chars } => {
-                    RawText::of(self.data, self.outline, result).copy(text_chars, out);
-                    let mut text = Vec::new();
-                    self.placeholder.write(&facts, &mut text);
-                    encode_text(&text[..clip(&text, placeholder_chars)], out);
+            self.outline.results[result].frame.write(out, |out| {
+                out.push(b'"');
+                match masked.form {
+                    Form::Stay => {}
+                    Form::Placeholder => self.encoded.write(&facts, out),
+                    Form::Cut { text_chars, placeholder_chars } => {
+                        RawText::of(self.data, self.outline, result).copy(text_chars, out);
+                        let mut text = Vec::new();
+                        self.placeholder.write(&facts, &mut text);
+                        encode_text(&text[..clip(&text, placeholder_chars)], out);
+                    }
+                    Form::Dispatch { with_head } => {
+                        raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);
+                    }
                 }
-                Form::Dispatch { with_head } => {
-                    raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);
-                }
-            }
-            out.push(b'"');
+                out.push(b'"');
+            });
         });
     }
 }
@@ -207,9 +209,14 @@ impl Writer<'_> {
 pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"role\":\"");
     encode_text(summary.role.as_bytes(), out);
-    out.extend_from_slice(b"\",\"content\":\"");
-    encode_text(&summary.text, out);
-    out.extend_from_slice(b"\"}");
+    let (field, frame) = summary.shape.summary();
+    out.extend([b"\",\"", field.name().as_bytes(), b"\":"].concat());
+    frame.write(out, |out| {
+        out.push(b'"');
+        encode_text(&summary.text, out);
+        out.push(b'"');
+    });
+    out.push(b'}');
 }
 
 /// The dispatch blocks of raw text, one under the other.

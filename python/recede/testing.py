@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Shape", "assert_pairs_valid", "histories"]
 
-Shape = Literal["openai", "anthropic", "responses", "chat_message", "mixed"]
+Shape = Literal["openai", "anthropic", "responses", "chat_message", "gemini", "converse", "mixed"]
 
-_SHAPES = ("openai", "anthropic", "responses", "chat_message")
+_SHAPES = ("openai", "anthropic", "responses", "chat_message", "gemini", "converse")
 
 # A high surrogate is followed by a plain character, so that no text contains a surrogate pair as two code points,
 # which JSON cannot represent.
@@ -64,6 +64,8 @@ _TOOLS = ("bash", "read_file", "search", "écrire", "")
 _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 _IMAGE_URL = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 _INPUT_IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
+_INLINE_DATA = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+_CONVERSE_IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
 _DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "never counted"}}
 
 
@@ -238,6 +240,10 @@ class _Maker:
         message: dict[str, Any] = {"role": "user", "content": self._text()}
         if shape == "responses":
             message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": self._text()}]}
+        elif shape == "gemini":
+            message = {"role": "user", "parts": self._untyped(_INLINE_DATA)}
+        elif shape == "converse":
+            message["content"] = self._untyped(_CONVERSE_IMAGE)
         elif self._chance(5):
             message["content"] = self._parts("text", _IMAGE if shape == "anthropic" else _IMAGE_URL)
         return self._with_extras(message)
@@ -404,3 +410,81 @@ class _Maker:
             self._set_observation(message, "content", "text", _IMAGE_URL)
             messages.append(self._with_extras(message))
         return messages
+
+    def _untyped(self, image: dict[str, Any]) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = [{"text": self._text()}]
+        if self._chance(5):
+            parts.append(dict(image))
+        if self._chance(8):
+            parts.append(self._one_of({}, {"text": None}, {"cachePoint": {"type": "default"}}, {"text": "tail"}))
+        return parts
+
+    def _gemini_run(self, ids: list[Any]) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = []
+        if self._chance(5):
+            parts.append({"text": "hm", "thought": True})
+        if self._chance(2) or not ids:
+            parts.append({"text": self._text()})
+        for call_id in ids:
+            call: dict[str, Any] = {"name": self._name_of(call_id), "args": self._value()}
+            if self._has_id(call_id):
+                call["id"] = call_id
+            part = {self._one_of("functionCall", "functionCall", "function_call"): call}
+            parts.append({**part, "thoughtSignature": "c2ln"} if self._chance(6) else part)
+        return [self._with_extras({"role": "model", "parts": parts})]
+
+    def _gemini_results(self, ids: list[Any]) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = []
+        for call_id in ids:
+            result: dict[str, Any] = {"name": self._name_of(call_id)}
+            if self._has_id(call_id):
+                result["id"] = call_id
+            kind = self._number(0, 9)
+            if kind <= 5:
+                result["response"] = {self._one_of("output", "result", "error", "é"): self._text()}
+            elif kind == 6:
+                result["response"] = {"error": {"code": 404, "message": self._text()}}
+            elif kind == 7:
+                result["response"] = {"stdout": self._text(), "exit_code": 0, "deep": self._value()}
+            elif kind == 8:
+                result["response"] = self._one_of({}, None, {"output": 5})
+            parts.append({self._one_of("functionResponse", "functionResponse", "function_response"): result})
+        return [self._with_extras({"role": "user", "parts": parts})] if parts else []
+
+    def _has_id(self, call_id: Any) -> bool:
+        """Contents have ids or not; here the id decides, so that a result is like its call."""
+        return self._whole or len(str(call_id)) % 3 > 0
+
+    def _name_of(self, call_id: Any) -> str:
+        """Without ids, calls and results pair by their names."""
+        return str(_TOOLS[len(str(call_id)) % len(_TOOLS)])
+
+    def _converse_run(self, ids: list[Any]) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        if self._chance(5):
+            blocks.append({"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}})
+        if self._chance(2) or not ids:
+            blocks.append({"text": self._text()})
+        for call_id in ids:
+            call = {"toolUseId": call_id, "name": self._one_of(*_TOOLS), "input": self._value()}
+            blocks.append({"toolUse": call})
+        return [self._with_extras({"role": "assistant", "content": blocks})]
+
+    def _converse_results(self, ids: list[Any]) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        for call_id in ids:
+            content: list[dict[str, Any]] = []
+            for _ in range(self._one_of(0, 1, 1, 1, 2)):
+                kind = self._number(0, 5)
+                text: dict[str, Any] = {"text": self._text()}
+                content.append({"json": self._value()} if kind == 0 else dict(_CONVERSE_IMAGE) if kind == 1 else text)
+            result: dict[str, Any] = {"toolUseId": call_id, "content": content}
+            if self._chance(4):
+                result["status"] = self._one_of("error", "error", "success", None)
+            blocks.append({"toolResult": result})
+        if not blocks:
+            return []
+        if self._chance(5):
+            text = {"text": self._text()}
+            blocks = [text, *blocks] if not self._whole and self._chance(3) else [*blocks, text]
+        return [self._with_extras({"role": "user", "content": blocks})]

@@ -23,6 +23,8 @@ else:  # pragma: no cover - exercised by type checkers and by Python 3.10
 __all__ = [
     "AnthropicMessage",
     "ChatMessage",
+    "ConverseMessage",
+    "GeminiContent",
     "Message",
     "OpenAIMessage",
     "ResponsesItem",
@@ -104,8 +106,42 @@ class ChatMessage(TypedDict, total=False):
     tags: list[str]
 
 
-Message = Union[OpenAIMessage, AnthropicMessage, ResponsesItem, ChatMessage, dict[str, Any]]
-"""One message of a history, in any of the four shapes; a history may mix them."""
+class GeminiContent(TypedDict, total=False):
+    """A content of Gemini's API; calls and results are parts of it.
+
+    Example:
+        >>> import recede
+        >>> content: recede.types.GeminiContent = {
+        ...     "role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "done"}}}]}
+        >>> recede.count_chars([content])
+        4
+    """
+
+    role: str
+    parts: Required[list[dict[str, Any]]]
+    tags: list[str]
+
+
+class ConverseMessage(TypedDict):
+    """A message of Bedrock's Converse API; calls and results are blocks of its content, without a `type`.
+
+    Example:
+        >>> import recede
+        >>> message: recede.types.ConverseMessage = {
+        ...     "role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "done"}]}}]}
+        >>> recede.count_chars([message])
+        4
+    """
+
+    role: str
+    content: list[dict[str, Any]]
+    tags: NotRequired[list[str]]
+
+
+Message = Union[
+    OpenAIMessage, AnthropicMessage, ResponsesItem, ChatMessage, GeminiContent, ConverseMessage, dict[str, Any]
+]
+"""One message of a history, in any of the six shapes; a history may mix them."""
 
 Summarizer = Callable[[list[Any], Union[str, None]], str]
 """Called with the unmasked messages to be dropped and the previous summary (or None); returns the new summary."""

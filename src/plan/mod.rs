@@ -10,7 +10,7 @@ mod summarize;
 mod truncate;
 mod window;
 
-use crate::outline::Outline;
+use crate::outline::{Outline, Shape};
 use crate::pairs::Pairs;
 use crate::placeholder::{Facts, Form};
 use crate::policy::{Goal, Policy};
@@ -54,6 +54,8 @@ pub struct Summary {
     pub role: String,
     /// It stands before the first kept message from this one on.
     pub before: usize,
+    /// The shape of its message.
+    pub shape: Shape,
 }
 
 /// What to do with a history.
@@ -369,6 +371,7 @@ pub fn facts_of_pair(
     let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
     Facts {
         chars: seen.chars,
+        is_json: !seen.frame.holds_text(),
         newlines: seen.newlines,
         images: seen.images as usize,
         turn: turn_at(of_call.unwrap_or(seen.message as usize)),

@@ -2,7 +2,7 @@
 
 use super::mask::Masking;
 use super::{Ground, Outcome, Plan, Planner, Stage, Summary, SummaryInput};
-use crate::outline::{Outline, Role, Shape};
+use crate::outline::{Message, Outline, Role, Shape};
 use crate::text::{clip, count_chars, is_space};
 
 /// The first line of every summary, by which a later reduction knows it.
@@ -52,7 +52,8 @@ impl Planner<'_> {
         if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
             return Err(masking);
         }
-        let summary = Summary { text, role: self.summary_role(), before: self.leading_system_messages() };
+        let (role, before) = (self.summary_role(), self.leading_system_messages());
+        let summary = Summary { text, role, before, shape: self.summary_shape() };
         let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), Some((summary, cost)));
         Ok(Outcome::Plan(Box::new(plan)))
     }
@@ -80,10 +81,15 @@ impl Planner<'_> {
         if let Some(role) = &self.policy.summary_role {
             return role.clone();
         }
-        let takes_no_system =
-            |message: &crate::outline::Message| message.shape == Shape::Anthropic || message.is_responses_item;
+        let takes_no_system = |message: &Message| message.is_responses_item || !message.shape.takes_system_messages();
         let role = if self.outline.messages.iter().any(takes_no_system) { "user" } else { "system" };
         role.to_owned()
+    }
+
+    /// That of the first message of a shape whose summaries are written in their own way.
+    fn summary_shape(&self) -> Shape {
+        let mut shapes = self.outline.messages.iter().map(|message| message.shape);
+        shapes.find(|shape| shape.summary() != Shape::default().summary()).unwrap_or_default()
     }
 }
 

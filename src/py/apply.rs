@@ -4,11 +4,13 @@ use super::convert::to_str;
 use super::dicts::Dicts;
 use super::placeholders::Texts;
 use super::premask::Ahead;
-use super::values::get;
-use crate::outline::{Outline, Shape};
+use super::values::Any;
+use super::values::name;
+use crate::outline::Outline;
 use crate::placeholder::Form;
 use crate::plan::{Masked, Plan, facts};
 use crate::policy::Policy;
+use crate::shape::{Frame, Key, Path, Wrap};
 use crate::source::Source;
 use crate::turns::Turns;
 use pyo3::intern;
@@ -54,7 +56,8 @@ pub fn apply<'py>(
         Some(summary) => {
             let message = PyDict::new(py);
             message.set_item(intern!(py, "role"), &summary.role)?;
-            message.set_item(intern!(py, "content"), to_str(py, &summary.text)?)?;
+            let (field, frame) = summary.shape.summary();
+            message.set_item(name(py, field), framed(frame, to_str(py, &summary.text)?, None)?)?;
             Some((summary.before, message))
         }
     };
@@ -95,26 +98,68 @@ impl<'py> Masker<'_, 'py> {
         to_str(self.dicts.list.py(), &text.unwrap_or_default())
     }
 
+    fn frame_of(&self, masked: &Masked) -> Frame {
+        self.outline.results[masked.result as usize].frame
+    }
+
     /// A copy of a message with some of its observations masked.
     fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
         let message = self.dicts.message(index)?.copy()?;
-        match self.outline.messages[index].shape {
-            Shape::Responses => message.set_item(intern!(py, "output"), self.text(&masked[0])?)?,
-            Shape::Anthropic => {
-                let content = get!(message, "content")?;
-                let Some(Ok(content)) = content.map(Bound::cast_into::<PyList>) else { return Ok(message) };
-                let content = content.get_slice(0, content.len());
-                for masked in masked {
-                    let block = self.outline.results[masked.result as usize].block as usize;
-                    let copy = content.get_item(block)?.cast::<PyDict>()?.copy()?;
-                    copy.set_item(intern!(py, "content"), self.text(masked)?)?;
-                    content.set_item(block, copy)?;
-                }
-                message.set_item(intern!(py, "content"), content)?;
-            }
-            _ => message.set_item(intern!(py, "content"), self.text(&masked[0])?)?,
+        let Path { blocks, fields } = self.outline.messages[index].shape.path();
+        let Some(list) = blocks.map(|key| name(py, key)) else {
+            set(&message, fields, self.frame_of(&masked[0]), self.text(&masked[0])?)?;
+            return Ok(message);
+        };
+        let Some(Ok(blocks)) = message.get_item(list)?.map(Bound::cast_into::<PyList>) else { return Ok(message) };
+        let blocks = blocks.get_slice(0, blocks.len());
+        for masked in masked {
+            let block = self.outline.results[masked.result as usize].block as usize;
+            let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
+            set(&copy, fields, self.frame_of(masked), self.text(masked)?)?;
+            blocks.set_item(block, copy)?;
         }
+        message.set_item(list, blocks)?;
         Ok(message)
     }
+}
+
+/// Sets a field of a field of a dict, which is ours; what lies on the way is copied.
+fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bound<'py, PyString>) -> PyResult<()> {
+    let [field, inner @ ..] = fields else { return Ok(()) };
+    let (mut field, mut value) = (name(dict.py(), field[0]), None);
+    for key in fields[0] {
+        let found = dict.get_item(name(dict.py(), *key))?.filter(|value| !value.is_none());
+        if found.is_some() {
+            (field, value) = (name(dict.py(), *key), found);
+            break;
+        }
+    }
+    if inner.is_empty() {
+        return dict.set_item(field, framed(frame, text, value)?);
+    }
+    let Some(value) = value else { return Ok(()) };
+    let copy = value.cast::<PyDict>()?.copy()?;
+    set(&copy, inner, frame, text)?;
+    dict.set_item(field, copy)
+}
+
+/// A text in its frame, in the place of a value.
+fn framed<'py>(frame: Frame, text: Bound<'py, PyString>, value: Option<Any<'py>>) -> PyResult<Any<'py>> {
+    let py = text.py();
+    if let (Frame::Only, Some(Ok(object))) = (frame, value.map(Bound::cast_into::<PyDict>)) {
+        let copy = object.copy()?;
+        if let Some((key, _)) = object.iter().next() {
+            copy.set_item(key, text)?;
+        }
+        return Ok(copy.into_any());
+    }
+    frame.wraps().iter().rev().try_fold(text.into_any(), |inner, wrap| match wrap {
+        Wrap::List => Ok(PyList::new(py, [inner])?.into_any()),
+        Wrap::Member(key) => {
+            let object = PyDict::new(py);
+            object.set_item(name(py, *key), inner)?;
+            Ok(object.into_any())
+        }
+    })
 }

@@ -2,16 +2,18 @@
 
 use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
-use super::values::{Any, Dict, cast, compact_chars, for_each_call, get, part_type, string, texts};
+use super::values::name;
+use super::values::{Any, Dict, cast, compact_chars};
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
-use crate::outline::{Outline, Shape};
+use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
-use crate::shape::PartType;
+use crate::shape::{self, Key, Path, RawCall, RawResult, Sink, Value};
 use crate::source::Source;
+use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyList, PyString};
 
 /// Bytes of the next observation to ask for while one is searched.
 const LINES_AHEAD: usize = 1024;
@@ -41,45 +43,91 @@ impl<'py> Dicts<'py> {
     /// The value of an observation that was masked ahead.
     fn value_again(&self, outline: &Outline, result: usize) -> Option<Any<'py>> {
         let message = outline.results[result].message as usize;
-        let dict = self.message(message).ok()?;
-        match outline.messages[message].shape {
-            Shape::Responses => get!(dict, "output").ok()?,
-            Shape::OpenAi | Shape::ChatMessage => get!(dict, "content").ok()?,
-            Shape::Anthropic | Shape::Plain => None,
-        }
+        let Path { blocks: None, fields: [[field]] } = outline.messages[message].shape.path() else { return None };
+        self.message(message).ok()?.get_item(name(self.list.py(), *field)).ok()?
     }
 
-    /// `type` of a message.
-    pub fn type_of(&self, message: usize) -> PyResult<Vec<u8>> {
-        Ok(string(get!(self.message(message)?, "type")?).map_or_else(Vec::new, |name| bytes_of(&name)))
+    /// The text of an observation for a token counter: of one that is none, its compact JSON.
+    pub fn counted_text(&self, outline: &Outline, result: usize) -> PyResult<Vec<u8>> {
+        match &self.values[result] {
+            Some(value) if !outline.results[result].frame.holds_text() => {
+                let py = value.py();
+                let options =
+                    [("ensure_ascii", false.into_bound_py_any(py)?), ("separators", (",", ":").into_bound_py_any(py)?)];
+                let text = py.import("json")?.call_method("dumps", (value,), Some(&options.into_py_dict(py)?))?;
+                Ok(bytes_of(text.cast::<PyString>()?))
+            }
+            _ => Ok(self.observation(outline, result)),
+        }
     }
 
     /// Own text, names and arguments of calls for a token counter; and the characters that are constants.
-    pub fn own_text(&self, outline: &Outline, message: usize) -> PyResult<(Vec<u8>, usize)> {
-        let dict = self.message(message)?;
-        let shape = outline.messages[message].shape;
-        let is_observation = matches!(shape, Shape::ChatMessage | Shape::OpenAi) && outline.holds_results(message);
-        let mut text = Vec::new();
-        let content = get!(dict, "content")?;
-        if let Some(content) = content.as_ref().filter(|_| !is_observation) {
-            texts(content, &mut |piece| text.extend(bytes_of(piece)))?;
+    pub fn own_text(&self, message: usize) -> PyResult<(Vec<u8>, usize)> {
+        let mut own = OwnText::default();
+        shape::read::<Any, _>(&self.message(message)?, &mut own)?;
+        Ok((own.text, own.constant_chars))
+    }
+}
+
+/// See [`Dicts::own_text`].
+#[derive(Default)]
+struct OwnText {
+    text: Vec<u8>,
+    constant_chars: usize,
+    /// Its bytes before the observation at hand.
+    before: usize,
+}
+
+impl<'py> Sink<Any<'py>> for OwnText {
+    fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
+        with_text(text, |text| self.text.extend_from_slice(text));
+        Ok(())
+    }
+
+    fn image(&mut self) {}
+
+    fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
+        self.constant_chars += CALL_CHARS;
+        if let Some(name) = call.name.and_then(Value::text) {
+            self.text(name)?;
         }
-        let mut constant_chars = 0;
-        let tool_calls = get!(dict, "tool_calls")?.filter(|_| !is_observation);
-        for_each_call(&dict, shape, content.as_ref(), tool_calls, &mut |call| {
-            constant_chars += CALL_CHARS;
-            if let Some(name) = call.name {
-                text.extend(bytes_of(&name));
-            }
-            match call.arguments.as_ref().map(|value| (value, value.cast::<PyString>())) {
-                Some((_, Ok(arguments))) => text.extend(bytes_of(arguments)),
-                Some((value, Err(_))) => constant_chars += compact_chars(value, 0).unwrap_or(0),
-                None => {}
-            }
-            Ok(())
-        })
-        .map_err(PyErr::from)?;
-        Ok((text, constant_chars))
+        match call.arguments.map(|arguments| (arguments, arguments.text())) {
+            Some((_, Some(text))) => self.text(text)?,
+            Some((value, None)) => self.constant_chars += compact_chars(value, 0).unwrap_or(0),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn begin_observation(&mut self) {
+        self.before = self.text.len();
+    }
+
+    fn result(&mut self, _: &RawResult<Any<'py>>) -> Walked<()> {
+        self.text.truncate(self.before);
+        Ok(())
+    }
+}
+
+/// All texts of a message, observations included.
+struct Pieces(Vec<Vec<u8>>);
+
+impl<'py> Sink<Any<'py>> for Pieces {
+    fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
+        self.0.push(bytes_of(text));
+        Ok(())
+    }
+
+    fn image(&mut self) {}
+
+    fn call(&mut self, _: &RawCall<Any<'py>>) -> Walked<()> {
+        Ok(())
+    }
+
+    fn begin_observation(&mut self) {}
+
+    fn result(&mut self, _: &RawResult<Any<'py>>) -> Walked<()> {
+        Ok(())
     }
 }
 
@@ -106,13 +154,13 @@ pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
 
 impl Source for Dicts<'_> {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
-        let mut text = Vec::new();
         let value = self.values[result].clone().or_else(|| self.value_again(outline, result));
+        let mut pieces = Pieces(vec![]);
         if let Some(value) = &value {
             // What was walked before is read again: it cannot fail.
-            let _ = texts(value, &mut |piece| with_text(piece, |piece| text.extend_from_slice(piece)));
+            let _ = shape::read_observation(value, outline.results[result].frame, &mut pieces);
         }
-        text
+        pieces.0.concat()
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
@@ -132,53 +180,19 @@ impl Source for Dicts<'_> {
         may_hold_dispatch(text)
     }
 
-    fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {
-        let mut pieces = vec![];
-        // What was walked before is read again: it cannot fail.
-        let _ = self.collect_pieces(outline, message, &mut pieces);
-        pieces
+    fn pieces(&self, _: &Outline, message: usize) -> Vec<Vec<u8>> {
+        let mut pieces = Pieces(vec![]);
+        if let Ok(message) = self.message(message) {
+            // What was walked before is read again: it cannot fail.
+            let _ = shape::read::<Any, _>(&message, &mut pieces);
+        }
+        pieces.0
     }
 
     fn has_tag(&self, _: &Outline, message: usize, tag: &str) -> bool {
-        let tags = self.message(message).and_then(|message| get!(message, "tags"));
+        let tags = self.message(message).and_then(|message| message.get_item(name(message.py(), Key::Tags)));
         let Ok(Some(tags)) = tags else { return false };
         tags.cast::<PyList>()
             .is_ok_and(|tags| tags.iter().any(|other| other.cast::<PyString>().is_ok_and(|other| other == tag)))
-    }
-}
-
-impl Dicts<'_> {
-    fn collect_pieces(&self, outline: &Outline, message: usize, pieces: &mut Vec<Vec<u8>>) -> PyResult<()> {
-        let dict = self.message(message)?;
-        let shape = outline.messages[message].shape;
-        let holds_results = outline.holds_results(message);
-        if let Some(content) = get!(dict, "content")? {
-            match content.cast::<PyList>() {
-                Ok(parts) if shape == Shape::Anthropic => {
-                    for part in parts {
-                        let Ok(part) = part.cast::<PyDict>() else { continue };
-                        match part_type(part)? {
-                            PartType::Text => {
-                                pieces.extend(string(get!(part, "text")?).map(|text| bytes_of(&text)));
-                            }
-                            PartType::ToolResult => {
-                                if let Some(content) = get!(part, "content")? {
-                                    texts(&content, &mut |text| pieces.push(bytes_of(text)))?;
-                                }
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-                _ => texts(&content, &mut |text| pieces.push(bytes_of(text)))?,
-            }
-        }
-        if shape == Shape::Responses
-            && holds_results
-            && let Some(output) = get!(dict, "output")?
-        {
-            texts(&output, &mut |text| pieces.push(bytes_of(text)))?;
-        }
-        Ok(())
     }
 }

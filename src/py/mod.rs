@@ -15,7 +15,7 @@ mod values;
 mod walk;
 
 use crate::json::Scanner;
-use crate::outline::{Outline, Shape};
+use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::{OneText, Placeholder};
 use crate::plan::{self, Costs, Move, Outcome, Plan};
@@ -254,12 +254,12 @@ fn texts<'py>(
         let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
         let list = PyList::empty(py);
         for message in 0..outline.messages.len() {
-            let (own_text, constant_chars) = dicts.own_text(&outline, message)?;
+            let (own_text, constant_chars) = dicts.own_text(message)?;
             let results = outline.results_of(message);
             let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
             let observations = PyList::empty(py);
             for result in results {
-                let text = dicts.observation(&outline, result);
+                let text = dicts.counted_text(&outline, result)?;
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
@@ -295,24 +295,17 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
 fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
-        let (dicts, outline) = outline_of(messages)?;
+        let (_, outline) = outline_of(messages)?;
         let list = PyList::empty(py);
-        let id = |call: usize| text_of(py, outline.calls[call].id.map(|id| outline.text(id)));
+        let place = |call: usize| (outline.calls[call].message, outline.calls[call].block);
         for repair in pairs::repairs(&outline) {
             match repair {
                 Repair::DropMessage(message) => list.append(("drop_message", message))?,
                 Repair::DropBlock(message, block) => list.append(("drop_block", message, block))?,
-                Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, id(call)?))?,
+                Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, place(call)))?,
                 Repair::AddMessage(before, calls) => {
-                    let message = outline.calls[calls[0]].message as usize;
-                    let (shape, result_type) = match outline.messages[message].shape {
-                        Shape::Anthropic => ("anthropic", vec![]),
-                        Shape::OpenAi => ("openai", vec![]),
-                        Shape::Responses => ("responses", [dicts.type_of(message)?, b"_output".to_vec()].concat()),
-                        Shape::ChatMessage | Shape::Plain => ("chat_message", vec![]),
-                    };
-                    let ids = calls.into_iter().map(id).collect::<PyResult<Vec<_>>>()?;
-                    list.append(("add_message", before, shape, ids, to_str(py, &result_type)?))?;
+                    let calls: Vec<_> = calls.into_iter().map(place).collect();
+                    list.append(("add_message", before, calls))?;
                 }
             }
         }

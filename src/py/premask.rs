@@ -4,11 +4,12 @@
 use super::cpython;
 use super::dicts::{Dicts, may_hold_dispatch};
 use super::placeholders::Texts;
+use super::values::name;
 use super::values::{Any, Dict, cast};
-use crate::outline::{Outline, Shape};
+use crate::outline::Outline;
 use crate::placeholder::Facts;
 use crate::policy::{Goal, Policy};
-use pyo3::intern;
+use crate::shape::Path;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -95,11 +96,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         values: &mut [Option<Any<'py>>],
     ) -> PyResult<Option<Dict<'py>>> {
         let py = message.py();
-        let field = match outline.messages[index].shape {
-            Shape::OpenAi | Shape::ChatMessage => intern!(py, "content"),
-            Shape::Responses => intern!(py, "output"),
-            Shape::Anthropic | Shape::Plain => return Ok(None),
-        };
+        let Path { blocks: None, fields: [[field]] } = outline.messages[index].shape.path() else { return Ok(None) };
         let (Some(result), Some(value)) = (outline.results.last(), values.last_mut()) else { return Ok(None) };
         let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
         // What begins as a placeholder may be one.
@@ -115,7 +112,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         }
         let Some(text) = self.texts.around_number(&facts)? else { return Ok(None) };
         let masked = message.copy()?;
-        masked.set_item(field, text)?;
+        masked.set_item(name(py, *field), text)?;
         self.masked.push(outline.results.len() as u32 - 1);
         // The text is not needed again, and dropping it later would fetch it into the cache again.
         *value = None;

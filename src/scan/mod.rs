@@ -1,17 +1,19 @@
-//! Bytes -> Outline, in one forward pass. Fields may come in any order, so what a message holds is first drafted,
-//! and read by its row when its end is reached.
+//! Bytes -> Outline, in one forward pass. Fields may come in any order, so what a message holds first goes onto a tape,
+//! and is read by its shape when its end is reached.
 //!
 //! Malformed JSON stops the pass. A wrong shape is parked, and reported only if the rest is well-formed.
 
-mod draft;
 mod quick;
+mod tape;
 mod write;
 
 use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
-use crate::json::{Counted, Cursor, Fault, Read, Scanner, Token, decode};
+use crate::json::{Cursor, Fault, Read, Scanner, Token, decode};
 use crate::outline::{Outline, Span};
-use draft::{BodyKey, Draft, Part, Seen, ToolCall};
+use crate::shape::BODY_KEYS;
+use std::ops::Range;
+use tape::Tape;
 pub use write::CALL_CHARS;
 
 /// Reads a message array, or a request body whose `messages` or `input` is one.
@@ -32,9 +34,7 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
         outline: Outline::spare(),
         index: None,
         fault: None,
-        parts: Vec::new(),
-        tool_calls: Vec::new(),
-        pieces: Vec::new(),
+        tape: Tape::default(),
     };
     if let Ok(body_fault) = scan.document() {
         return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
@@ -55,9 +55,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
         outline: core::mem::take(outline),
         index: Some(index),
         fault: None,
-        parts: Vec::new(),
-        tool_calls: Vec::new(),
-        pieces: Vec::new(),
+        tape: Tape::default(),
     };
     scan.cursor.at = start;
     scan.cursor.enter();
@@ -91,13 +89,13 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
     loop {
         let key = cursor.key()?;
-        if Text::of(cursor.data, key).is(b"tags") && cursor.peek() == b'[' {
+        if Text::of(key.raw(cursor.data)).is(b"tags") && cursor.peek() == b'[' {
             cursor.open()?;
             let mut is_more = !cursor.close(b']');
             while is_more {
                 if cursor.peek() == b'"' {
                     let value = cursor.string()?;
-                    found |= Text::of(cursor.data, value).is(tag);
+                    found |= Text::of(value.raw(cursor.data)).is(tag);
                 } else {
                     cursor.value()?;
                 }
@@ -120,8 +118,7 @@ enum Text<'a> {
 
 impl<'a> Text<'a> {
     #[inline]
-    fn of(data: &'a [u8], token: Token) -> Self {
-        let raw = token.raw(data);
+    fn of(raw: &'a [u8]) -> Self {
         // Ids and names: a look at each byte is less than a call.
         let has_escapes = if raw.len() <= 32 { raw.contains(&b'\\') } else { memchr::memchr(b'\\', raw).is_some() };
         if !has_escapes {
@@ -135,7 +132,13 @@ impl<'a> Text<'a> {
     /// Of the string that the cursor has just read: its counts say whether it may have escapes.
     #[inline]
     fn last(cursor: &Cursor<'a>, token: Token) -> Self {
-        if cursor.counted.minus == 0 { Text::Raw(token.raw(cursor.data)) } else { Text::of(cursor.data, token) }
+        Text::counted(cursor.data, token.start()..token.end, cursor.counted.minus)
+    }
+
+    /// Of a string whose bytes that are no code points were counted.
+    #[inline]
+    fn counted(data: &'a [u8], raw: Range<usize>, minus: usize) -> Self {
+        if minus == 0 { Text::Raw(&data[raw]) } else { Text::of(&data[raw]) }
     }
 
     #[inline]
@@ -162,10 +165,8 @@ struct Scan<'a> {
     index: Option<usize>,
     /// The first message of a wrong shape.
     fault: Option<Error>,
-    // Scratch of one message, kept so that it is allocated once.
-    parts: Vec<Part>,
-    tool_calls: Vec<ToolCall>,
-    pieces: Vec<Counted>,
+    /// Of one message; kept so that it is allocated once.
+    tape: Tape,
 }
 
 impl Scan<'_> {
@@ -197,39 +198,39 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A request body: `messages` is the history if it is a list, else `input` if it is one.
+    /// A request body: of the fields that may be the history, the first that is a list.
     fn body(&mut self) -> Read<Option<Error>> {
         let start = self.cursor.at;
-        let mut seen = Seen::default();
-        let mut has_messages = false;
-        let mut has_history = false;
-        let mut wrong: [Option<usize>; 2] = [None, None];
-        self.members(|scan, key| {
-            let key = seen.key(&scan.cursor, key);
-            let is_list = scan.cursor.peek() == b'[';
-            let at = scan.cursor.at;
-            match key {
-                Some(BodyKey::Messages | BodyKey::Input) if is_list && !has_messages => {
-                    // A `messages` behind an `input` takes its place.
-                    has_messages = matches!(key, Some(BodyKey::Messages));
-                    has_history = true;
-                    core::mem::take(&mut scan.outline).recycle();
-                    scan.outline = Outline::spare();
-                    scan.fault = None;
-                    return scan.history();
-                }
-                Some(key) => wrong[key as usize] = Some(at),
-                None => {}
+        let (mut history, mut wrong, mut repeated) = (BODY_KEYS.len(), [None; BODY_KEYS.len()], None);
+        let mut seen = [false; BODY_KEYS.len()];
+        self.members(|scan, token| {
+            let key = Text::last(&scan.cursor, token);
+            let Some(key) = BODY_KEYS.iter().position(|name| key.is(name.as_bytes())) else {
+                return scan.cursor.value().map(drop);
+            };
+            if core::mem::replace(&mut seen[key], true) {
+                repeated.get_or_insert((key, token.start() - 1));
+                return scan.cursor.value().map(drop);
             }
-            scan.cursor.value().map(drop)
+            if scan.cursor.peek() != b'[' || key > history {
+                wrong[key] = Some(scan.cursor.at);
+                return scan.cursor.value().map(drop);
+            }
+            // One that goes before the last takes its place.
+            history = key;
+            core::mem::take(&mut scan.outline).recycle();
+            scan.outline = Outline::spare();
+            scan.fault = None;
+            scan.history()
         })?;
-        let [messages, input] = wrong;
-        Ok(match (seen.repeated, messages, input) {
-            (Some((key, at)), ..) => Some(outside_messages(Kind::DuplicateKey, at, Some(key))),
-            _ if has_history => None,
-            (None, Some(at), _) => Some(outside_messages(Kind::History, at, Some("messages"))),
-            (None, None, Some(at)) => Some(outside_messages(Kind::History, at, Some("input"))),
-            (None, None, None) => Some(outside_messages(Kind::History, start, None)),
+        let wrong = wrong.iter().zip(BODY_KEYS).find_map(|(at, key)| Some(((*at)?, Some(key))));
+        Ok(match repeated {
+            Some((key, at)) => Some(outside_messages(Kind::DuplicateKey, at, Some(BODY_KEYS[key]))),
+            None if history < BODY_KEYS.len() => None,
+            None => {
+                let (at, key) = wrong.unwrap_or((start, None));
+                Some(outside_messages(Kind::History, at, key))
+            }
         })
     }
 
@@ -294,14 +295,9 @@ impl Scan<'_> {
         if self.quick_message() {
             return Ok(());
         }
-        self.parts.clear();
-        self.tool_calls.clear();
-        self.pieces.clear();
-        let mut draft = Draft::default();
-        self.members(|scan, key| scan.message_field(&mut draft, key))?;
-        let span = Span { start, end: self.cursor.at };
-        if let Some((kind, at, field)) = self.read_draft(&draft, span) {
-            self.fault.get_or_insert_with(|| Error::in_message(kind, Some(at), index, Some(field)));
+        self.record_message()?;
+        if let Err(fault) = self.write_message(Span { start, end: self.cursor.at }) {
+            self.fault.get_or_insert(Error { message_index: Some(index), ..fault });
         }
         Ok(())
     }

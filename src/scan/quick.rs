@@ -8,6 +8,7 @@ use super::Scan;
 use super::write::CALL_CHARS;
 use crate::json::Counted;
 use crate::outline::{Call, Message, Role, Shape, Span, ToolResult};
+use crate::shape::Frame;
 
 /// Where colons and commas have a space behind them, and where not.
 trait Style {
@@ -328,6 +329,7 @@ impl Scan<'_> {
             pieces: 1,
             first_byte: data[text.start],
             is_error: false,
+            frame: Frame::Text,
             may_hold_dispatch: text.may_hold_needle,
         };
         self.outline.results.push(result);

@@ -542,8 +542,13 @@ pub fn write_shown(store: &mut Store, message: usize, out: &mut Vec<u8>) -> stor
     Ok(out.len() - before - 1)
 }
 
-/// The text of an observation in a message.
+/// The text of an observation in a message; of one that is none, its own bytes.
 pub fn observation_of(data: &[u8], place: usize) -> Option<Vec<u8>> {
     let outline = scanned(data).ok()?;
-    (place < outline.results.len()).then(|| Bytes(data).observation(&outline, place))
+    let result = outline.results.get(place)?;
+    Some(if result.frame.holds_text() {
+        Bytes(data).observation(&outline, place)
+    } else {
+        result.value.of(data).to_vec()
+    })
 }

@@ -10,6 +10,7 @@ use crate::placeholder::Placeholder;
 use crate::plan::{Costs, Fold, Ground, Landmarks, Masked, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
+use crate::shape::Frame;
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::splice_stretch;
 use crate::text::count_chars;
@@ -375,6 +376,7 @@ pub fn result_of(text: &[u8], value: Span, message: u32) -> ToolResult {
         pieces: 0,
         first_byte: 0,
         is_error: false,
+        frame: Frame::Text,
         may_hold_dispatch: false,
     }
 }

@@ -103,6 +103,7 @@ fn push_result(outline: &mut Outline, id: Option<Span>, block: u32) {
         first_piece: 0,
         pieces: 0,
         is_error: false,
+        frame: recede::shape::Frame::Text,
         may_hold_dispatch: false,
         first_byte: b'x',
     });

@@ -184,8 +184,13 @@ class Messages:
         return observations[observation - 1][1] if 0 < observation <= len(observations) else None
 
     def _observations(self) -> list[tuple[str | None, str]]:
-        outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
-        return [(result.id, result.observation) for result in outline.results]
+        data = b"[" + b",".join(self.messages) + b"]"
+        outline = scan(data, surrogates=True)
+        texts = [data[slice(*result.span or (0, 0))].decode("utf-8", "surrogatepass") for result in outline.results]
+        return [
+            (result.id, result.observation if result.json is None else text)
+            for result, text in zip(outline.results, texts, strict=True)
+        ]
 
     def _data(self) -> bytes:
         return b"[" + b",".join(self.session) + b"]"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from recede.reduction._policy import BODY_KEYS
 from support import SHARED, elements, members
 
 CORPUS = SHARED / "corpus"
@@ -61,7 +62,7 @@ def sources(path: Path) -> list[Source]:
         lines = list(_messages_of_lines(text))
         return [Source("lines", "[" + ",\n".join(lines) + "]")] if lines else []
     found = []
-    if isinstance(value, list) or any(isinstance(value.get(key), list) for key in ("messages", "input")):
+    if isinstance(value, list) or any(isinstance(value.get(key), list) for key in BODY_KEYS):
         found.append(Source("file", text))
     found += _arrays(text)
     return found

@@ -332,7 +332,9 @@ def test_the_dearest_sessions_are_shown_and_the_others_counted() -> None:
     shown = [data for tag, data in document.texts if tag == "h3"]
     assert shown == [f"number-{number}.json" for number in range(13, 1, -1)]
     assert len(document.charts("growth")) == 12
-    assert any("12 most expensive sessions" in data and "2 cheaper ones are left out" in data for _, data in document.texts)
+    assert any(
+        "12 most expensive sessions" in data and "2 cheaper ones are left out" in data for _, data in document.texts
+    )
     assert "left out" not in "".join(data for tag, data in checked(page(sessions[:12])).texts if tag == "p")
 
 

@@ -92,7 +92,7 @@ def test_masking(engine_name: str, history: History, options: dict[str, Any]) ->
         for message, other in zip(history, once.messages, strict=True):
             assert list(message) == list(other)
             same = {key for key in message if message[key] is other[key] or message[key] == other[key]}
-            assert set(message) - same <= {"content", "output"}
+            assert set(message) - same <= {"content", "output", "parts"}
 
 
 @ENGINES

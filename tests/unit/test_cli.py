@@ -475,7 +475,8 @@ def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path
         "orphans": [],
         "tools": {"run": {"observations": 8, "masked": 4, "chars": 4000, "removed_chars": expected.masked_chars}},
     }
-    for name, data in {"body": dumps({"input": HISTORY}), "json_lines": lines_of(HISTORY)}.items():
+    bodies = [("body", dumps({key: HISTORY})) for key in ("messages", "input", "contents")]
+    for name, data in [*bodies, ("json_lines", lines_of(HISTORY))]:
         path = tmp_path / name
         path.write_bytes(data)
         [same] = json.loads(ok("stats", path, "--json"))["histories"]

@@ -9,6 +9,7 @@ Sessions, managers of turns, replays and stores are the core's alone.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from recede._pure.apply import apply
@@ -79,9 +80,14 @@ def texts(
         observations = []
         for result in message.results:
             masked = facts.mask(result)
-            observations.append((result.observation, result.images, masked and masked.text))
+            text = result.observation if result.json is None else _compact(result.json)
+            observations.append((text, result.images, masked and masked.text))
         found.append((own_text, constant_chars, message.own.images, observations))
     return found
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def check_pairs(messages: list[Any]) -> list[Finding]:

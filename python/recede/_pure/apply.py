@@ -15,17 +15,13 @@ def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
         return messages
     view = [_masked_message(messages[index], outline.messages[index], plan.masked) for index in plan.kept]
     if plan.summary is not None:
-        view.insert(plan.summary.place, {"role": plan.summary.role, "content": plan.summary.text})
+        view.insert(plan.summary.place, plan.summary.message)
     return view
 
 
 def _masked_message(source: dict[str, Any], message: Message, masked: dict[int, Masked]) -> dict[str, Any]:
-    results = [result for result in message.results if result.index in masked]
-    if not results:
+    texts = {result.block: masked[result.index].text for result in message.results if result.index in masked}
+    if not texts:
         return source
-    if message.shape != "anthropic":
-        return {**source, "output" if message.shape == "responses" else "content": masked[results[0].index].text}
-    blocks = list(source["content"])
-    for result in results:
-        blocks[result.block] = {**blocks[result.block], "content": masked[result.index].text}
-    return {**source, "content": blocks}
+    assert message.shape is not None
+    return message.shape.masked(source, texts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any
+
+from recede._pure.shape.base import Shape
 
 Span = tuple[int, int]
 """A half-open range of bytes."""
-
-Shape = Literal["chat_message", "openai", "anthropic", "responses"]
 
 CALL_CHARS = 20
 """What a call counts beside its name and its arguments."""
@@ -23,6 +23,9 @@ class Text:
     # Where the value and its pieces (quotes included) stand; empty where the input was Python objects.
     span: Span | None = None
     piece_spans: list[Span] = field(default_factory=list)
+    # A value that is no text, and what it counts.
+    json: Any = None
+    json_chars: int = 0
 
     @property
     def joined(self) -> str:
@@ -37,10 +40,10 @@ class Call:
     message: int
     shape: Shape
     id: str | None
+    block: int  # its place among the blocks of its message
     name: str | None
     arguments: str  # arguments that are a string, else ""
     compact_chars: int  # what arguments that are no string count, else 0
-    responses_type: str  # the item's type in the shape "responses", else ""
 
     @property
     def constant_chars(self) -> int:
@@ -60,15 +63,18 @@ class Result:
     shape: Shape
     id: str | None
     block: int  # the place of its block in the message's content; 0 where the whole message is the result
-    is_leading: bool  # no block but results comes before it
+    is_leading: bool  # no block but results comes before it, or its shape does not ask for that
     is_error: bool
     observation: str
+    json: Any  # see Text
+    json_chars: int
+    frame: tuple[str, str]  # the JSON around the string that takes the place of the observation
     images: int
     span: Span | None  # see Text
     piece_spans: list[Span]
 
     def chars(self, image_chars: int) -> int:
-        return len(self.observation) + self.images * image_chars
+        return len(self.observation) + self.json_chars + self.images * image_chars
 
 
 @dataclass(slots=True)
@@ -99,7 +105,7 @@ class Message:
 
     @property
     def is_agent_made(self) -> bool:
-        return self.role == "assistant" or self.is_reasoning or (self.type or "").endswith("_call")
+        return self.role in ("assistant", "model") or self.is_reasoning or (self.type or "").endswith("_call")
 
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""

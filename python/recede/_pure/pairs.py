@@ -11,6 +11,9 @@ from recede._pure.turns import Turns
 Finding = tuple[str, int, "str | None"]
 """A kind, the index of the message, the id."""
 
+Place = tuple[int, int]
+"""A message, and a block of it."""
+
 Operation = tuple[Any, ...]
 """A repair; its forms are those of `repairs`."""
 
@@ -139,8 +142,10 @@ def repairs(outline: Outline) -> list[Operation]:
 
     ("drop_message", message)                     a message that holds orphan results and nothing else
     ("drop_block", message, block)                one orphan result of others
-    ("add_block", message, block, id)             a result for this id, before that block
-    ("add_message", before, shape, ids, type)     a message with a result for each of these ids
+    ("add_block", message, block, call)           a result of this call, before that block
+    ("add_message", before, calls)                a message with a result of each of these calls
+
+    A call is named by its message and its block.
     """
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
@@ -150,7 +155,8 @@ def repairs(outline: Outline) -> list[Operation]:
     answers = []
     for message in outline.messages:
         orphans = [result for result in message.results if pairs.call_of[result.index] is None]
-        is_dropped = bool(orphans) and (message.shape != "anthropic" or len(orphans) == message.blocks)
+        is_whole = message.shape is None or not message.shape.results_are_blocks or len(orphans) == message.blocks
+        is_dropped = bool(orphans) and is_whole
         answers.append(is_dropped or len(orphans) < len(message.results))
         if is_dropped:
             placed.append(((message.index, 0, True), ("drop_message", message.index)))
@@ -161,25 +167,25 @@ def repairs(outline: Outline) -> list[Operation]:
     next_plain = _next_plain(answers)
     called_again = _called_again(outline)
     siblings = _messages_that_answer(outline, turns, pairs, next_plain)
-    new_messages: dict[int, list[str]] = {}  # end of a turn -> ids of the message that will answer it
+    new_messages: dict[int, list[Place]] = {}  # end of a turn -> the calls that a new message will answer
     for call in outline.calls:
         end = turns.ends[call.message]
-        sibling = siblings.get(end) if call.shape == "anthropic" else None
+        sibling = siblings.get(end) if call.shape.results_are_blocks else None
         place = sibling.index if sibling else next_plain[end + 1]
         is_open = end + 1 >= tail
         if pairs.is_answered[call.index] or is_open or call.id is None or called_again[call.index] < place:
             continue
+        here = call.message, call.block
         if sibling:
             block = sibling.leading_results
-            placed.append(((place, block, False), ("add_block", place, block, call.id)))
-        elif call.shape == "anthropic" and end in new_messages:
-            new_messages[end].append(call.id)
+            placed.append(((place, block, False), ("add_block", place, block, here)))
+        elif call.shape.results_are_blocks and end in new_messages:
+            new_messages[end].append(here)
         else:
-            ids = [call.id]
-            if call.shape == "anthropic":
-                new_messages[end] = ids
-            result_type = call.responses_type + "_output" if call.shape == "responses" else ""
-            placed.append(((place, -1, False), ("add_message", place, call.shape, ids, result_type)))
+            calls = [here]
+            if call.shape.results_are_blocks:
+                new_messages[end] = calls
+            placed.append(((place, -1, False), ("add_message", place, calls)))
     placed.sort(key=lambda operation: operation[0])
     return [operation for _, operation in placed]
 
@@ -195,11 +201,11 @@ def _called_again(outline: Outline) -> list[float]:
 
 
 def _messages_that_answer(outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]) -> dict[int, Message]:
-    """For the end of each turn, the first message right behind it that holds Anthropic results of its calls."""
+    """For the end of each turn, the first message right behind it that holds results of its calls as blocks."""
     answers: dict[int, Message] = {}
     for result in outline.results:
         call = pairs.call_of[result.index]
-        if call is not None and result.shape == "anthropic":
+        if call is not None and result.shape.results_are_blocks:
             end = turns.ends[call.message]
             if end < result.message < next_plain[end + 1]:
                 answers.setdefault(end, outline.messages[result.message])

@@ -41,6 +41,7 @@ class Observation(NamedTuple):
     tool: str = ""
     id: str = ""
     number: int = 0
+    json_chars: int = 0  # of JSON that is no text
 
 
 class Masked(NamedTuple):
@@ -57,7 +58,7 @@ class Masked(NamedTuple):
 def mask(observation: Observation, policy: Policy) -> Masked | None:
     """What masking puts in the place of an observation; None where it stays as it is."""
     text = observation.text
-    chars = len(text) + observation.images * policy.image_chars
+    chars = len(text) + observation.json_chars + observation.images * policy.image_chars
     if is_placeholder(text, policy.placeholder):
         return None
     blocks = _dispatch_blocks(text)
@@ -66,7 +67,9 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
     elif policy.max_observation_chars is None:
         candidates = [[fill(observation, policy)]]
     else:
-        candidates = [_cut(fill(observation, policy), policy.max_observation_chars)]
+        candidates = [
+            _cut(fill(observation, policy), policy.max_observation_chars, has_text=not observation.json_chars)
+        ]
     for pieces in candidates:
         masked = "".join(text[piece] if isinstance(piece, slice) else piece for piece in pieces)
         if len(masked) < chars:
@@ -76,7 +79,7 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
 
 def fill(observation: Observation, policy: Policy) -> str:
     values = {
-        "chars": len(observation.text),
+        "chars": len(observation.text) + observation.json_chars,
         "lines": observation.text.count("\n") + 1,
         "images": observation.images,
         "turn": observation.turn,
@@ -94,8 +97,8 @@ def fill(observation: Observation, policy: Policy) -> str:
     return "".join(f"{literal}{values[field]}" for literal, field in template)
 
 
-def _cut(placeholder: str, max_chars: int) -> list[str | slice]:
-    room = max_chars - len(placeholder)
+def _cut(placeholder: str, max_chars: int, has_text: bool) -> list[str | slice]:
+    room = max_chars - len(placeholder) if has_text else 0
     return [slice(0, room), placeholder] if room > 0 else [placeholder[:max_chars]]
 
 

@@ -70,7 +70,8 @@ def _insertion(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
 
 def summary_message(summary: Summary) -> bytes:
     """The message of a summary."""
-    return f'{{"role":"{summary.role}","content":"{_escape(summary.text)}"}}'.encode()
+    text = json.dumps(summary.message, ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda surrogate: f"\\u{ord(surrogate[0]):04x}", text).encode()
 
 
 def _space_before(data: bytes, end: int) -> bytes:
@@ -97,7 +98,8 @@ def _masked_value(data: bytes, result: Result, masked: Masked) -> bytes:
             raw = data[start + 1 : end - 1].decode("utf-8", "surrogatepass")
             characters += _RAW_CHARACTER.findall(raw)
     pieces = ["".join(characters[piece]) if isinstance(piece, slice) else _escape(piece) for piece in masked.pieces]
-    return f'"{"".join(pieces)}"'.encode("utf-8", "surrogatepass")
+    before, after = result.frame
+    return f'{before}"{"".join(pieces)}"{after}'.encode("utf-8", "surrogatepass")
 
 
 def _escape(text: str) -> str:

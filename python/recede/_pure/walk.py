@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from recede._errors import TranscriptError
 from recede._pure.outline import Call, Message, Outline, Result, Span, Text
 from recede._pure.reading import JsonList, JsonObject
-from recede._pure.shape import (
-    BLOCK_KEYS,
-    CUSTOM_KEYS,
-    FUNCTION_KEYS,
-    IMAGE_TYPES,
-    MESSAGE_KEYS,
-    PART_KEYS,
-    TEXT_TYPES,
-    TOOL_CALL_KEYS,
-    TooDeep,
-    block_type,
-    compact_chars,
-    first_present,
-    items,
-    row_of,
-    string,
-)
-
-# Containers around the arguments of a call, counted from the history.
-_TOOL_CALL_DEPTH, _BLOCK_DEPTH, _ITEM_DEPTH = 5, 4, 2
+from recede._pure.shape import shape_of
+from recede._pure.shape.words import BLOCK_KEYS, IMAGE_TYPES, MESSAGE_KEYS, TEXT_TYPES, block_type, items, string
+from recede._pure.size import TooDeep, compact_chars
 
 
 def walk(messages: Any) -> Outline:
@@ -62,91 +46,97 @@ def refuse_repeated(
 
 
 class _MessageWalk:
-    """Reads one message into the outline."""
+    """Reads one message into the outline, as its shape says."""
 
     def __init__(self, outline: Outline, index: int, source: dict[str, Any], span: Span | None) -> None:
         self.outline = outline
         self.index = index
         self.source = source
-        self.row = row_of(source)
         self.into = Message(
             index=index,
             role=string(source.get("role")),
             type=string(source.get("type")),
-            shape=self.row and self.row.shape,
+            shape=shape_of(source),
             span=span,
             tags=[tag for tag in items(source.get("tags")) if isinstance(tag, str)],
         )
 
     def message(self) -> None:
-        source, row, into = self.source, self.row, self.into
-        self.refuse_repeated(source, MESSAGE_KEYS, "")
-        self.outline.messages.append(into)
-        if row == ("anthropic", "blocks"):
-            self.blocks(source["content"])
-        elif row in (("chat_message", "result"), ("openai", "result")):
-            id_key = "pairId" if into.shape == "chat_message" else "tool_call_id"
-            self.result(source.get(id_key), self.text(source, "content", "content", BLOCK_KEYS))
+        self.refuse_repeated(self.source, MESSAGE_KEYS, "")
+        self.outline.messages.append(self.into)
+        if self.into.shape is None:
+            self.content()
         else:
-            into.own = self.text(source, "content", "content", BLOCK_KEYS)
-        if row == ("responses", "result"):
-            self.result(source.get("call_id"), self.output())
-        elif row == ("responses", "calls"):
-            arguments = first_present(source, ("arguments", "input", "action"))
-            self.call(source.get("call_id"), source.get("name"), arguments, _ITEM_DEPTH)
-        elif row == ("chat_message", "calls"):
-            self.call(source.get("pairId"))
-        elif row == ("openai", "calls"):
-            self.tool_calls(source["tool_calls"])
+            self.into.shape.read(self, self.source)
 
-    def tool_calls(self, tool_calls: list[Any]) -> None:
-        for place, tool_call in enumerate(tool_calls):
-            if not isinstance(tool_call, dict):
-                continue
-            path = f"tool_calls[{place}]."
-            self.refuse_repeated(tool_call, TOOL_CALL_KEYS, path)
-            function, custom = tool_call.get("function"), tool_call.get("custom")
-            if isinstance(function, dict):
-                self.refuse_repeated(function, FUNCTION_KEYS, path + "function.")
-            if isinstance(custom, dict):
-                self.refuse_repeated(custom, CUSTOM_KEYS, path + "custom.")
-            name = arguments = None
-            if isinstance(function, dict):
-                name, arguments = function.get("name"), function.get("arguments")
-            elif isinstance(custom, dict):
-                name, arguments = custom.get("name"), custom.get("input")
-            self.call(tool_call.get("id"), name, arguments, _TOOL_CALL_DEPTH)
+    def content(self) -> None:
+        """A content that is no observation."""
+        self.into.own = self.text(self.source, "content", "content", BLOCK_KEYS)
 
-    def blocks(self, content: list[Any]) -> None:
-        """An Anthropic content: text, calls and results."""
-        into = self.into
-        into.blocks = len(content)
-        for place, block in enumerate(content):
-            path = f"content[{place}]"
-            self.refuse_no_part(content, place, path)
-            self.refuse_repeated(block, BLOCK_KEYS, path + ".")
-            kind = block_type(block)
-            if kind == "tool_result":
-                is_leading = into.leading_results == place
-                into.leading_results += is_leading
-                text = self.text(block, "content", path + ".content", PART_KEYS)
-                self.result(
-                    block.get("tool_use_id"),
-                    text,
-                    block=place,
-                    is_leading=is_leading,
-                    is_error=block.get("is_error") is True,
-                )
-            elif kind == "tool_use":
-                self.call(block.get("id"), block.get("name"), block.get("input"), _BLOCK_DEPTH)
+    def blocks(
+        self, message: dict[str, Any], key: str, watched: frozenset[str]
+    ) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """The blocks of a message: place, path, and the block, which is an object that holds no watched key twice."""
+        blocks = message[key]
+        if not isinstance(blocks, list):
+            self.fault("content", span_of(message, key), key)
+        self.into.blocks = len(blocks)
+        for place, block in enumerate(blocks):
+            path = f"{key}[{place}]"
+            self.refuse_no_part(blocks, place, path)
+            self.refuse_repeated(block, watched, path + ".")
+            yield place, path, block
+
+    def no_text(self) -> Text:
+        return Text()
+
+    def own_text(self, block: dict[str, Any]) -> None:
+        """The text of a block that is no observation."""
+        self.piece(block["text"], span_of(block, "text"), self.into.own)
+
+    def image(self) -> None:
+        self.into.own.images += 1
+
+    def json(self, holder: dict[str, Any], key: str, path: str, depth: int) -> Text:
+        """An object, which counts characters, but is no text."""
+        value, span = holder.get(key), span_of(holder, key)
+        if value is None:
+            return Text()
+        if not isinstance(value, dict):
+            self.fault("content", span, path)
+        return Text(span=span, json=value, json_chars=self.size(value, depth))
+
+    def texts(
+        self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str], depth: int, media: tuple[str, ...]
+    ) -> Text:
+        """A list of texts and media without types; with JSON in it, none of it is text."""
+        parts, text, texts = holder[key], Text(span=span_of(holder, key)), []
+        for place, part in enumerate(parts):
+            part_path = f"{path}[{place}]"
+            self.refuse_no_part(parts, place, part_path)
+            self.refuse_repeated(part, watched, part_path + ".")
+            if part.get("json") is not None:
+                text.json = parts
+                text.json_chars += self.size(part["json"], depth)
+            elif isinstance(part.get("text"), str):
+                texts.append(part)
+            elif any(part.get(kind) is not None for kind in media):
+                text.images += 1
+        for part in texts:
+            if text.json is not None:
+                text.json_chars += len(part["text"])
             else:
-                self.part(block, span_of(block, "text"), into.own)
+                self.piece(part["text"], span_of(part, "text"), text)
+        return text
 
-    def output(self) -> Text:
-        output = self.source.get("output")
-        if output is None or isinstance(output, (str, list)):
-            return self.text(self.source, "output", "output", PART_KEYS)
-        return Text()  # left alone
+    def size(self, value: Any, depth: int) -> int:
+        """What a value counts as arguments; so many containers of its message are open around it."""
+        if isinstance(value, str):
+            return len(value)
+        try:
+            return compact_chars(value, 1 + depth)
+        except TooDeep:
+            raise TranscriptError("depth", message_index=self.index) from None
 
     def text(self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str]) -> Text:
         """The text of a value that is a string, a list of parts, or null."""
@@ -157,17 +147,19 @@ class _MessageWalk:
                 part_path = f"{path}[{place}]"
                 self.refuse_no_part(value, place, part_path)
                 self.refuse_repeated(part, watched, part_path + ".")
-                self.part(part, span_of(part, "text"), text)
+                self.part(part, text)
         elif isinstance(value, str):
             self.piece(value, span, text)
         elif value is not None:
             self.fault("content", span, path)
         return text
 
-    def part(self, part: dict[str, Any], span: Span | None, into: Text) -> None:
+    def part(self, part: dict[str, Any], into: Text | None = None) -> None:
+        """A part that is text or an image, of an observation or of the message itself."""
+        into = self.into.own if into is None else into
         kind, text = block_type(part), part.get("text")
         if kind in TEXT_TYPES and isinstance(text, str):
-            self.piece(text, span, into)
+            self.piece(text, span_of(part, "text"), into)
         elif kind in IMAGE_TYPES:
             into.images += 1
 
@@ -177,40 +169,50 @@ class _MessageWalk:
         if span is not None:
             into.piece_spans.append(span)
 
-    def call(self, call_id: Any, name: Any = None, arguments: Any = None, depth: int = 0) -> None:
-        assert self.row is not None
+    def call(self, call_id: Any, name: Any = None, arguments: Any = None, *, block: int = 0, depth: int = 1) -> None:
+        """A call; `depth` containers of the message are open around its arguments."""
+        assert self.into.shape is not None
         is_text = isinstance(arguments, str)
-        try:
-            counted = 0 if is_text or arguments is None else compact_chars(arguments, depth)
-        except TooDeep:
-            raise TranscriptError("depth", message_index=self.index) from None
+        counted = 0 if is_text or arguments is None else self.size(arguments, depth)
         call = Call(
             index=len(self.outline.calls),
             message=self.index,
-            shape=self.row.shape,
+            shape=self.into.shape,
             id=string(call_id),
+            block=block,
             name=string(name),
             arguments=arguments if is_text else "",
             compact_chars=counted,
-            responses_type=self.into.type or "" if self.row.shape == "responses" else "",
         )
         self.outline.calls.append(call)
         self.into.calls.append(call)
         self.into.exchanges.append(call)
 
     def result(
-        self, result_id: Any, text: Text, *, block: int = 0, is_leading: bool = True, is_error: bool = False
+        self,
+        result_id: Any,
+        text: Text,
+        *,
+        block: int = 0,
+        is_error: bool = False,
+        frame: tuple[str, str] = ("", ""),
     ) -> None:
-        assert self.row is not None
+        """A result with its observation; `frame` is the JSON around the string that takes its place."""
+        assert self.into.shape is not None
+        is_leading = self.into.leading_results == block
+        self.into.leading_results += is_leading
         result = Result(
             index=len(self.outline.results),
             message=self.index,
-            shape=self.row.shape,
+            shape=self.into.shape,
             id=string(result_id),
             block=block,
-            is_leading=is_leading,
+            is_leading=is_leading or not self.into.shape.wants_results_first,
             is_error=is_error,
             observation=text.joined,
+            json=text.json,
+            json_chars=text.json_chars,
+            frame=frame,
             images=text.images,
             span=text.span,
             piece_spans=text.piece_spans,

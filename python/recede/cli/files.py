@@ -203,7 +203,8 @@ def _count(data: bytes) -> int:
         raise fault
     value = json.loads(data)
     if isinstance(value, dict):
-        value = value["messages"] if isinstance(value.get("messages"), list) else value["input"]
+        fields = (value.get(key) for key in ("messages", "input", "contents"))
+        value = next(field for field in fields if isinstance(field, list))
     return len(value)
 
 

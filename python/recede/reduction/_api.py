@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede.reduction._policy import block_policy, compiled, image_chars_of, template_policy
+from recede.reduction._policy import BODY_KEYS, block_policy, compiled, image_chars_of, template_policy
 from recede.reduction._repair import apply_repairs
 from recede.reduction._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
 from recede.reduction._signature import runs
@@ -663,6 +663,6 @@ def _history_of(raw: bytes) -> list[Any]:
     value = _loads(raw)
     if isinstance(value, list):
         return value
-    messages = value.get("messages")
-    history: list[Any] = messages if isinstance(messages, list) else value["input"]
+    fields = (value.get(key) for key in BODY_KEYS)
+    history: list[Any] = next(field for field in fields if isinstance(field, list))
     return history

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     _Check = Callable[[str, Any], Any]
 
 __all__ = [
+    "BODY_KEYS",
     "OPTIONS",
     "Kind",
     "Option",
@@ -29,6 +30,9 @@ __all__ = [
     "turn_policy",
     "whole_number",
 ]
+
+BODY_KEYS = ("messages", "input", "contents")
+"""Fields of a request body that may be the history; the first that is a list is."""
 
 # Larger numbers mean the same as these, and the sums of the core hold them.
 _CEILING = 1 << 60

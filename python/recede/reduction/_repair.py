@@ -6,13 +6,13 @@ TYPE_CHECKING = False  # spares the import of typing, which takes longer than al
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["NO_RESULT", "apply_repairs"]
-
-NO_RESULT = "[no result recorded]"
+__all__ = ["apply_repairs"]
 
 
 def apply_repairs(messages: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
     """The history after the operations."""
+    from recede._pure.shape import shape_of
+
     dropped: set[int] = set()
     blocks: dict[int, list[tuple[Any, ...]]] = {}
     new: dict[int, list[Any]] = {}
@@ -21,44 +21,32 @@ def apply_repairs(messages: list[Any], operations: list[tuple[Any, ...]]) -> lis
         if name == "drop_message":
             dropped.add(index)
         elif name == "add_message":
-            new.setdefault(index, []).append(_answer(*operation[2:]))
+            calls = [(messages[message], block) for message, block in operation[2]]
+            shape: Any = shape_of(calls[0][0])
+            new.setdefault(index, []).append(shape.answer(calls))
         else:
             blocks.setdefault(index, []).append(operation)
     mended: list[Any] = []
     for index, message in enumerate(messages):
         mended += new.get(index, ())
         if index in blocks:
-            message = {**message, "content": _mend_blocks(message["content"], blocks[index])}
+            message = _mend_blocks(shape_of(message), message, blocks[index], messages)
         if index not in dropped:
             mended.append(message)
     return mended + new.get(len(messages), [])
 
 
-def _mend_blocks(content: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
+def _mend_blocks(shape: Any, message: Any, operations: list[tuple[Any, ...]], messages: list[Any]) -> Any:
     dropped = {operation[2] for operation in operations if operation[0] == "drop_block"}
     added: dict[int, list[Any]] = {}
-    for name, _, block, *call_id in operations:
+    for name, _, block, *call in operations:
         if name == "add_block":
-            added.setdefault(block, []).append(_tool_result(*call_id))
+            ((call_message, call_block),) = call
+            added.setdefault(block, []).append(shape.answer_block(messages[call_message], call_block))
     mended: list[Any] = []
-    for place, block in enumerate(content):
+    blocks = shape.blocks(message)
+    for place, block in enumerate(blocks):
         mended += added.get(place, ())
         if place not in dropped:
             mended.append(block)
-    return mended + added.get(len(content), [])
-
-
-def _tool_result(call_id: str) -> dict[str, Any]:
-    return {"type": "tool_result", "tool_use_id": call_id, "content": NO_RESULT}
-
-
-def _answer(shape: str, ids: list[str], responses_type: str) -> dict[str, Any]:
-    """The message that answers these calls, in the shape of the calls."""
-    if shape == "anthropic":
-        return {"role": "user", "content": [_tool_result(call_id) for call_id in ids]}
-    (call_id,) = ids
-    if shape == "responses":
-        return {"type": responses_type, "call_id": call_id, "output": NO_RESULT}
-    if shape == "openai":
-        return {"role": "tool", "tool_call_id": call_id, "content": NO_RESULT}
-    return {"role": "tool", "pairRole": "result", "pairId": call_id, "content": NO_RESULT}
+    return shape.mended(message, mended + added.get(len(blocks), []))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from recede.reduction._policy import BODY_KEYS
 from recede.transcripts._draft import Draft, text
 from recede.transcripts._source import Record
 
@@ -37,7 +38,7 @@ def is_messages(value: Any) -> bool:
 
 def is_body(value: Any) -> bool:
     """Whether it is a request body."""
-    return isinstance(value, dict) and any(isinstance(value.get(name), list) for name in ("messages", "input"))
+    return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in BODY_KEYS)
 
 
 def read_messages(value: Any) -> Iterator[Draft]:
@@ -51,4 +52,4 @@ def read_messages(value: Any) -> Iterator[Draft]:
 
 def read_body(value: Any) -> Iterator[Draft]:
     """The array that holds the history of the request."""
-    yield from read_messages(value["messages"] if isinstance(value.get("messages"), list) else value["input"])
+    yield from read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from recede._pure.outline import Outline, Result
 from recede._pure.pairs import Pairs, tools_of, turns_of
@@ -29,9 +29,9 @@ class Summary:
     """The new message of a view."""
 
     text: str
-    role: str
     cost: int  # in budget units
     place: int  # how many messages of the view come before it
+    message: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,9 @@ class Facts:
         """What masking puts in the place of an observation; None where it stays as it is."""
         tool, turn = self.tools[result.index], self.turns[result.index]
         number = self.numbers[result.index] if self.numbers else result.index + 1
-        observation = Observation(result.observation, result.images, turn, tool or "", result.id or "", number)
+        observation = Observation(
+            result.observation, result.images, turn, tool or "", result.id or "", number, result.json_chars
+        )
         return mask(observation, self.policy)
 
     def _window(self) -> tuple[int, int]:

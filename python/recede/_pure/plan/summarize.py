@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from recede._pure.plan.facts import Facts, Plan, Summary
 from recede._pure.plan.keep import keep_set
@@ -49,7 +49,7 @@ def summarize(facts: Facts, before: Plan, given: Given) -> Plan | Request | None
     in_order = sorted(kept)
     summary = Summary(
         text=text,
-        role=policy.summary_role or _role(facts),
+        message=_message(facts, policy.summary_role or _role(facts), text),
         cost=len(text) if cost is None else cost,
         place=bisect_left(in_order, leading_system_messages(outline)),
     )
@@ -60,6 +60,14 @@ def _role(facts: Facts) -> str:
     """The role of a summary: "user" where an API takes no system messages among the others."""
     for message in facts.outline.messages:
         is_item = message.is_reasoning or (message.type or "").endswith(("_call", "_call_output"))
-        if is_item or message.shape == "anthropic":
+        if is_item or (message.shape is not None and not message.shape.takes_system_messages):
             return "user"
     return "system"
+
+
+def _message(facts: Facts, role: str, text: str) -> dict[str, Any]:
+    """The summary as a message, in the way of the first shape that has a way of its own."""
+    usual = {"role": role, "content": text}
+    shapes = (message.shape for message in facts.outline.messages if message.shape is not None)
+    messages = (shape.summary(role, text) for shape in shapes)
+    return next((message for message in messages if message != usual), usual)

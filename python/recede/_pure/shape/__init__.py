@@ -1,0 +1,22 @@
+"""The shapes of messages: a module each. Nothing outside of this folder asks which shape a message has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede._pure.shape.anthropic import Anthropic
+from recede._pure.shape.base import Shape
+from recede._pure.shape.chat_message import ChatMessage
+from recede._pure.shape.converse import Converse
+from recede._pure.shape.gemini import Gemini
+from recede._pure.shape.openai import OpenAI
+from recede._pure.shape.responses import Responses
+
+__all__ = ["Shape", "shape_of"]
+
+_SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(), Converse(), Gemini())
+
+
+def shape_of(message: dict[str, Any]) -> Shape | None:
+    """The first shape that fits the message; None where it holds neither calls nor results."""
+    return next((shape for shape in _SHAPES if shape.fits(message)), None)

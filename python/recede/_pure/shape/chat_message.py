@@ -1,0 +1,27 @@
+"""ChatMessage: a message that says of itself what it is, by `pairRole` and `pairId`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede._pure.shape.base import Shape
+from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, string
+
+
+class ChatMessage(Shape):
+    name = "chat_message"
+
+    def fits(self, message: dict[str, Any]) -> bool:
+        pair_role, role = string(message.get("pairRole")), string(message.get("role"))
+        return pair_role == "call" or (pair_role == "result" and role not in ("system", "user", "assistant"))
+
+    def read(self, walk: Any, message: dict[str, Any]) -> None:
+        if message["pairRole"] == "call":
+            walk.content()
+            walk.call(message.get("pairId"))
+        else:
+            walk.result(message.get("pairId"), walk.text(message, "content", "content", BLOCK_KEYS))
+
+    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+        ((message, _),) = calls
+        return {"role": "tool", "pairRole": "result", "pairId": message["pairId"], "content": NO_RESULT}

@@ -1,0 +1,106 @@
+"""Gemini's contents: calls and results are parts, with the fields of the API or of its Python library."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from recede._pure.shape.base import Shape
+from recede._pure.shape.words import NO_RESULT, string
+
+_CALL = ("functionCall", "function_call")
+_RESULT = ("functionResponse", "function_response")
+_MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
+
+_PART_KEYS = frozenset({"text", *_CALL, *_RESULT})
+_CALL_KEYS = frozenset({"id", "name", "args"})
+_RESULT_KEYS = frozenset({"id", "name", "response"})
+_DEPTH = 4  # the message, its parts, the part, its field
+
+
+class Gemini(Shape):
+    name = "gemini"
+    results_are_blocks = True
+    takes_system_messages = False
+
+    def fits(self, message: dict[str, Any]) -> bool:
+        return "content" not in message and message.get("parts") is not None
+
+    def read(self, walk: Any, message: dict[str, Any]) -> None:
+        calls: Counter[str] = Counter()
+        results: Counter[str] = Counter()
+        for place, path, part in walk.blocks(message, "parts", _PART_KEYS):
+            call_key, call = _first(part, _CALL)
+            result_key, result = _first(part, _RESULT)
+            if isinstance(call, dict):
+                walk.refuse_repeated(call, _CALL_KEYS, f"{path}.{call_key}.")
+                call_id = _id_of(call, calls)
+                walk.call(call_id, call.get("name"), call.get("args"), block=place, depth=_DEPTH)
+            elif isinstance(result, dict):
+                path = f"{path}.{result_key}"
+                walk.refuse_repeated(result, _RESULT_KEYS, path + ".")
+                result_id = _id_of(result, results)
+                response: Any = result.get("response")
+                only = _only(response)
+                is_error = only == "error"
+                if only is not None and isinstance(response[only], str):
+                    text = walk.text(response, only, path, frozenset())
+                    walk.result(result_id, text, block=place, is_error=is_error)
+                else:
+                    text = walk.json(result, "response", path + ".response", _DEPTH)
+                    walk.result(result_id, text, block=place, is_error=is_error, frame=_FRAME)
+            elif _first(part, _MEDIA)[0]:
+                walk.image()
+            elif isinstance(part.get("text"), str) and part.get("thought") is not True:
+                walk.own_text(part)
+
+    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
+        parts = list(message["parts"])
+        for place, text in texts.items():
+            key, result = _first(parts[place], _RESULT)
+            only = _only(result["response"])
+            masked = {only if only and isinstance(result["response"][only], str) else "output": text}
+            parts[place] = {**parts[place], key: {**result, "response": masked}}
+        return {**message, "parts": parts}
+
+    def summary(self, role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "parts": [{"text": text}]}
+
+    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+        return {"role": "user", "parts": [self.answer_block(*call) for call in calls]}
+
+    def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
+        key, call = _first(message["parts"][block], _CALL)
+        fields = {name: call[name] for name in ("id", "name") if call.get(name) is not None}
+        return {_RESULT[_CALL.index(key)]: {**fields, "response": {"output": NO_RESULT}}}
+
+    def blocks(self, message: dict[str, Any]) -> list[Any]:
+        parts: list[Any] = message["parts"]
+        return parts
+
+    def mended(self, message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
+        return {**message, "parts": blocks}
+
+
+_FRAME = ('{"output":', "}")
+
+
+def _first(part: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
+    """The first of these fields that is there: its key and its value."""
+    return next(((key, part[key]) for key in keys if part.get(key) is not None), ("", None))
+
+
+def _only(response: Any) -> str | None:
+    """The key of the only member of an object."""
+    is_one = isinstance(response, dict) and len(response) == 1 and not getattr(response, "repeated", None)
+    return next(iter(response)) if is_one else None
+
+
+def _id_of(holder: dict[str, Any], count: Counter[str]) -> str | None:
+    """The id; without one, the name and the how many-th of it in its message this is."""
+    given, name = string(holder.get("id")), string(holder.get("name"))
+    if given is not None or name is None:
+        return given
+    count[name] += 1
+    return f"{name}#{count[name]}"

@@ -1,0 +1,37 @@
+"""Items of OpenAI's Responses: a call and its output are known by the end of their `type`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recede._pure.shape.base import Shape
+from recede._pure.shape.words import NO_RESULT, PART_KEYS, string
+
+
+class Responses(Shape):
+    name = "responses"
+
+    def fits(self, message: dict[str, Any]) -> bool:
+        kind = string(message.get("type")) or ""
+        is_call = kind.endswith("_call") and message.get("call_id") is not None
+        return is_call or kind.endswith("_call_output")
+
+    def read(self, walk: Any, message: dict[str, Any]) -> None:
+        walk.content()
+        if message["type"].endswith("_call"):
+            arguments = (message.get(key) for key in ("arguments", "input", "action"))
+            present = next((value for value in arguments if value is not None), None)
+            walk.call(message["call_id"], message.get("name"), present, depth=1)
+            return
+        output = message.get("output")
+        is_left_alone = output is not None and not isinstance(output, (str, list))
+        text = walk.no_text() if is_left_alone else walk.text(message, "output", "output", PART_KEYS)
+        walk.result(message.get("call_id"), text)
+
+    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
+        return {**message, "output": texts[0]}
+
+    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+        ((message, _),) = calls
+        return {"type": message["type"] + "_output", "call_id": message["call_id"], "output": NO_RESULT}

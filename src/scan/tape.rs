@@ -1,0 +1,274 @@
+//! One message as the values that some shape may ask for, in their order: fields may come in any order, so what they
+//! mean is asked when the end of the message is reached. Everything else is passed over.
+
+use super::{Scan, Text};
+use crate::error::Error;
+use crate::json::{Counted, Read};
+use crate::outline::Span;
+use crate::shape::{Key, Keys, Value};
+
+/// Containers that are opened within a message, itself included; deeper ones are passed over.
+const MAX_LEVEL: usize = 6;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Object,
+    List,
+    Null,
+    True,
+    /// Anything else, and containers that were passed over.
+    Other,
+}
+
+/// A value on the tape.
+#[derive(Clone, Copy)]
+struct Entry {
+    kind: Kind,
+    key: Option<Key>,
+    may_hold_dispatch: bool,
+    /// Behind the last value in it.
+    next: u32,
+    /// Members of an object that are on the tape, or elements of a list.
+    members: u32,
+    /// The keys of these.
+    keys: Keys,
+    /// Of a text, between its quotes.
+    start: usize,
+    end: usize,
+    /// Of a text its [`Counted::minus`]; of any other value its size as compact JSON.
+    size: usize,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Tape {
+    entries: Vec<Entry>,
+    /// Keys that stand in their object a second time: the object, and where.
+    repeated: Vec<(u32, Key, usize)>,
+}
+
+impl Scan<'_> {
+    /// Reads the message at the cursor onto the tape.
+    pub(super) fn record_message(&mut self) -> Read<()> {
+        self.tape.entries.clear();
+        self.tape.repeated.clear();
+        self.record_object(None, 1).map(drop)
+    }
+
+    /// A value, whose size it gives.
+    fn record(&mut self, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
+        let byte = self.cursor.peek();
+        let (start, place) = (self.cursor.at, self.tape.entries.len());
+        let opens = is_opened && level <= MAX_LEVEL;
+        let (kind, size) = match byte {
+            b'"' => {
+                self.cursor.string()?;
+                let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.counted;
+                self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(Kind::Text, key, place) });
+                return Ok(end - start - minus + 2);
+            }
+            b'{' if opens => return self.record_object(key, level),
+            b'[' if opens => return self.record_list(key, level),
+            b'n' => (Kind::Null, self.cursor.value()?),
+            b't' => (Kind::True, self.cursor.value()?),
+            _ => (Kind::Other, self.cursor.value()?),
+        };
+        self.push(Entry { start, end: self.cursor.at, size, ..Entry::of(kind, key, place) });
+        Ok(size)
+    }
+
+    fn record_list(&mut self, key: Option<Key>, level: usize) -> Read<usize> {
+        let (start, place) = (self.cursor.at, self.tape.entries.len());
+        self.push(Entry { start, ..Entry::of(Kind::List, key, place) });
+        let (mut members, mut size) = (0, 2);
+        self.elements(|scan, index| {
+            members += 1;
+            size += scan.record(None, true, level + 1)? + usize::from(index > 0);
+            Ok(())
+        })?;
+        self.close(place, size);
+        self.tape.entries[place].members = members;
+        Ok(size)
+    }
+
+    fn record_object(&mut self, of: Option<Key>, level: usize) -> Read<usize> {
+        let (start, place) = (self.cursor.at, self.tape.entries.len());
+        self.push(Entry { start, ..Entry::of(Kind::Object, of, place) });
+        let (mut keys, mut members, mut size) = (Keys::default(), 0, 1);
+        self.members(|scan, token| {
+            size += scan.cursor.counted.chars() + 4; // two quotes, a colon, a comma or bracket
+            size += match Key::of(Text::last(&scan.cursor, token).bytes()) {
+                Some(key) if keys.insert(key) => {
+                    members += 1;
+                    scan.record(Some(key), key.is_opened(), level + 1)?
+                }
+                Some(key) => {
+                    scan.tape.repeated.push((place as u32, key, token.start() - 1));
+                    scan.cursor.value()?
+                }
+                // Of a response the only member counts, whatever its key.
+                None if of == Some(Key::Response) => {
+                    members += 1;
+                    scan.record(None, false, level + 1)?
+                }
+                None => scan.cursor.value()?,
+            };
+            Ok(())
+        })?;
+        (self.tape.entries[place].keys, self.tape.entries[place].members) = (keys, members);
+        self.close(place, size.max(2));
+        Ok(size.max(2))
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.tape.entries.push(entry);
+    }
+
+    /// The container at this place has ended.
+    fn close(&mut self, place: usize, size: usize) {
+        let next = self.tape.entries.len() as u32;
+        let entry = &mut self.tape.entries[place];
+        (entry.next, entry.end, entry.size) = (next, self.cursor.at, size);
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn of(kind: Kind, key: Option<Key>, place: usize) -> Entry {
+        let next = place as u32 + 1;
+        let keys = Keys::default();
+        Entry { kind, key, may_hold_dispatch: false, next, members: 0, keys, start: 0, end: 0, size: 0 }
+    }
+}
+
+/// A value on a tape.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'a> {
+    data: &'a [u8],
+    tape: &'a Tape,
+    place: u32,
+}
+
+impl<'a> Node<'a> {
+    /// The message itself.
+    pub fn message(data: &'a [u8], tape: &'a Tape) -> Self {
+        Node { data, tape, place: 0 }
+    }
+
+    #[inline]
+    fn entry(&self) -> &'a Entry {
+        &self.tape.entries[self.place as usize]
+    }
+
+    fn is(&self, kind: Kind) -> Option<&Self> {
+        (self.entry().kind == kind).then_some(self)
+    }
+
+    /// The values right in this one.
+    #[inline]
+    fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
+        let (Node { data, tape, place }, end) = (*self, self.entry().next);
+        let mut next = place + 1;
+        core::iter::from_fn(move || {
+            let place = next;
+            (place < end).then(|| {
+                next = tape.entries[place as usize].next;
+                Node { data, tape, place }
+            })
+        })
+    }
+
+    /// Its bytes, quotes or brackets included.
+    pub fn span(&self) -> Span {
+        let Entry { kind, start, end, .. } = *self.entry();
+        let quote = usize::from(kind == Kind::Text);
+        Span { start: start - quote, end: end + quote }
+    }
+
+    /// The string that it is.
+    pub fn counted(&self) -> Counted {
+        let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
+        Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }
+    }
+
+    #[inline]
+    pub fn decoded(&self) -> Text<'a> {
+        let Entry { start, end, size, .. } = *self.entry();
+        Text::counted(self.data, start..end, size)
+    }
+}
+
+impl<'a> Value for Node<'a> {
+    type Object = Node<'a>;
+    type Text = Node<'a>;
+    type Stop = Error;
+
+    #[inline]
+    fn object(&self) -> Option<&Self> {
+        self.is(Kind::Object)
+    }
+
+    #[inline]
+    fn text(&self) -> Option<&Self> {
+        self.is(Kind::Text)
+    }
+
+    #[inline]
+    fn items(&self) -> Option<impl Iterator<Item = Self>> {
+        self.is(Kind::List).map(Node::inner)
+    }
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.is(Kind::List).map_or(0, |list| list.entry().members as usize)
+    }
+
+    #[inline]
+    fn is_null(&self) -> bool {
+        self.entry().kind == Kind::Null
+    }
+
+    fn is_true(&self) -> bool {
+        self.entry().kind == Kind::True
+    }
+
+    fn offset(&self) -> Option<usize> {
+        Some(self.span().start)
+    }
+
+    #[inline]
+    fn get(object: &Self, key: Key) -> Result<Option<Self>, Error> {
+        if !object.entry().keys.has(key) {
+            return Ok(None);
+        }
+        Ok(object.inner().find(|member| member.entry().key == Some(key)))
+    }
+
+    #[inline]
+    fn members(object: &Self) -> usize {
+        object.entry().members as usize
+    }
+
+    #[inline]
+    fn repeated(object: &Self, keys: Keys) -> Option<(Key, usize)> {
+        let mut repeated = object.tape.repeated.iter();
+        let (_, key, at) = repeated.find(|(place, key, _)| *place == object.place && keys.has(*key))?;
+        Some((*key, *at))
+    }
+
+    fn only(object: &Self) -> Option<Self> {
+        let is_repeated = object.tape.repeated.iter().any(|(place, ..)| *place == object.place);
+        object.inner().next().filter(|_| object.entry().members == 1 && !is_repeated)
+    }
+
+    fn size(&self, _: usize) -> Result<usize, Error> {
+        let entry = self.entry();
+        Ok(if entry.kind == Kind::Text { self.counted().chars() } else { entry.size })
+    }
+
+    #[inline]
+    fn read<T>(text: &Self, read: impl FnOnce(&[u8]) -> T) -> T {
+        read(text.decoded().bytes())
+    }
+}

@@ -1,0 +1,54 @@
+//! Anthropic's messages: calls and results are blocks of the content.
+
+use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part};
+use super::words::{Key, PartType};
+use super::{BLOCK_KEYS, Head, PART_KEYS, Path, observation, part_type, text_or_image};
+
+pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
+
+#[inline]
+pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    let Some(blocks) = head.content.as_ref().and_then(V::items) else { return Ok(false) };
+    let mut fits = false;
+    for block in blocks {
+        if let Some(object) = block.object()
+            && matches!(part_type::<V>(object)?, PartType::ToolUse | PartType::ToolResult)
+        {
+            fits = true;
+            break;
+        }
+    }
+    if fits {
+        read_blocks(head, sink)?;
+    }
+    Ok(fits)
+}
+
+fn read_blocks<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let content = Place::of(Key::Content);
+    for (block, item) in head.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
+        let place = content.index(block);
+        let object = part(&item, BLOCK_KEYS, &place)?;
+        match part_type::<V>(object)? {
+            PartType::ToolUse => {
+                let (name, arguments) = (V::get(object, Key::Name)?, get_present::<V>(object, Key::Input)?);
+                let id = V::get(object, Key::Id)?;
+                sink.call(&RawCall {
+                    id: Id::of(id.as_ref()),
+                    name: name.as_ref(),
+                    arguments: arguments.as_ref(),
+                    block,
+                    depth: 3, // the message, content, the block
+                })?;
+            }
+            PartType::ToolResult => {
+                let (id, value) = (V::get(object, Key::ToolUseId)?, V::get(object, Key::Content)?);
+                let is_error = V::get(object, Key::IsError)?.is_some_and(|flag| flag.is_true());
+                let result = RawResult::of(id.as_ref(), value.as_ref(), block, is_error);
+                observation(&result, PART_KEYS, &place.key(Key::Content), sink)?;
+            }
+            kind => text_or_image::<V>(object, kind, sink)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Bedrock's Converse: calls and results are blocks of the content, which have no `type`.
+
+use super::value::{
+    Id, Place, RawCall, RawResult, Sink, Value, get_present, part, refuse_repeated, word, wrong_content,
+};
+use super::words::{Key, Keys};
+use super::{Frame, Head, Path};
+use crate::text::count_chars;
+
+const MEDIA: [Key; 3] = [Key::Image, Key::Document, Key::Video];
+
+const BLOCK_KEYS: Keys = Keys::of(&[Key::Text, Key::ToolUse, Key::ToolResult]);
+const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input]);
+const RESULT_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Content, Key::Status]);
+const PART_KEYS: Keys = Keys::of(&[Key::Text, Key::Json]);
+
+/// What is open around the arguments of a call: the message, its content, the block, its field.
+const CALL_DEPTH: usize = 4;
+/// Around the JSON of a result: the same, the content of the result, its part.
+const JSON_DEPTH: usize = 6;
+
+pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::ToolResult], &[Key::Content]] };
+
+#[inline(never)]
+pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    let Some(blocks) = head.content.as_ref().and_then(V::items) else { return Ok(false) };
+    for block in blocks {
+        let Some(object) = block.object() else { continue };
+        if V::get(object, Key::Type)?.is_some() {
+            return Ok(false);
+        }
+        for key in [Key::Text, Key::ToolUse, Key::ToolResult].into_iter().chain(MEDIA) {
+            if get_present::<V>(object, key)?.is_some() {
+                read_blocks(head, sink)?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn read_blocks<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let content = Place::of(Key::Content);
+    for (block, item) in head.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
+        let place = content.index(block);
+        let object = part(&item, BLOCK_KEYS, &place)?;
+        if let Some(call) = V::get(object, Key::ToolUse)?.as_ref().and_then(V::object) {
+            refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(Key::ToolUse)))?;
+            let (id, name) = (V::get(call, Key::ToolUseIdCamel)?, V::get(call, Key::Name)?);
+            let arguments = get_present::<V>(call, Key::Input)?;
+            let (id, name, arguments) = (Id::of(id.as_ref()), name.as_ref(), arguments.as_ref());
+            sink.call(&RawCall { id, name, arguments, block, depth: CALL_DEPTH })?;
+        } else if let Some(result) = V::get(object, Key::ToolResult)?.as_ref().and_then(V::object) {
+            read_result::<V>(result, block, &place.key(Key::ToolResult), sink)?;
+        } else {
+            text_or_media::<V>(object, sink)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_result<V: Value>(
+    result: &V::Object,
+    block: usize,
+    place: &Place,
+    sink: &mut impl Sink<V>,
+) -> Result<(), V::Stop> {
+    refuse_repeated::<V>(result, RESULT_KEYS, Some(place))?;
+    let (id, value) = (V::get(result, Key::ToolUseIdCamel)?, get_present::<V>(result, Key::Content)?);
+    let is_error = word(V::get(result, Key::Status)?.as_ref(), |status| status == b"error");
+    let place = place.key(Key::Content);
+    sink.begin_observation();
+    let (frame, chars) = match &value {
+        None => (Frame::Text, 0),
+        Some(value) => read_parts(value, &place, sink)?,
+    };
+    sink.result(&RawResult { id: Id::of(id.as_ref()), value: value.as_ref(), block, is_error, frame, chars })
+}
+
+/// The content of a result: its frame, and what it counts besides its text. With JSON in it, none of it is text.
+pub(super) fn read_parts<V: Value>(
+    value: &V,
+    place: &Place,
+    sink: &mut impl Sink<V>,
+) -> Result<(Frame, usize), V::Stop> {
+    if let Some(text) = value.text() {
+        return sink.text(text).map(|()| (Frame::Text, 0));
+    }
+    let Some(parts) = value.items() else { return Err(wrong_content(value, place)) };
+    let (mut chars, mut json, mut texts) = (0, false, vec![]);
+    for (index, item) in parts.enumerate() {
+        let object = part(&item, PART_KEYS, &place.index(index))?;
+        if let Some(value) = get_present::<V>(object, Key::Json)? {
+            (json, chars) = (true, chars + value.size(JSON_DEPTH)?);
+        } else if V::get(object, Key::Text)?.as_ref().and_then(V::text).is_some() {
+            texts.extend(V::get(object, Key::Text)?);
+        } else {
+            text_or_media::<V>(object, sink)?;
+        }
+    }
+    for text in texts.iter().filter_map(V::text) {
+        if json {
+            chars += V::read(text, count_chars);
+        } else {
+            sink.text(text)?;
+        }
+    }
+    Ok((if json { Frame::Blocks } else { Frame::TextBlocks }, chars))
+}
+
+fn text_or_media<V: Value>(object: &V::Object, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text) {
+        return sink.text(text);
+    }
+    for key in MEDIA {
+        if get_present::<V>(object, key)?.is_some() {
+            sink.image();
+            break;
+        }
+    }
+    Ok(())
+}

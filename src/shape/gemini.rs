@@ -1,0 +1,112 @@
+//! Gemini's contents: calls and results are parts. Both spellings of a field are read: that of the API, and that of its
+//! Python library.
+
+use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part, refuse_repeated, wrong_content};
+use super::words::{Key, Keys};
+use super::{Frame, Head, Path};
+use std::collections::HashMap;
+
+const CALL: &[Key] = &[Key::FunctionCall, Key::FunctionCallSnake];
+const RESULT: &[Key] = &[Key::FunctionResponse, Key::FunctionResponseSnake];
+const MEDIA: &[Key] = &[Key::InlineData, Key::InlineDataSnake, Key::FileData, Key::FileDataSnake];
+
+const PART_KEYS: Keys = Keys::of(&[
+    Key::Text,
+    Key::FunctionCall,
+    Key::FunctionCallSnake,
+    Key::FunctionResponse,
+    Key::FunctionResponseSnake,
+]);
+const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Name, Key::Args]);
+const RESULT_KEYS: Keys = Keys::of(&[Key::Id, Key::Name, Key::Response]);
+
+/// What is open around the arguments of a call and around a response: the message, its parts, the part, its field.
+const DEPTH: usize = 4;
+
+pub(super) const PATH: Path = Path { blocks: Some(Key::Parts), fields: &[RESULT, &[Key::Response]] };
+
+#[inline(never)]
+pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    if head.content.is_some() {
+        return Ok(false);
+    }
+    let Some(value) = get_present::<V>(head.message, Key::Parts)? else { return Ok(false) };
+    let parts = Place::of(Key::Parts);
+    let Some(items) = value.items() else { return Err(wrong_content(&value, &parts)) };
+    head.blocks.set(value.length());
+    // Without an id, the calls of one name pair with the results of that name in their order.
+    let (mut calls, mut results) = (HashMap::new(), HashMap::new());
+    for (block, item) in items.enumerate() {
+        let place = parts.index(block);
+        let object = part(&item, PART_KEYS, &place)?;
+        if let Some((field, value)) = first::<V>(object, CALL)?
+            && let Some(call) = value.object()
+        {
+            refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(field)))?;
+            let (id, name) = (V::get(call, Key::Id)?, V::get(call, Key::Name)?);
+            let arguments = get_present::<V>(call, Key::Args)?;
+            let id = id_of(id.as_ref(), name.as_ref(), &mut calls);
+            sink.call(&RawCall { id, name: name.as_ref(), arguments: arguments.as_ref(), block, depth: DEPTH })?;
+        } else if let Some((field, value)) = first::<V>(object, RESULT)?
+            && let Some(result) = value.object()
+        {
+            let place = place.key(field);
+            refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
+            let (id, name) = (V::get(result, Key::Id)?, V::get(result, Key::Name)?);
+            let id = id_of(id.as_ref(), name.as_ref(), &mut results);
+            read_response(id, get_present::<V>(result, Key::Response)?.as_ref(), block, &place, sink)?;
+        } else if first::<V>(object, MEDIA)?.is_some() {
+            sink.image();
+        } else if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text)
+            && !V::get(object, Key::Thought)?.is_some_and(|thought| thought.is_true())
+        {
+            sink.text(text)?;
+        }
+    }
+    Ok(true)
+}
+
+/// The observation is the one string in the response, or else all of it.
+fn read_response<V: Value>(
+    id: Id<V>,
+    response: Option<&V>,
+    block: usize,
+    place: &Place,
+    sink: &mut impl Sink<V>,
+) -> Result<(), V::Stop> {
+    sink.begin_observation();
+    let Some(response) = response else {
+        return sink.result(&RawResult { id, value: None, block, is_error: false, frame: Frame::Text, chars: 0 });
+    };
+    let place = place.key(Key::Response);
+    let Some(object) = response.object() else { return Err(wrong_content(response, &place)) };
+    let only = V::only(object);
+    let is_error = only.is_some() && V::get(object, Key::Error)?.is_some();
+    if let Some(value) = &only
+        && let Some(text) = value.text()
+    {
+        sink.text(text)?;
+        return sink.result(&RawResult { id, value: Some(value), block, is_error, frame: Frame::Only, chars: 0 });
+    }
+    let chars = response.size(DEPTH)?;
+    sink.result(&RawResult { id, value: Some(response), block, is_error, frame: Frame::Output, chars })
+}
+
+fn first<V: Value>(object: &V::Object, keys: &[Key]) -> Result<Option<(Key, V)>, V::Stop> {
+    for key in keys {
+        if let Some(value) = get_present::<V>(object, *key)? {
+            return Ok(Some((*key, value)));
+        }
+    }
+    Ok(None)
+}
+
+fn id_of<'a, V: Value>(id: Option<&'a V>, name: Option<&'a V>, count: &mut HashMap<Vec<u8>, usize>) -> Id<'a, V> {
+    if id.is_some_and(|id| id.text().is_some()) {
+        return Id::of(id);
+    }
+    let Some(text) = name.and_then(V::text) else { return Id::of(None) };
+    let count = count.entry(V::read(text, <[u8]>::to_vec)).or_default();
+    *count += 1;
+    Id { text: name, number: *count }
+}

@@ -1,0 +1,220 @@
+//! What a shape reads and whom it tells: a JSON value, in bytes or in Python objects, and what listens.
+
+use super::Frame;
+use super::words::{Key, Keys};
+use crate::error::{Error, Kind};
+use core::fmt;
+
+/// A JSON value, in bytes or in Python objects.
+pub trait Value: Sized {
+    /// One that is an object.
+    type Object;
+    /// One that is a string.
+    type Text;
+    /// What stops the reading.
+    type Stop: From<Error>;
+
+    /// The object that it is.
+    fn object(&self) -> Option<&Self::Object>;
+    /// The string that it is.
+    fn text(&self) -> Option<&Self::Text>;
+    /// The elements of the list that it is.
+    fn items(&self) -> Option<impl Iterator<Item = Self>>;
+    /// How many elements there are in the list that it is; 0 where it is none.
+    fn length(&self) -> usize;
+    /// Whether it is null.
+    fn is_null(&self) -> bool;
+    /// Whether it is true.
+    fn is_true(&self) -> bool;
+    /// Its first byte, where the input was bytes.
+    fn offset(&self) -> Option<usize> {
+        None
+    }
+    /// A member of an object.
+    fn get(object: &Self::Object, key: Key) -> Result<Option<Self>, Self::Stop>;
+    /// How many members an object has that a shape may ask for.
+    fn members(object: &Self::Object) -> usize;
+    /// The first of these keys that an object holds twice, and where.
+    #[must_use]
+    fn repeated(_: &Self::Object, _: Keys) -> Option<(Key, usize)> {
+        None
+    }
+    /// The value of the only member of an object, whatever its key.
+    fn only(object: &Self::Object) -> Option<Self>;
+    /// What it counts as the arguments of a call; so many containers of its message are open around it.
+    fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
+    /// Reads a text.
+    fn read<T>(text: &Self::Text, read: impl FnOnce(&[u8]) -> T) -> T;
+}
+
+/// An id: a string; or, where there is none, a name and the how many-th of it in its message this is.
+pub struct Id<'a, V> {
+    /// The id or the name.
+    pub text: Option<&'a V>,
+    /// From 1; 0 for an id.
+    pub number: usize,
+}
+
+impl<'a, V: Value> Id<'a, V> {
+    /// What stands in the field of an id.
+    #[must_use]
+    pub fn of(id: Option<&'a V>) -> Self {
+        Id { text: id, number: 0 }
+    }
+
+    /// Reads it, if it is one.
+    #[inline]
+    pub fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let text = self.text.and_then(V::text)?;
+        if self.number == 0 {
+            return Some(V::read(text, read));
+        }
+        let number = self.number.to_string();
+        let id = V::read(text, |name| [name, b"#", number.as_bytes()].concat());
+        Some(read(&id))
+    }
+}
+
+/// One call, as its message holds it.
+pub struct RawCall<'a, V> {
+    /// Its id.
+    pub id: Id<'a, V>,
+    /// The tool, if that is a string.
+    pub name: Option<&'a V>,
+    /// What it is called with; neither missing nor null.
+    pub arguments: Option<&'a V>,
+    /// Its place among the blocks of its message.
+    pub block: usize,
+    /// How many containers of its message are open around its arguments.
+    pub depth: usize,
+}
+
+/// One result, as its message holds it.
+pub struct RawResult<'a, V> {
+    /// Its id.
+    pub id: Id<'a, V>,
+    /// Its observation, if there is one.
+    pub value: Option<&'a V>,
+    /// Its place among the blocks of its message.
+    pub block: usize,
+    /// Flagged as an error.
+    pub is_error: bool,
+    /// What stands around its text.
+    pub frame: Frame,
+    /// What it counts besides its text.
+    pub chars: usize,
+}
+
+impl<'a, V: Value> RawResult<'a, V> {
+    /// One whose observation is text.
+    #[must_use]
+    pub fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
+        RawResult { id: Id::of(id), value, block, is_error, frame: Frame::Text, chars: 0 }
+    }
+}
+
+/// What is told what a message holds, in the order in which it stands there.
+pub trait Sink<V: Value> {
+    /// An observation was seen, and will be read soon.
+    fn observation_ahead(&mut self, _: &V) {}
+    /// A text: of an observation, if one has begun.
+    fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
+    /// An image or a document; likewise.
+    fn image(&mut self);
+    /// A call.
+    fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
+    /// An observation begins.
+    fn begin_observation(&mut self);
+    /// It has ended, and is of this result.
+    fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop>;
+}
+
+/// Where a value lies in its message.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    around: Option<&'a Place<'a>>,
+    step: PlaceStep,
+}
+
+#[derive(Clone, Copy)]
+enum PlaceStep {
+    Key(Key),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    /// A field of the message.
+    pub fn of(key: Key) -> Self {
+        Place { around: None, step: PlaceStep::Key(key) }
+    }
+
+    /// A member of what lies here.
+    pub fn key(&'a self, key: Key) -> Self {
+        Place { around: Some(self), step: PlaceStep::Key(key) }
+    }
+
+    /// An element of what lies here.
+    pub fn index(&'a self, index: usize) -> Self {
+        Place { around: Some(self), step: PlaceStep::Index(index) }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(around) = self.around {
+            around.fmt(out)?;
+        }
+        match self.step {
+            PlaceStep::Index(index) => write!(out, "[{index}]"),
+            PlaceStep::Key(key) if self.around.is_none() => out.write_str(key.name()),
+            PlaceStep::Key(key) => write!(out, ".{}", key.name()),
+        }
+    }
+}
+
+#[cold]
+fn fault<V: Value>(kind: Kind, offset: Option<usize>, place: &Place) -> V::Stop {
+    Error { kind, offset, message_index: None, field: Some(place.to_string()) }.into()
+}
+
+/// A value that is neither missing nor null.
+#[inline]
+pub fn present<V: Value>(value: Option<&V>) -> Option<&V> {
+    value.filter(|value| !value.is_null())
+}
+
+/// A field that is neither missing nor null.
+#[inline]
+pub fn get_present<V: Value>(object: &V::Object, key: Key) -> Result<Option<V>, V::Stop> {
+    Ok(V::get(object, key)?.filter(|value| !value.is_null()))
+}
+
+/// What the word in a field says.
+#[inline]
+pub fn word<V: Value, T: Default>(value: Option<&V>, meaning: impl FnOnce(&[u8]) -> T) -> T {
+    value.and_then(V::text).map_or_else(T::default, |text| V::read(text, meaning))
+}
+
+/// An object must not hold a key twice that it is read for: readers differ on which one counts.
+#[inline]
+pub fn refuse_repeated<V: Value>(object: &V::Object, keys: Keys, around: Option<&Place>) -> Result<(), V::Stop> {
+    match V::repeated(object, keys) {
+        None => Ok(()),
+        Some((key, at)) => {
+            Err(fault::<V>(Kind::DuplicateKey, Some(at), &around.map_or(Place::of(key), |around| around.key(key))))
+        }
+    }
+}
+
+/// A part of a content, which must be an object.
+#[inline]
+pub fn part<'a, V: Value>(part: &'a V, keys: Keys, place: &Place) -> Result<&'a V::Object, V::Stop> {
+    let Some(object) = part.object() else { return Err(fault::<V>(Kind::Part, part.offset(), place)) };
+    refuse_repeated::<V>(object, keys, Some(place))?;
+    Ok(object)
+}
+
+/// What is neither text, list nor null where these are expected.
+pub fn wrong_content<V: Value>(value: &V, place: &Place) -> V::Stop {
+    fault::<V>(Kind::Content, value.offset(), place)
+}

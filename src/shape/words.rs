@@ -1,0 +1,252 @@
+//! The words of messages: the keys that some shape reads, and what roles and types say.
+
+macro_rules! keys {
+    ($($key:ident $text:literal $bytes:literal),* $(,)?) => {
+        /// A key that some shape reads.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Key {
+            $(#[doc = concat!("`", $text, "`.")] $key,)*
+        }
+
+        impl Key {
+            /// All of them.
+            pub const ALL: &[Key] = &[$(Key::$key),*];
+
+            /// The key that these bytes are.
+            #[inline]
+            #[must_use]
+            pub fn of(key: &[u8]) -> Option<Key> {
+                match key {
+                    $($bytes => Some(Key::$key),)*
+                    _ => None,
+                }
+            }
+
+            /// Its text.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Key::$key => $text),* }
+            }
+        }
+    };
+}
+
+keys! {
+    Role "role" b"role", Content "content" b"content", Type "type" b"type", ToolCalls "tool_calls" b"tool_calls",
+    ToolCallId "tool_call_id" b"tool_call_id", PairRole "pairRole" b"pairRole", PairId "pairId" b"pairId",
+    CallId "call_id" b"call_id", Name "name" b"name", Arguments "arguments" b"arguments", Input "input" b"input",
+    Action "action" b"action", Output "output" b"output", Tags "tags" b"tags", Text "text" b"text", Id "id" b"id",
+    ToolUseId "tool_use_id" b"tool_use_id", IsError "is_error" b"is_error", Function "function" b"function",
+    Custom "custom" b"custom",
+    Parts "parts" b"parts", FunctionCall "functionCall" b"functionCall",
+    FunctionCallSnake "function_call" b"function_call", FunctionResponse "functionResponse" b"functionResponse",
+    FunctionResponseSnake "function_response" b"function_response", Args "args" b"args",
+    Response "response" b"response", Error "error" b"error", Thought "thought" b"thought",
+    InlineData "inlineData" b"inlineData", InlineDataSnake "inline_data" b"inline_data",
+    FileData "fileData" b"fileData", FileDataSnake "file_data" b"file_data",
+    ToolUse "toolUse" b"toolUse", ToolResult "toolResult" b"toolResult", ToolUseIdCamel "toolUseId" b"toolUseId",
+    Status "status" b"status", Json "json" b"json", Image "image" b"image", Document "document" b"document",
+    Video "video" b"video",
+}
+
+impl Key {
+    /// Whether what it holds is opened, or put where it can be asked for; all else is passed over.
+    #[inline]
+    #[must_use]
+    pub fn is_opened(self) -> bool {
+        OPENED.has(self)
+    }
+}
+
+const OPENED: Keys = Keys::of(&[
+    Key::Content,
+    Key::ToolCalls,
+    Key::Function,
+    Key::Custom,
+    Key::Output,
+    Key::Parts,
+    Key::FunctionCall,
+    Key::FunctionCallSnake,
+    Key::FunctionResponse,
+    Key::FunctionResponseSnake,
+    Key::Response,
+    Key::ToolUse,
+    Key::ToolResult,
+]);
+
+/// A set of keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Keys(u64);
+
+impl Keys {
+    /// These.
+    #[must_use]
+    pub const fn of(keys: &[Key]) -> Keys {
+        let (mut set, mut place) = (0, 0);
+        while place < keys.len() {
+            set |= 1 << keys[place] as u32;
+            place += 1;
+        }
+        Keys(set)
+    }
+
+    /// Adds a key. Says whether it is new.
+    #[inline]
+    pub fn insert(&mut self, key: Key) -> bool {
+        let before = self.0;
+        self.0 |= 1 << key as u32;
+        self.0 != before
+    }
+
+    /// Whether it holds a key.
+    #[inline]
+    #[must_use]
+    pub fn has(self, key: Key) -> bool {
+        self.0 >> key as u32 & 1 == 1
+    }
+}
+
+/// The role of a message, as far as a rule asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// `system` or `developer`.
+    System,
+    /// `user`.
+    User,
+    /// `assistant` or `model`.
+    Assistant,
+    /// Any other, or none.
+    #[default]
+    Other,
+}
+
+/// `role` of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RoleName {
+    /// Anything else, or none.
+    #[default]
+    Other,
+    /// `system`.
+    System,
+    /// `developer`.
+    Developer,
+    /// `user`.
+    User,
+    /// `assistant`.
+    Assistant,
+    /// `model`.
+    Model,
+    /// `tool`.
+    Tool,
+}
+
+impl RoleName {
+    /// What a `role` says.
+    #[must_use]
+    pub fn of(name: &[u8]) -> RoleName {
+        match name {
+            b"system" => RoleName::System,
+            b"developer" => RoleName::Developer,
+            b"user" => RoleName::User,
+            b"assistant" => RoleName::Assistant,
+            b"model" => RoleName::Model,
+            b"tool" => RoleName::Tool,
+            _ => RoleName::Other,
+        }
+    }
+
+    /// As far as rules beside the table of shapes ask for it.
+    #[must_use]
+    pub fn role(self) -> Role {
+        match self {
+            RoleName::System | RoleName::Developer => Role::System,
+            RoleName::User => Role::User,
+            RoleName::Assistant | RoleName::Model => Role::Assistant,
+            RoleName::Tool | RoleName::Other => Role::Other,
+        }
+    }
+}
+
+/// `pairRole` of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PairRole {
+    /// Anything else, or none.
+    #[default]
+    Other,
+    /// `"call"`.
+    Call,
+    /// `"result"`.
+    Result,
+}
+
+impl PairRole {
+    /// What a `pairRole` says.
+    #[must_use]
+    pub fn of(name: &[u8]) -> PairRole {
+        match name {
+            b"call" => PairRole::Call,
+            b"result" => PairRole::Result,
+            _ => PairRole::Other,
+        }
+    }
+}
+
+/// `type` of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ItemType {
+    /// Anything else, or none.
+    #[default]
+    Other,
+    /// Ends in `_call`.
+    Call,
+    /// Ends in `_call_output`.
+    CallOutput,
+    /// `reasoning`.
+    Reasoning,
+}
+
+impl ItemType {
+    /// What the `type` of a message says.
+    #[must_use]
+    pub fn of(name: &[u8]) -> ItemType {
+        if name.ends_with(b"_call") {
+            ItemType::Call
+        } else if name.ends_with(b"_call_output") {
+            ItemType::CallOutput
+        } else if name == b"reasoning" {
+            ItemType::Reasoning
+        } else {
+            ItemType::Other
+        }
+    }
+}
+
+/// `type` of a part or block of a content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PartType {
+    /// Anything else, or none.
+    #[default]
+    Other,
+    /// A text part.
+    Text,
+    /// An image or a document.
+    Image,
+    /// `tool_use`.
+    ToolUse,
+    /// `tool_result`.
+    ToolResult,
+}
+
+impl PartType {
+    /// What the `type` of a part says.
+    #[must_use]
+    pub fn of(name: &[u8]) -> PartType {
+        match name {
+            b"text" | b"input_text" | b"output_text" => PartType::Text,
+            b"image" | b"image_url" | b"input_image" | b"document" | b"file" | b"input_file" => PartType::Image,
+            b"tool_use" => PartType::ToolUse,
+            b"tool_result" => PartType::ToolResult,
+            _ => PartType::Other,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+"""Gemini's contents and Bedrock's Converse: blocks without a type, results without ids."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import recede
+from support import Message, count, findings, mask, masked
+
+LONG = "x" * 100
+PLACEHOLDER = masked(100)
+
+
+def said(role: str, *parts: dict[str, Any]) -> Message:
+    return {"role": role, "parts": list(parts)}
+
+
+def asked(name: str, field: str = "functionCall", **more: Any) -> dict[str, Any]:
+    return {field: {"name": name, "args": {}, **more}}
+
+
+def answered(name: str, response: Any, field: str = "functionResponse", **more: Any) -> dict[str, Any]:
+    return {field: {"name": name, "response": response, **more}}
+
+
+def use(call_id: str) -> Message:
+    return {"role": "assistant", "content": [{"toolUse": {"toolUseId": call_id, "name": "bash", "input": {}}}]}
+
+
+def used(call_id: str, *content: dict[str, Any], **more: Any) -> Message:
+    result = {"toolUseId": call_id, "content": list(content), **more}
+    return {"role": "user", "content": [{"toolResult": result}]}
+
+
+def masked_alone(message: Message, **options: Any) -> Message:
+    """The message with its observations masked, in both entrances."""
+    view = mask([message], keep_results=0, **options).messages
+    in_bytes = recede.mask_observations_json(json.dumps([message]), keep_results=0, **options)
+    assert json.loads(in_bytes.json) == view
+    assert mask(view, keep_results=0, **options).masked_count == 0, "masking twice changes nothing more"
+    (only,) = view
+    return only
+
+
+# Gemini
+
+
+def test_gemini_calls_without_ids_pair_in_order_with_results_of_their_name() -> None:
+    history = [
+        said("model", asked("f"), asked("g"), asked("f")),
+        said("user", answered("f", {"output": "1"}), answered("f", {"output": "2"}), answered("g", {"output": "3"})),
+    ]
+    assert findings(history) == []
+    short = [history[0], said("user", *history[1]["parts"][:1]), said("user", {"text": "go on"})]
+    kinds = [(kind, call_id) for kind, _, call_id in findings(short)]
+    assert kinds == [("call_without_result", "g#1"), ("call_without_result", "f#2")]
+
+
+def test_gemini_ids_go_before_names() -> None:
+    history = [
+        said("model", asked("f", id="1"), asked("f", id="2")),
+        said("user", answered("f", {"output": "b"}, id="2"), answered("f", {"output": "a"}, id="1")),
+    ]
+    assert findings(history) == []
+    assert findings([said("model", {"functionCall": {"args": {}}}), said("user", {"text": "go on"})]) == [
+        ("missing_id", 0, None),
+        ("call_without_result", 0, None),
+    ]
+
+
+@pytest.mark.parametrize("field", ["functionResponse", "function_response"])
+@pytest.mark.parametrize("key", ["output", "result", "error", "é"])
+def test_gemini_response_of_one_string_is_replaced_in_place(field: str, key: str) -> None:
+    message = said("user", {"text": "before"}, {**answered("f", {key: LONG}, field), "thoughtSignature": "s"})
+    assert masked_alone(message) == said(
+        "user", {"text": "before"}, {**answered("f", {key: PLACEHOLDER}, field), "thoughtSignature": "s"}
+    )
+
+
+def test_gemini_response_of_another_form_is_replaced_whole() -> None:
+    message = said("user", answered("f", {"stdout": LONG, "code": 0}))
+    chars = len('{"stdout":"","code":0000}') + 100
+    assert count([message]) == chars
+    assert masked_alone(message) == said("user", answered("f", {"output": masked(chars)}))
+    assert masked_alone(message, max_observation_chars=60) == masked_alone(message)
+
+
+def test_gemini_role_model_is_agent_made_and_thoughts_count_nothing() -> None:
+    assert count([said("model", {"text": "abc"}, {"text": "hidden", "thought": True})]) == 3
+    assert count([said("model", asked("f", "function_call"))]) == 1 + 2 + 20
+    turns = [said("model", {"text": "a"}), said("model", {"text": "b"}), said("user", {"text": "c"})]
+    assert mask(turns, keep_turns=1).masked_count == 0
+    assert findings([said("model", asked("f")), said("model", {"text": "b"})]) == [("open_call", 0, "f#1")]
+
+
+@pytest.mark.parametrize("field", ["inlineData", "inline_data", "fileData", "file_data"])
+def test_gemini_media_count_image_chars(field: str) -> None:
+    assert recede.count_chars([said("user", {field: {"data": LONG}})]) == 6_400
+
+
+def test_gemini_error_is_a_response_with_that_key_alone() -> None:
+    def kept(response: Any) -> bool:
+        return mask([said("user", answered("f", response))], keep_results=0, keep_errors=True).masked_count == 0
+
+    assert kept({"error": LONG})
+    assert kept({"error": {"code": 404, "message": LONG}})
+    assert not kept({"error": LONG, "output": ""})
+    assert not kept({"output": LONG})
+
+
+def test_gemini_body_is_contents() -> None:
+    body = {"systemInstruction": {"parts": []}, "contents": [said("user", answered("f", {"output": LONG}))], "x": 1}
+    view = json.loads(recede.mask_observations_json(json.dumps(body), keep_results=0).json)
+    assert view == {**body, "contents": [said("user", answered("f", {"output": PLACEHOLDER}))]}
+
+
+def test_gemini_orphans_are_mended() -> None:
+    history = [said("user", {"text": "go"}), said("model", asked("f"), asked("g", "function_call", id="7"))]
+    mended = recede.repair_pairs([*history, said("user", {"text": "on"})])
+    answer = said(
+        "user",
+        answered("f", {"output": "[no result recorded]"}),
+        answered("g", {"output": "[no result recorded]"}, "function_response", id="7"),
+    )
+    assert mended == [*history, answer, said("user", {"text": "on"})]
+    one = said("user", answered("f", {"output": "x"}))
+    assert recede.repair_pairs([*history, one, said("user", {"text": "on"})])[2]["parts"][1:] == [answer["parts"][1]]
+
+
+# Converse
+
+
+@pytest.mark.parametrize(
+    ("content", "chars"),
+    [
+        ([{"text": LONG}], 100),
+        ([{"text": LONG}, {"text": "é"}], 101),
+        ([{"json": {"a": LONG}}], 108),
+        ([{"json": {"a": LONG}}, {"text": "abc"}], 111),
+    ],
+)
+def test_converse_content_stays_a_list(content: list[Any], chars: int) -> None:
+    assert count([used("1", *content)]) == chars
+    assert masked_alone(used("1", *content, status="success")) == used("1", {"text": masked(chars)}, status="success")
+
+
+def test_converse_calls_and_results_pair_by_tool_use_id() -> None:
+    assert findings([use("1"), used("1", {"text": "ok"})]) == []
+    assert count([use("1")]) == 4 + 2 + 20
+    late = used("1", {"text": "ok"})
+    late["content"].insert(0, {"text": "first"})
+    assert findings([use("1"), late]) == [("not_leading", 1, "1")]
+
+
+def test_converse_error_is_its_status() -> None:
+    for status, count_of_masked in (("error", 0), ("success", 1), (None, 1)):
+        message = used("1", {"text": LONG}, status=status)
+        assert mask([message], keep_results=0, keep_errors=True).masked_count == count_of_masked
+
+
+@pytest.mark.parametrize("field", ["image", "document", "video"])
+def test_converse_media_count_image_chars(field: str) -> None:
+    assert recede.count_chars([{"role": "user", "content": [{"text": "a"}, {field: {"format": "x"}}]}]) == 6_401
+    assert recede.count_chars([used("1", {field: {"format": "x"}})]) == 6_400
+
+
+def test_converse_orphans_are_mended() -> None:
+    ask: Message = {"role": "user", "content": [{"text": "on"}]}
+    answer = used("1", {"text": "[no result recorded]"})
+    assert recede.repair_pairs([use("1"), ask]) == [use("1"), answer, ask]
+    assert recede.repair_pairs([ask, answer]) == [ask]
+
+
+# Both
+
+
+@pytest.mark.parametrize("field", ["parts", "content"])
+def test_summaries_are_written_as_the_api_takes_them(field: str) -> None:
+    history = [{"role": "user", field: [{"text": "task " + LONG}]} for _ in range(9)]
+    view = recede.reduce(history, max_input_chars=600, preserve_recent_raw_turns=1)
+    in_bytes = recede.reduce_json(json.dumps(history), max_input_chars=600, preserve_recent_raw_turns=1)
+    assert view.reduction_stage == "summarization"
+    assert json.loads(in_bytes.json) == view.messages
+    (part,) = view.messages[0][field]
+    assert view.messages[0]["role"] == "user" and part["text"].startswith("Conversation summary:\n")
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ({"parts": "x"}, "parts"),
+        ({"parts": ["x"]}, "parts[0]"),
+        (said("user", answered("f", "x")), "parts[0].functionResponse.response"),
+        (said("user", answered("f", [], "function_response")), "parts[0].function_response.response"),
+        ({"content": [{"toolResult": {"content": 5}}]}, "content[0].toolResult.content"),
+        ({"content": [{"text": ""}, {"toolResult": {"content": [5]}}]}, "content[1].toolResult.content[0]"),
+    ],
+)
+def test_wrong_types_are_errors_that_name_the_field(message: Message, field: str) -> None:
+    for read in (lambda: count([message]), lambda: recede.reduce_json(json.dumps([message]), max_input_chars=0)):
+        with pytest.raises(recede.TranscriptError) as caught:
+            read()
+        assert (caught.value.message_index, caught.value.field) == (0, field)
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ('{"parts":[],"parts":[]}', "parts"),
+        ('{"parts":[{"functionCall":{"name":"f","name":"g"}}]}', "parts[0].functionCall.name"),
+        ('{"parts":[{"functionResponse":{"response":{},"response":{}}}]}', "parts[0].functionResponse.response"),
+        ('{"content":[{"toolUse":{"input":1,"input":2}}]}', "content[0].toolUse.input"),
+        ('{"content":[{"toolResult":{"content":[{"text":"","text":""}]}}]}', "content[0].toolResult.content[0].text"),
+    ],
+)
+def test_repeated_fields_are_errors(message: str, field: str) -> None:
+    with pytest.raises(recede.TranscriptError) as caught:
+        recede.reduce_json(f"[{message}]", max_input_chars=0)
+    assert (caught.value.kind, caught.value.field) == ("duplicate_key", field)
+
+
+def test_a_response_with_a_repeated_key_is_replaced_whole() -> None:
+    message = '[{"parts":[{"functionResponse":{"name":"f","response":{"output":"%s","output":"%s"}}}]}]' % (LONG, LONG)
+    view = json.loads(recede.mask_observations_json(message, keep_results=0).json)
+    assert LONG not in json.dumps(view)
+
+
+def test_histories_take_them() -> None:
+    history = recede.History(keep=3, boundary="sliding")
+    for number in range(6):
+        history.append(said("model", asked("f")))
+        history.append(said("user", answered("f", {"stdout": LONG, "n": number})))
+    assert history.view()[1] == said("user", answered("f", {"output": "[observation masked — 1 lines omitted]"}))
+    assert json.loads(history.recall(1) or "") == {"stdout": LONG, "n": 0}
