@@ -65,6 +65,22 @@ pub enum Boundary {
 pub const NOW: usize = 1 << 60;
 
 impl Boundary {
+    /// By its name and its numbers: how many observations or characters, or the prices of reading and writing.
+    #[must_use]
+    pub fn of(name: &str, first: f64, second: f64) -> Option<Self> {
+        #[expect(clippy::cast_sign_loss, reason = "counts were checked in Python")]
+        let count = first as usize;
+        let (read, write) = (first, second);
+        Some(match name {
+            "sliding" => Boundary::Sliding,
+            "stepped" => Boundary::Stepped(count),
+            "high_water" => Boundary::HighWater(count),
+            "break_even" => Boundary::BreakEven { read, write },
+            "optimum" => Boundary::Optimum { read, write },
+            _ => return None,
+        })
+    }
+
     /// Whether it depends on the requests that were made before.
     #[must_use]
     pub fn remembers(self) -> bool {

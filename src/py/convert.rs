@@ -95,19 +95,11 @@ impl Parameter for Goal {
 }
 
 impl Parameter for Boundary {
-    /// Its name with its numbers: how many observations or characters, or the prices of reading and writing.
+    /// Its name with its numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (name, read, write): (PyBackedStr, f64, f64) = value.extract()?;
-        #[expect(clippy::cast_sign_loss, reason = "counts were checked in Python")]
-        let count = read as usize;
-        match &*name {
-            "sliding" => Ok(Boundary::Sliding),
-            "stepped" => Ok(Boundary::Stepped(count)),
-            "high_water" => Ok(Boundary::HighWater(count)),
-            "break_even" => Ok(Boundary::BreakEven { read, write }),
-            "optimum" => Ok(Boundary::Optimum { read, write }),
-            other => Err(PyValueError::new_err(format!("unknown boundary {other:?}"))),
-        }
+        let (name, first, second): (PyBackedStr, f64, f64) = value.extract()?;
+        Boundary::of(&name, first, second)
+            .ok_or_else(|| PyValueError::new_err(format!("unknown boundary {:?}", &*name)))
     }
 }
 

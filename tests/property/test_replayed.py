@@ -23,7 +23,7 @@ PRICES = recede.costs.Prices(min_cached_tokens=0)
 def is_agent_made(message: dict[str, Any]) -> bool:
     kind = message.get("type")
     kind = kind if isinstance(kind, str) else ""
-    return message.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+    return message.get("role") in ("assistant", "model") or kind == "reasoning" or kind.endswith("_call")
 
 
 def requests(history: History) -> list[tuple[int, int]]:

@@ -100,6 +100,52 @@ def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again() -> 
         assert len(asked) == calls, "nobody is asked for it again"
 
 
+@pytest.mark.parametrize("options", [{}, {"boundary": "sliding"}, {"mask_chunk": 3}])
+def test_what_comes_again_is_shown_as_if_nothing_else_had_come(options: dict[str, Any]) -> None:
+    """Numbers in placeholders, the boundary and its moves are those of a history that was never rewound."""
+    messages = [user("Find the bug.")]
+    for turn in range(60):
+        messages += [call(f"c{turn}"), result(f"c{turn}", f"{turn} " * (30 + turn * 37 % 400))]
+    options = {"placeholder": "#{number} is masked", **options}
+    for count in range(20, 121, 7):
+        other = [call("other"), result("other", "x" * 5_000), call("another"), result("another", "y" * 900)]
+        history = looked_at(messages[:count] + other * 3, **options)
+        history.rewind(count)
+        straight = looked_at(messages[:count], **options)
+        for message in messages[count:]:
+            history.append(message)
+            straight.append(message)
+            assert history.view() == straight.view()
+        assert history.stats().boundary_moves == straight.stats().boundary_moves
+        assert history.recall(count // 3) == straight.recall(count // 3)
+
+
+def test_a_summary_that_failed_later_does_not_delay_one_now() -> None:
+    def asked_at(messages: list[dict[str, Any]], rewinds: bool) -> list[int]:
+        asked: list[int] = []
+
+        def summarizer(messages: list[Any], previous: str | None) -> str:
+            asked.append(len(history))
+            raise RuntimeError("no summary today")
+
+        history = History(max_input_chars=2_000, summarizer=summarizer)
+        for message in messages:
+            history.append(message)
+            history.view_json()
+        if rewinds:
+            del asked[:]
+            history.rewind(1)
+            for message in messages[1:]:
+                history.append(message)
+                history.view_json()
+        return asked
+
+    messages = session(60)
+    straight = asked_at(messages, rewinds=False)
+    assert len(straight) > 2
+    assert asked_at(messages, rewinds=True) == straight
+
+
 def test_a_counter_that_raises_leaves_a_history_in_memory_as_it_was() -> None:
     fails = False
 
