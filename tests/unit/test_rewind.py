@@ -106,7 +106,7 @@ def test_what_comes_again_is_shown_as_if_nothing_else_had_come(options: dict[str
     messages = [user("Find the bug.")]
     for turn in range(60):
         messages += [call(f"c{turn}"), result(f"c{turn}", f"{turn} " * (30 + turn * 37 % 400))]
-    options = {"placeholder": "#{number} is masked", **options}
+    options = {"recall_handles": True, **options}
     for count in range(20, 121, 7):
         other = [call("other"), result("other", "x" * 5_000), call("another"), result("another", "y" * 900)]
         history = looked_at(messages[:count] + other * 3, **options)
