@@ -68,7 +68,7 @@ impl Boundary {
     /// By its name and its numbers: how many observations or characters, or the prices of reading and writing.
     #[must_use]
     pub fn of(name: &str, first: f64, second: f64) -> Option<Self> {
-        #[expect(clippy::cast_sign_loss, reason = "counts were checked in Python")]
+        #[expect(clippy::cast_sign_loss, reason = "counts were checked where people give them")]
         let count = first as usize;
         let (read, write) = (first, second);
         Some(match name {
