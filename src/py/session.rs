@@ -6,8 +6,8 @@ use super::store::PyStore;
 use super::values::number;
 use crate::plan::Move;
 use crate::session::{
-    Change, Chunks, Counts, Failure, Figures, Look, MessageCosts, RequestTokens, Result, Session, Shown, Text,
-    TurnTokens, stored_moves,
+    Chunks, Counts, Failure, Figures, Look, MessageCosts, RequestTokens, Result, Session, Shown, Text, TurnTokens,
+    stored_moves,
 };
 use crate::store::Store;
 use crate::store::file::Name;
@@ -167,15 +167,11 @@ impl PySession {
         })
     }
 
-    /// What changed in the list of the view: from which message on, and each as its index or its bytes; or None, and the
-    /// bytes of the view. And whether a reader keeps it.
-    fn changes<'py>(&self, py: Python<'py>) -> PyResult<(Option<usize>, Bound<'py, PyAny>, bool)> {
+    /// What changed in the list of the view: from which message on, and each as its index or its bytes; and whether a
+    /// reader keeps it.
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyList>, bool)> {
         guarded(|| {
-            let (change, keeps) = self.with(py, keeping(Session::changes))?;
-            let (from, items) = match change {
-                Change::All(view) => return Ok((None, PyBytes::new(py, &view).into_any(), keeps)),
-                Change::From(from, items) => (from, items),
-            };
+            let ((from, items), keeps) = self.with(py, keeping(Session::changes))?;
             let list = PyList::empty(py);
             for item in items {
                 match item {
@@ -183,7 +179,7 @@ impl PySession {
                     Shown::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }
-            Ok((Some(from), list.into_any(), keeps))
+            Ok((from, list, keeps))
         })
     }
 

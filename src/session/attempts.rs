@@ -9,14 +9,14 @@ const MOST_TURNS: usize = 64;
 pub struct Attempts {
     /// How many, in a row.
     pub failures: usize,
-    /// Turns of the session at the last of them.
+    /// Turns so far at the last of them.
     pub turns: usize,
-    /// What the session cost then, unmasked.
+    /// What the session cost then, unmasked; less what was new when a view without a summary became the session.
     pub cost: usize,
 }
 
 impl Attempts {
-    /// One more failed, in a session of so many turns that costs so much.
+    /// One more failed, after so many turns, in a session that costs so much.
     pub fn fail(&mut self, turns: usize, cost: usize) {
         *self = Attempts { failures: self.failures.saturating_add(1), turns, cost };
     }

@@ -7,7 +7,7 @@
 use super::index::{self, Entry, Update, Writer};
 use super::ledger::Ledger;
 use super::log::{Log, Text};
-use super::snapshot::{Base, Snapshot, Summarized};
+use super::snapshot::{Base, Compaction, Snapshot};
 use super::{Failure, Result, Session, scanned};
 use crate::outline::Name;
 use crate::pairs::open_from;
@@ -41,8 +41,8 @@ pub struct Stored {
     pub replayed: usize,
     /// How many of the newest messages the store could not take yet.
     pub missing: usize,
-    /// Summaries that no store has yet, each as its record will be: what it left, and its message.
-    pub summaries: Vec<[Vec<u8>; 2]>,
+    /// Summaries and cuts that no store has yet, each as its record will be: what it left, and the message of the summary.
+    pub compactions: Vec<[Vec<u8>; 2]>,
 }
 
 impl Session {
@@ -67,7 +67,7 @@ impl Session {
             store.append(RecordKind::Message, &[], message, false)?;
             self.stored.missing -= 1;
         }
-        if self.stored.summaries.is_empty() { Ok(()) } else { self.store_snapshot(store) }
+        if self.stored.compactions.is_empty() { Ok(()) } else { self.store_snapshot(store) }
     }
 
     /// Whether it is time to evict: so many messages have come since the last time, or so many bytes, and as much as was
@@ -111,8 +111,8 @@ impl Session {
             if changes.last(RecordKind::Session) == 0 {
                 changes.append(RecordKind::Session, &[], &[])?;
             }
-            for [left, message] in &self.stored.summaries {
-                changes.append(RecordKind::Summary, &[left], message)?;
+            for [compaction, message] in &self.stored.compactions {
+                changes.append(RecordKind::Summary, &[compaction], message)?;
             }
             for (place, shown) in shown.iter().enumerate() {
                 let fields: &[&[u8]] = if let Some(bytes) = shown { &[bytes] } else { &[] };
@@ -131,7 +131,7 @@ impl Session {
         })?;
         self.ledger.evict();
         (self.stored.ids, self.stored.moves) = (snapshot.ids, snapshot.moves);
-        self.stored.summaries.clear();
+        self.stored.compactions.clear();
         if snapshot.base.messages > 0 {
             self.log.fold.moves.clear();
         }
@@ -253,11 +253,11 @@ impl Session {
             return Ok(0);
         }
         let mut snapshot = Session::snapshot_of(store)?.unwrap_or_default();
-        let summarized = self.last_summary(store)?;
+        let compaction = self.last_compaction(store)?;
         if snapshot.options == options && fits(&snapshot, store) {
             self.attempts = core::mem::take(&mut snapshot.attempts);
-            if let Some(known) = self.resume(snapshot, summarized.is_some(), store)? {
-                return if summarized.is_some() { self.open_past(store, summarized, counts) } else { Ok(known) };
+            if let Some(known) = self.resume(snapshot, compaction.is_some(), store)? {
+                return if compaction.is_some() { self.open_past(store, compaction, counts) } else { Ok(known) };
             }
             self.attempts.clear();
         }
@@ -269,14 +269,14 @@ impl Session {
                 index::clear(changes)
             })?;
         }
-        self.open_past(store, summarized, counts)
+        self.open_past(store, compaction, counts)
     }
 
     /// Resumes a snapshot; how many messages the session has then. None where the messages are not what it says.
-    fn resume(&mut self, snapshot: Snapshot, has_summary: bool, store: &mut Store) -> Result<Option<usize>> {
+    fn resume(&mut self, snapshot: Snapshot, is_compacted: bool, store: &mut Store) -> Result<Option<usize>> {
         let Snapshot { ledger, ids, moves, stale, base, .. } = snapshot;
         let (noted, evicted) = (ledger.messages, base.messages);
-        let reads = evicted > 0 && !has_summary;
+        let reads = evicted > 0 && !is_compacted;
         if reads {
             let observations = ledger.stored - base.fold.observations;
             let is_here = |result: &u32| (*result as usize) < observations;
@@ -304,10 +304,10 @@ impl Session {
         Ok(Some(noted))
     }
 
-    /// Continues after the last summary that a store has; the messages before it are not planned again.
-    fn open_past(&mut self, store: &mut Store, summarized: Option<Summarized>, counts: bool) -> Result<usize> {
-        let Some(summarized) = summarized else { return Ok(0) };
-        let past = summarized.past;
+    /// Continues after the last summary or cut that a store has; the messages before it are not planned again.
+    fn open_past(&mut self, store: &mut Store, compaction: Option<Compaction>, counts: bool) -> Result<usize> {
+        let Some(compaction) = compaction else { return Ok(0) };
+        let past = compaction.past;
         let (ledger, image_chars) = (&mut self.ledger, self.policy.image_chars);
         each_stored(store, ledger.messages..past, |data| {
             ledger.note(&scanned(&data)?, 0, image_chars);
@@ -321,19 +321,19 @@ impl Session {
         })?;
         self.numbered = numbered.ok_or_else(not_of_it)?;
         self.past.first = past;
-        self.resume_summarized(summarized, counts)?;
+        self.resume_compacted(compaction, counts)?;
         Ok(past)
     }
 
-    /// What the last summary of a store left, which a session with this policy continues after. Without a budget there is
-    /// none: what is evicted is known by its place in the store, which is not that in the session that a summary left.
-    fn last_summary(&self, store: &mut Store) -> Result<Option<Summarized>> {
+    /// What the last summary or cut of a store compaction, which a session with this policy continues after. Without a budget
+    /// there is none: what is evicted is known by its place in the store, which is not that in the session that was compaction.
+    fn last_compaction(&self, store: &mut Store) -> Result<Option<Compaction>> {
         if self.policy.goal == Goal::Mask {
             return Ok(None);
         }
         let (last, known) = (store.last(RecordKind::Summary), store.last(RecordKind::Message) as usize);
-        let left = store.get(RecordKind::Summary, last, false)?.and_then(|record| left_by(&record));
-        Ok(left.filter(|left| left.past <= known))
+        let compaction = store.get(RecordKind::Summary, last, false)?.and_then(|record| compaction_of(&record));
+        Ok(compaction.filter(|compaction| compaction.past <= known))
     }
 
     /// The snapshot that a store has.
@@ -361,20 +361,20 @@ impl Session {
         for message in 0..messages {
             target.append(RecordKind::Message, &[], &self.message(message, store.as_deref_mut())?, false)?;
         }
-        let mut save_summary = |left: &[u8], message: &[u8]| {
-            let is_then = Summarized::of(left).is_some_and(|left| left.past <= messages);
-            if is_then { target.append(RecordKind::Summary, &[left], message, false).map(|_| ()) } else { Ok(()) }
+        let mut save_compaction = |compaction: &[u8], message: &[u8]| {
+            let is_then = Compaction::of(compaction).is_some_and(|compaction| compaction.past <= messages);
+            if is_then { target.append(RecordKind::Summary, &[compaction], message, false).map(|_| ()) } else { Ok(()) }
         };
         if let Some(store) = store {
             for summary in 1..=store.last(RecordKind::Summary) {
                 let record = store.get(RecordKind::Summary, summary, true)?;
                 if let Some(Record { fields, last: Some(message) }) = record {
-                    save_summary(fields.first().map_or(&[], Vec::as_slice), &message)?;
+                    save_compaction(fields.first().map_or(&[], Vec::as_slice), &message)?;
                 }
             }
         }
-        for [left, message] in &self.stored.summaries {
-            save_summary(left, message)?;
+        for [compaction, message] in &self.stored.compactions {
+            save_compaction(compaction, message)?;
         }
         let attempts = self.attempts_before(messages);
         let snapshot = Snapshot { options: options.to_vec(), attempts, ..Snapshot::default() };
@@ -391,18 +391,18 @@ impl Session {
         self.attempts = snapshot.attempts;
         for summary in 1..=store.last(RecordKind::Summary) {
             if let Some(Record { mut fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
-                self.stored.summaries.push([fields.pop().unwrap_or_default(), message]);
+                self.stored.compactions.push([fields.pop().unwrap_or_default(), message]);
             }
         }
-        let Some(summarized) = self.last_summary(store)? else { return Ok(0) };
-        let past = summarized.past;
+        let Some(compaction) = self.last_compaction(store)? else { return Ok(0) };
+        let past = compaction.past;
         each_stored(store, 0..past, |data| {
             self.ledger.note(&scanned(&data)?, 0, self.policy.image_chars);
             self.past.push(&data);
             Ok(())
         })?;
         self.numbered = self.ledger.observations();
-        self.resume_summarized(summarized, counts)?;
+        self.resume_compacted(compaction, counts)?;
         Ok(past)
     }
 
@@ -485,8 +485,8 @@ fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<(usize, Name, bool
 }
 
 /// What a summary left, as its record has it.
-pub(super) fn left_by(record: &Record) -> Option<Summarized> {
-    Summarized::of(record.fields.first()?)
+pub(super) fn compaction_of(record: &Record) -> Option<Compaction> {
+    Compaction::of(record.fields.first()?)
 }
 
 /// What a store has as a message is none.

@@ -6,41 +6,40 @@
 //!                 +--- evict: messages whose rendering is final go to the store, which views read
 //! ```
 //!
-//! The views are those of the planner for the whole history. A summary, once made, stands for the messages that it
-//! replaced: from then on the session is that summary and the rest. What was appended before is the past, which is kept,
-//! but no longer planned. A snapshot ([`snapshot`]) is all of it as bytes.
+//! The views are those of the planner for the whole history. Once a view drops messages, with a summary or without, it is
+//! the session from then on: later messages follow it. What was appended before is the past, which is kept, but no longer
+//! planned. A snapshot ([`snapshot`]) is all of it as bytes.
 
 mod attempts;
+mod compaction;
 mod evict;
-mod fallback;
 mod index;
 mod ledger;
 mod log;
 mod rewind;
 pub mod snapshot;
-mod summary;
 mod turns;
 mod view;
 
 use crate::error::Error;
 use crate::outline::Outline;
-use crate::plan::{Answer, Attempt, Limits, Outcome, Peek, Stage, SummaryInput, decide, plan};
+use crate::plan::{Answer, Attempt, Limits, Outcome, Peek, SummaryInput, decide, plan};
 use crate::policy::{Goal, Policy};
 use crate::scan::scan_message;
 use crate::source::Bytes;
 use crate::splice::splice;
 use crate::store::{RecordKind, Store, StoreError};
 pub use attempts::Attempts;
+use compaction::{Origin, Past, Restart};
 use evict::{Stored, observation_of, stored_message};
 pub use index::moves as stored_moves;
 use ledger::Ledger;
 use log::Log;
 pub use log::{MessageCosts, Text, Texts};
 use snapshot::Base;
-use summary::{Origin, Past, Restart};
 use turns::TurnState;
 pub use turns::{Figures, RequestTokens, Row, TurnTokens};
-pub use view::{Change, Chunks, Counts, Shown};
+pub use view::{Chunks, Counts, Shown};
 use view::{Form, View};
 
 /// See the module.
@@ -55,8 +54,8 @@ pub struct Session {
     past: Past,
     /// Where the first messages of the log come from: those that the last summary left.
     origins: Vec<Origin>,
-    /// What the last summary left.
-    summarized: Option<snapshot::Summarized>,
+    /// What the last summary or cut left.
+    compaction: Option<snapshot::Compaction>,
     /// Observations that have a number.
     numbered: usize,
     ledger: Ledger,
@@ -66,7 +65,7 @@ pub struct Session {
     /// Summaries that failed since the last one, in turns and costs of the session; and after how many messages that
     /// began to hold.
     attempts: Vec<(usize, Attempts)>,
-    whole_plans: usize,
+    messages_planned: usize,
 }
 
 /// What a view needs.
@@ -78,13 +77,6 @@ pub enum Look {
     AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>, Vec<u8>),
     /// The costs of the messages that a summary left; see [`Session::restart`].
     AskCosts,
-}
-
-/// What became of a summary.
-enum Summarized {
-    Made,
-    Asked(Look),
-    Failed,
 }
 
 /// Why a session did not do what it was asked to.
@@ -121,20 +113,21 @@ impl Session {
     pub fn new(policy: Policy, raw_cost_at_most: usize, text: Text) -> Self {
         let form = if text == Text::Turns { Form::Masked } else { Form::Raw };
         Session {
-            policy,
+            // Its caller has the built-in summary, too: so it is known which views wanted one and had none.
+            policy: Policy { ask_summary: true, ..policy },
             raw_cost_at_most,
             log: Log::after(Base::default(), text),
             restart: None,
             past: Past::default(),
             origins: vec![],
-            summarized: None,
+            compaction: None,
             numbered: 0,
             ledger: Ledger::default(),
             stored: Stored::default(),
             view: View::of(form),
             turns: TurnState::default(),
             attempts: vec![],
-            whole_plans: 0,
+            messages_planned: 0,
         }
     }
 
@@ -265,8 +258,9 @@ impl Session {
             if let Some(look) = asked {
                 return Ok(look);
             }
-            self.view.is_current = true;
-            self.settle_change();
+            if self.restart.is_none() {
+                self.settle_change();
+            }
         }
         match (&self.restart, store) {
             (Some(restart), _) if restart.wants_costs => return Ok(Look::AskCosts),
@@ -304,23 +298,8 @@ impl Session {
         match answer {
             Answer::Raw => self.show_raw(),
             Answer::Masked(_) => self.show_masked(peek),
-            Answer::Later => return self.look_further(peek, summary),
+            Answer::Later => return self.compact(summary),
         }
-        None
-    }
-
-    /// The later stages: a summary of the whole session, where one may help and may be asked for; else what is kept.
-    fn look_further(&mut self, masks: Option<Peek>, summary: &SummaryInput) -> Option<Look> {
-        let (masks, step) = masks.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
-        let (turns, cost) = (self.log.turns.count(), self.log.cost);
-        if self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0)) && self.summary_may_help(&masks) {
-            match self.summarize(summary) {
-                Summarized::Made => return None,
-                Summarized::Asked(look) => return Some(look),
-                Summarized::Failed => self.fail(turns, cost),
-            }
-        }
-        self.show_fallback(&masks, step);
         None
     }
 
@@ -342,12 +321,12 @@ impl Session {
         None
     }
 
-    /// Stage 2, over the whole session. With a summary, the session restarts.
-    fn summarize(&mut self, summary: &SummaryInput) -> Summarized {
-        if *summary == SummaryInput::Failed {
-            return Summarized::Failed;
-        }
-        self.whole_plans += 1;
+    /// The later stages, over the whole session. What drops messages becomes the session: it stands until the next time.
+    fn compact(&mut self, summary: &SummaryInput) -> Option<Look> {
+        let (turns, cost) = (self.ledger.totals.turns, self.log.cost);
+        let may_ask = self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0));
+        let summary = if may_ask { summary } else { &SummaryInput::Failed };
+        self.messages_planned += self.log.len();
         let Log { data, outline, costs, .. } = &mut self.log;
         let closed = Closed::of(data);
         let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
@@ -359,21 +338,19 @@ impl Session {
         let plan = match planned {
             Outcome::AskSummary { dropped, previous, built_in } => {
                 let messages = dropped.into_iter().map(|message| self.log.message(message).to_vec()).collect();
-                return Summarized::Asked(Look::AskSummary(messages, previous, built_in));
+                return Some(Look::AskSummary(messages, previous, built_in));
             }
             Outcome::Plan(plan) => plan,
         };
-        let (Some(Stage::Summarization), Some(summary)) = (plan.stage, &plan.summary) else {
-            return Summarized::Failed;
-        };
-        let kept = |message: &usize| plan.keeps(*message);
-        let results = &self.log.outline.results;
-        let masked = plan.masked.iter().filter(|one| kept(&(results[one.result as usize].message as usize))).count();
-        let messages = (0..self.log.len()).filter(kept).count() + 1;
-        let counts = Counts { messages, chars: plan.chars.1, masked };
-        self.prepare_restart(&plan, summary, view.clone(), counts);
-        self.show_planned(view, counts, Some(plan.moves));
-        Summarized::Made
+        if may_ask && *summary != SummaryInput::NotAsked && plan.summary.is_none() {
+            self.fail(turns, cost);
+        }
+        if plan.changes() {
+            self.prepare_restart(&plan, &view);
+        } else {
+            self.show_raw();
+        }
+        None
     }
 
     /// Summaries that failed since the last one.
@@ -382,7 +359,7 @@ impl Session {
         self.attempts.last().map_or(Attempts::default(), |(_, attempts)| *attempts)
     }
 
-    /// A summary failed, in a session of so many turns that costs so much.
+    /// A summary failed, after so many turns, in a session that costs so much.
     fn fail(&mut self, turns: usize, cost: usize) {
         let mut attempts = self.attempts();
         attempts.fail(turns, cost);
@@ -396,10 +373,19 @@ impl Session {
         }
     }
 
-    /// How often a view needed a plan of the whole session.
+    /// The session that cost so much before a cut goes on with the view of that.
+    fn rebase_attempts(&mut self, cost: usize) {
+        let attempts = self.attempts();
+        if attempts.failures > 0 {
+            let new = cost.saturating_sub(attempts.cost);
+            self.attempts.push((self.len(), Attempts { cost: self.log.cost.saturating_sub(new), ..attempts }));
+        }
+    }
+
+    /// How many messages later stages have planned, all together.
     #[must_use]
-    pub fn whole_plans(&self) -> usize {
-        self.whole_plans
+    pub fn messages_planned(&self) -> usize {
+        self.messages_planned
     }
 
     /// Characters and turns of all that was appended, and orphans among what is planned.

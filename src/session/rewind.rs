@@ -2,7 +2,7 @@
 //! place: that takes what is dropped, and what came since the last move of the boundary before it. Else a store keeps what
 //! still holds, and is to be opened again; a session in memory is to be saved as it was then, and loaded.
 
-use super::evict::left_by;
+use super::evict::compaction_of;
 use super::index;
 use super::log::Log;
 use super::snapshot::Snapshot;
@@ -59,13 +59,13 @@ impl Session {
             if is_here {
                 return Ok(());
             }
-            let mut summary = changes.last(RecordKind::Summary);
-            while let Some(record) = changes.get(RecordKind::Summary, summary)?
-                && left_by(&record).is_none_or(|left| left.past > messages)
+            let mut last = changes.last(RecordKind::Summary);
+            while let Some(record) = changes.get(RecordKind::Summary, last)?
+                && compaction_of(&record).is_none_or(|compaction| compaction.past > messages)
             {
-                summary -= 1;
+                last -= 1;
             }
-            changes.truncate(RecordKind::Summary, summary)?;
+            changes.truncate(RecordKind::Summary, last)?;
             index::clear(changes)?;
             changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())?;
             Ok(())
@@ -86,8 +86,9 @@ impl Session {
         let stored = self.ledger.stored_messages.saturating_sub(base.messages);
         let answered = pairs.late_from(outline.results_before(stored)).filter_map(|result| outline.results[result].id);
         self.stored.answered = answered.map(|id| outline.text(id).to_vec()).collect();
-        if let Some(summarized) = self.summarized.as_ref().filter(|summarized| summarized.past == messages) {
-            self.show_again(summarized.view.clone(), summarized.counts, summarized.moves.clone());
+        if self.compaction.as_ref().is_some_and(|compaction| compaction.past == messages) {
+            self.show_raw(); // the session began as the view of that time
+            self.settle_change();
         }
     }
 

@@ -9,8 +9,7 @@
 use super::Attempts;
 use super::ledger::{Ledger, Totals};
 use super::turns::{Row, TurnState};
-use super::view::Counts;
-use crate::plan::{FoldState, Move};
+use crate::plan::FoldState;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";
@@ -27,14 +26,12 @@ mod tag {
     pub const BASE: u16 = 4;
     pub const FOLD: u16 = 5;
     pub const MASKED: u16 = 6;
-    pub const SUMMARY: u16 = 7;
+    pub const PAST: u16 = 7;
     pub const NUMBERS: u16 = 8;
     pub const MESSAGES: u16 = 9;
-    pub const VIEW: u16 = 10;
-    pub const MOVES: u16 = 11;
-    pub const TURNS: u16 = 12;
-    pub const ROWS: u16 = 13;
-    pub const ATTEMPTS: u16 = 14;
+    pub const TURNS: u16 = 10;
+    pub const ROWS: u16 = 11;
+    pub const ATTEMPTS: u16 = 12;
     pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=ATTEMPTS;
 }
 
@@ -55,22 +52,17 @@ pub struct Base {
     pub fold: FoldState,
 }
 
-/// The session that a summary left.
+/// The session that a summary or a cut left.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Summarized {
+pub struct Compaction {
     /// How many messages had come.
     pub past: usize,
-    /// The messages of the session from there on, and the numbers of their observations.
+    /// The messages of the view, which are those of the session from there on, and the numbers of their observations.
     pub messages: Vec<Vec<u8>>,
     /// See `messages`.
     pub numbers: Vec<u32>,
-    /// The view in which the summary was shown first, what it counts, and how its boundary came to where it is; empty
-    /// where nobody is to see it again.
-    pub view: Vec<u8>,
-    /// See `view`.
-    pub counts: Counts,
-    /// See `view`.
-    pub moves: Vec<Move>,
+    /// Which of these are masked in it.
+    pub masked: Vec<u32>,
 }
 
 /// See the module.
@@ -176,35 +168,31 @@ impl Snapshot {
     }
 }
 
-impl Summarized {
+impl Compaction {
     /// It as bytes, which are read as those of a snapshot are.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let Summarized { past, messages, numbers, view, counts, moves } = self;
+        let Compaction { past, messages, numbers, masked } = self;
         let mut out = Fields::new();
-        out.numbers(tag::SUMMARY, &[*past, counts.messages, counts.chars, counts.masked]);
-        out.numbers(tag::NUMBERS, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
+        out.numbers(tag::PAST, &[*past]);
+        for (tag, numbers) in [(tag::NUMBERS, numbers), (tag::MASKED, masked)] {
+            out.numbers(tag, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
+        }
         let list = messages.iter().flat_map(|message| [&(message.len() as u64).to_le_bytes()[..], message].concat());
         out.add(tag::MESSAGES, VITAL, &list.collect::<Vec<_>>());
-        out.add(tag::VIEW, 0, view);
-        out.numbers(tag::MOVES, &moves.iter().flat_map(|step| step.numbers()).collect::<Vec<_>>());
         out.0
     }
 
-    /// What a summary left, of these bytes; see [`Snapshot::of`].
+    /// What a summary or a cut left, of these bytes; see [`Snapshot::of`].
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let fields = Fields::read(bytes)?;
-        let [past, shown, chars, masked] = numbers_of(fields.get(&tag::SUMMARY)?)?.try_into().ok()?;
-        let moves = list_of_numbers(&fields, tag::MOVES)?;
-        let (moves, []) = moves.as_chunks() else { return None };
-        Some(Summarized {
+        let [past] = numbers_of(fields.get(&tag::PAST)?)?.try_into().ok()?;
+        Some(Compaction {
             past,
             messages: list_of(fields.get(&tag::MESSAGES)?)?,
             numbers: ascending(list_of_numbers(&fields, tag::NUMBERS)?)?,
-            view: fields.get(&tag::VIEW).copied().unwrap_or_default().to_vec(),
-            counts: Counts { messages: shown, chars, masked },
-            moves: moves.iter().map(|numbers| Move::of(*numbers)).collect(),
+            masked: ascending(list_of_numbers(&fields, tag::MASKED)?)?,
         })
     }
 }

@@ -1,8 +1,8 @@
 //! What a session shows: its view, in chunks or as what changed in a list, from the first changed message on.
 
+use super::compaction::Origin;
 use super::evict::{too_long, write_shown};
 use super::log::{Log, Text};
-use super::summary::Origin;
 use super::{Failure, Result, Session};
 use crate::outline::Outline;
 use crate::plan::{Masked, Move, Peek};
@@ -53,9 +53,6 @@ pub enum Form {
     Raw,
     /// With what the fold masks, and what is masked tentatively.
     Masked,
-    /// A later stage gave it: its bytes, what it counts, and how the boundary of the first stage came to where it is;
-    /// None where the fold knows that.
-    Planned(Vec<u8>, Counts, Option<Vec<Move>>),
 }
 
 /// What a view counts.
@@ -69,14 +66,8 @@ pub struct Counts {
     pub masked: usize,
 }
 
-/// What changed in the list of a view since it was read last.
-#[derive(Debug)]
-pub enum Change {
-    /// All of it: a later stage gave the view, as a JSON array.
-    All(Vec<u8>),
-    /// The messages from this one on.
-    From(usize, Vec<Shown>),
-}
+/// What changed in the list of a view since it was read last: the messages from this one on.
+pub type Change = (usize, Vec<Shown>);
 
 /// A message of a view.
 #[derive(Debug)]
@@ -118,14 +109,10 @@ impl View {
 
 impl Session {
     pub(super) fn show_raw(&mut self) {
-        match self.view.form {
-            Form::Raw => {}
-            Form::Masked => {
-                self.flip_masked();
-                let tentative = core::mem::take(&mut self.view.tentative);
-                self.flip(&tentative);
-            }
-            Form::Planned(..) => self.leave_planned(Form::Raw),
+        if matches!(self.view.form, Form::Masked) {
+            self.flip_masked();
+            let tentative = core::mem::take(&mut self.view.tentative);
+            self.flip(&tentative);
         }
         self.view.tentative.clear();
         self.view.form = Form::Raw;
@@ -136,15 +123,12 @@ impl Session {
         if matches!(self.view.form, Form::Raw) {
             self.flip_masked();
         }
-        if tentative != self.view.tentative && !matches!(self.view.form, Form::Planned(..)) {
+        if tentative != self.view.tentative {
             let before = core::mem::take(&mut self.view.tentative);
             self.flip(&before);
             self.flip(&tentative);
         }
         (self.view.tentative, self.view.tentative_move) = (tentative, step);
-        if matches!(self.view.form, Form::Planned(..)) {
-            self.leave_planned(Form::Masked);
-        }
         self.view.form = Form::Masked;
     }
 
@@ -171,34 +155,26 @@ impl Session {
         }
     }
 
-    /// A later stage gave the view.
-    pub(super) fn show_planned(&mut self, view: Vec<u8>, counts: Counts, moves: Option<Vec<Move>>) {
-        let shown = self.view.messages;
-        let before = match core::mem::take(&mut self.view.form) {
-            Form::Planned(before, ..) => before,
-            form => {
-                let now = if matches!(form, Form::Raw) { vec![] } else { self.all_masked() };
-                let is_now = |one: &Masked| now.binary_search_by_key(&one.result, |other| other.result).is_ok();
-                let flipped = &self.view.flipped;
-                let stayed = now.iter().filter(|one| !flipped.contains_key(&one.result));
-                let mut masked: Vec<Masked> =
-                    flipped.values().filter(|one| !is_now(one)).chain(stayed).cloned().collect();
-                masked.sort_unstable_by_key(|one| one.result);
-                self.whole(shown, masked_in(&masked, 0..self.log.outline.results_before(shown)))
-            }
-        };
-        self.changed_between(&before, &view);
-        self.view.form = Form::Planned(view, counts, moves);
+    /// The bytes of the view that was shown last.
+    pub(super) fn last_view(&self) -> Vec<u8> {
+        let messages = self.view.messages;
+        let now = if matches!(self.view.form, Form::Raw) { vec![] } else { self.all_masked() };
+        let is_now = |one: &Masked| now.binary_search_by_key(&one.result, |other| other.result).is_ok();
+        let flipped = &self.view.flipped;
+        let stayed = now.iter().filter(|one| !flipped.contains_key(&one.result));
+        let mut masked: Vec<Masked> = flipped.values().filter(|one| !is_now(one)).chain(stayed).cloned().collect();
+        masked.sort_unstable_by_key(|one| one.result);
+        self.whole(messages, masked_in(&masked, 0..self.log.outline.results_before(messages)))
+    }
+
+    /// The log is another one, whose messages are the view after this one.
+    pub(super) fn show_from_scratch(&mut self, before: &[u8]) {
+        self.changed_between(before, &self.whole(self.log.len(), &[]));
+        self.view.form = Form::Raw;
         self.view.tentative.clear();
         self.view.flipped.clear();
         self.touch(0);
-    }
-
-    /// The view that a later stage gave is shown again, until the next message comes.
-    pub(super) fn show_again(&mut self, view: Vec<u8>, counts: Counts, moves: Vec<Move>) {
-        self.show_planned(view, counts, Some(moves));
-        self.view.messages = self.log.end();
-        self.view.is_current = true;
+        self.settle_change();
     }
 
     /// The log is rewound to so many messages.
@@ -210,23 +186,11 @@ impl Session {
         self.view.flipped.retain(|result, _| (*result as usize) < results);
         if self.view.messages > end {
             self.view.messages = end;
-            if !matches!(self.view.form, Form::Planned(..)) {
-                self.view.changed = Some((end, None));
-            }
+            self.view.changed = Some((end, None));
         }
         self.flip_shown(&unmasked);
         self.touch(end);
         self.view.is_current = false;
-    }
-
-    /// The view is no longer that of a later stage, but of this form.
-    fn leave_planned(&mut self, form: Form) {
-        if let Form::Planned(before, ..) = core::mem::replace(&mut self.view.form, form) {
-            let masked = if matches!(self.view.form, Form::Raw) { vec![] } else { self.all_masked() };
-            let after = self.whole(self.log.len(), &masked);
-            self.changed_between(&before, &after);
-            self.touch(0);
-        }
     }
 
     /// These observations are masked in the view from now on where they were not, or are no longer.
@@ -260,6 +224,7 @@ impl Session {
         }
         self.view.flipped.clear();
         self.view.messages = self.log.end();
+        self.view.is_current = true;
     }
 
     /// The first messages in memory will be evicted. Their rendering changes no more, so now it is known where they are.
@@ -337,11 +302,6 @@ impl Session {
     /// # Errors
     /// Those of the store; then no chunk stands.
     pub fn chunks(&mut self, store: Option<&mut Store>) -> Result<Chunks> {
-        if let Form::Planned(view, ..) = &self.view.form {
-            let open = view.clone();
-            self.forget_chunks();
-            return Ok(Chunks { stand: 0, done: vec![], open });
-        }
         let stand = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from);
         self.view.chunk_ends.truncate(stand);
         self.view.chunks_from = usize::MAX;
@@ -479,10 +439,6 @@ impl Session {
     /// # Errors
     /// Those of the store, which is asked for evicted messages; then nothing was read.
     pub fn changes(&mut self, mut store: Option<&mut Store>) -> Result<Change> {
-        if let Form::Planned(view, ..) = &self.view.form {
-            self.view.list_from = 0;
-            return Ok(Change::All(view.clone()));
-        }
         let (from, gone) = (self.view.list_from, self.log.base.messages);
         let mut items = vec![];
         for message in from..gone {
@@ -509,7 +465,7 @@ impl Session {
             });
         }
         self.view.list_from = self.log.end();
-        Ok(Change::From(from, items))
+        Ok((from, items))
     }
 
     /// What the view counts, once it was looked at.
@@ -517,14 +473,14 @@ impl Session {
     pub fn counts(&self) -> Counts {
         let Log { chars, fold, .. } = &self.log;
         let messages = self.log.end();
+        let before = self.compaction.as_ref().map_or(0, |compaction| compaction.masked.len());
         match &self.view.form {
-            Form::Raw => Counts { messages, chars: *chars, masked: 0 },
+            Form::Raw => Counts { messages, chars: *chars, masked: before },
             Form::Masked => {
                 let tentative: usize = self.view.tentative.iter().map(|one| one.removed).sum();
-                let masked = fold.masked_count() + self.view.tentative.len();
+                let masked = before + fold.masked_count() + self.view.tentative.len();
                 Counts { messages, chars: chars.saturating_sub(fold.removed() + tentative), masked }
             }
-            Form::Planned(_, counts, _) => *counts,
         }
     }
 
@@ -532,8 +488,6 @@ impl Session {
     pub(super) fn newest_moves(&self) -> Vec<Move> {
         let remembers = self.policy.boundary.remembers();
         let step = match &self.view.form {
-            Form::Planned(_, _, Some(moves)) => return moves.clone(),
-            Form::Planned(_, _, None) if remembers && self.policy.observation_masking => self.view.tentative_move,
             Form::Masked if remembers => self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()),
             _ => return vec![],
         };

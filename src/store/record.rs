@@ -27,7 +27,7 @@ pub enum RecordKind {
     Turn = 1,
     /// A message of a history.
     Message = 2,
-    /// A summary, and the messages it replaces.
+    /// What a summary or a cut left.
     Summary = 3,
     /// State from which a session resumes.
     Session = 4,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import copy
 from typing import Any
 
 from definitions.attempts import Attempts
@@ -16,10 +15,10 @@ from recede._pure.splice import splice, summary_message
 
 
 class Messages:
-    """Everything that was appended, and the session: what is planned, which after a summary is that and the rest."""
+    """Everything that was appended, and the session: what is planned, which after a summary or a cut is the view then."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
-        self.policy = policy
+        self.policy = Policy({**vars(policy), "ask_summary": True})  # the caller has the built-in one, too
         self.raw_cost_at_most = raw_cost_at_most
         self.costs: Costs | None = None  # of the session
         self.next: tuple[list[bytes], list[int]] | None = None  # what it will be, with its numbers
@@ -27,6 +26,8 @@ class Messages:
         self.session: list[bytes] = []
         self.numbers: list[int] = []  # of the observations of the session
         self.retries = Attempts()
+        self.masked: set[int] = set()  # observations that the session has as placeholders, by their numbers
+        self.is_summarized = False
         self.seen = 0  # observations ever
         self.facts = self._facts()
         self.plan = self._raw()
@@ -120,25 +121,28 @@ class Messages:
             self.changed_at = place, sum(len(one) + 1 for one in after[:place]) + 1
         self.counted = self._counts()
         self.is_current = True
-        if plan.stage != "summarization" or plan.summary is None:
+        if plan.stage not in ("summarization", "fallback"):
             return None
-        message = summary_message(plan.summary)
-        kept = [self.session[index] for index in plan.kept]
-        results = self.facts.outline.results
-        numbers = [self.numbers[result.index] for result in results if result.message in set(plan.kept)]
-        session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
-        self.next = session, numbers
+        if after == self.session:
+            self.plan = self._raw()
+            return None
+        kept = set(plan.kept)
+        results = [result for result in self.facts.outline.results if result.message in kept]
+        masked = {self.numbers[result.index] for result in results if result.index in plan.masked}
+        numbers = [self.numbers[result.index] for result in results]
+        self.masked = {number for number in numbers if number in masked | self.masked}
+        self.next = after, numbers
+        self.is_summarized = plan.summary is not None
         if self.costs is not None:
             return "costs", *self.next
         return self._restart(None)
 
     def _plan(self, summary: Given) -> Plan | Request:
         """With a summary where one may be asked for."""
-        asking = copy(self.facts)
-        asking.policy = Policy({**vars(self.policy), "ask_summary": True})
-        if not isinstance(make_plan(asking, None), Request):
-            return make_plan(self.facts, summary)  # none would help
-        turns, cost = len(self.facts.runs.starts), self.facts.cost(self._raw())
+        plan = make_plan(self.facts, None)
+        if not isinstance(plan, Request):
+            return plan  # none would help
+        turns, cost = self._totals()[1], self.facts.cost(self._raw())
         if not self.retries.may_ask(turns, cost, self.policy.max_cost or 0):
             return make_plan(self.facts, False)
         plan = make_plan(self.facts, summary)
@@ -147,19 +151,23 @@ class Messages:
         return plan
 
     def _restart(self, costs: Costs | None) -> None:
-        """The session continues after a summary, with these costs of its messages where they are not characters."""
+        """The session continues after a summary or a cut, with these costs of its messages where they are not characters."""
         if self.next is not None:
+            before = self.facts.cost(self._raw())
             self.session, self.numbers = self.next
             self.next = None
             self.costs = costs
             self.facts = self._facts()
-            self.retries = Attempts()
+            self.plan = self._raw()
+            after = self.facts.cost(self.plan)
+            self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
+            self.counted = self._counts()
 
     def chunks(self) -> tuple[int, list[bytes], bytes, bool]:
         return 0, [], self.view, True
 
-    def changes(self) -> tuple[None, bytes, bool]:
-        return None, self.view, True
+    def changes(self) -> tuple[int, list[bytes], bool]:
+        return 0, _elements(self.view), True
 
     def first_here(self) -> int:
         return 0
@@ -206,7 +214,7 @@ class Messages:
     def _counts(self) -> tuple[int, int, int]:
         kept = set(self.plan.kept)
         shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
-        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown)
+        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown) + len(self.masked)
 
 
 def _elements(view: bytes) -> list[bytes]:

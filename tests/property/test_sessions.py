@@ -53,7 +53,7 @@ def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str
 
 
 class Reduced:
-    """What the views must be, as long as nothing was summarized: everything reduced again, once for each length."""
+    """What the views must be, as long as nothing was summarized or dropped: everything reduced again, once for each length."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         options = dict(options)
@@ -94,7 +94,7 @@ class Sessions(RuleBasedStateMachine):
         self.reduced = Reduced(options)
         self.messages: Messages = []
         self.to_come: deque[dict[str, Any]] = deque()
-        self.is_summarized = False
+        self.is_compacted = False
         self.before: dict[str, tuple[bytes, recede.session.HistoryStats]] = {
             name: (b"[]", session.stats()) for name, session in self.sessions.items()
         }
@@ -128,7 +128,7 @@ class Sessions(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        expected = None if self.is_summarized else self.reduced.view(self.messages)
+        expected = None if self.is_compacted else self.reduced.view(self.messages)
         views = {name: session.view_json() for name, session in self.sessions.items()}
         assert len(set(views.values())) == 1
         for name, session in self.sessions.items():
@@ -141,16 +141,16 @@ class Sessions(RuleBasedStateMachine):
             assert loads(views["python"]) == expected[0]
         self._look_at_stats(views, expected and expected[1])
         if expected is not None and expected[1] is not None:
-            self.is_summarized = expected[1].reduction_stage == "summarization"
+            self.is_compacted = expected[1].reduction_stage in ("summarization", "fallback")
 
     @rule()
     def look_at_the_list_alone(self) -> None:
         core, *others = (session.view() for session in self.sessions.values())
         assert all(core == other for other in others)
         self._look_at_stats({name: session.view_json() for name, session in self.sessions.items()}, None)
-        if not self.is_summarized and self.reduced.has_budget:
+        if not self.is_compacted and self.reduced.has_budget:
             reduction = self.reduced.reducing.view(self.messages)
-            self.is_summarized = reduction.reduction_stage == "summarization"
+            self.is_compacted = reduction.reduction_stage in ("summarization", "fallback")
 
     def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
         found = {name: session.stats() for name, session in self.sessions.items()}

@@ -140,7 +140,7 @@ def test_a_summary_that_failed_later_does_not_delay_one_now() -> None:
                 history.view_json()
         return asked
 
-    messages = session(60)
+    messages = session(200)
     straight = asked_at(messages, rewinds=False)
     assert len(straight) > 2
     assert asked_at(messages, rewinds=True) == straight

@@ -456,11 +456,8 @@ class History:
             self._look()
             start, items, keeps = self._session.changes()
             try:
-                if start is None:
-                    self._list = _loads(items)
-                else:
-                    new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
-                    self._list[start:] = new
+                new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
+                self._list[start:] = new
             except BaseException:
                 self._session.forget()  # the next view begins again
                 self._chunks, self._list = [], []
