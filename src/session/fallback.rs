@@ -1,5 +1,4 @@
-//! The view of stage 3, and whether stage 2 could give a better one: from what is known of the session, so that neither
-//! costs more than what is kept, however often a view cannot be had otherwise.
+//! The view of stage 3, and whether stage 2 could improve on it. Both cost O(kept messages), not O(session).
 
 use super::Session;
 use super::view::Counts;
@@ -9,10 +8,10 @@ use crate::splice::masked_in;
 use std::collections::BTreeSet;
 
 impl Session {
-    /// Whether there is something to be summarized, and a view with a summary could hold the pairs and fit the budget.
+    /// Whether there is something to summarize, and a view with a summary could keep pairs whole and fit the budget.
     pub(super) fn summary_may_help(&mut self, masks: &[Masked]) -> bool {
         self.grow();
-        self.log.look(&self.policy, |ground| {
+        self.log.with_context(&self.policy, |ground| {
             let keeping = self.keeping(ground);
             let earlier = keeping.earlier_summaries();
             let kept = keeping.keep_set(&earlier);
@@ -23,10 +22,10 @@ impl Session {
         })
     }
 
-    /// What is kept, with what the fold masks, and these observations, which it masks as a next step.
+    /// Shows the kept messages with the masks of the fold and these, those of its next step.
     pub(super) fn show_fallback(&mut self, masks: &[Masked], step: Option<Move>) {
         self.grow();
-        let (kept, masked, chars) = self.log.look(&self.policy, |ground| {
+        let (kept, masked, chars) = self.log.with_context(&self.policy, |ground| {
             let kept = self.keeping(ground).truncated();
             let masked = self.masked_among(&kept, masks);
             let chars = view_cost(ground, kept.iter().copied(), masked.iter()).1;
@@ -37,7 +36,7 @@ impl Session {
             let of_message = masked_in(&masked, self.log.outline.results_of(*message));
             self.log.render(&self.policy, *message, message + 1, of_message, &mut view);
         }
-        view[0] = b'['; // the first one kept may have had a comma before it
+        view[0] = b'['; // the first kept message may have a comma before it
         view.push(b']');
         let counts = Counts { messages: kept.len(), chars, masked: masked.len() };
         self.show_planned(view, counts, None);
@@ -46,7 +45,7 @@ impl Session {
 
     fn grow(&mut self) {
         let end = self.log.len();
-        self.log.with_rules(&self.policy, |ground, fold| fold.grow(ground, end));
+        self.log.with_fold(&self.policy, |ground, fold| fold.grow(ground, end));
     }
 
     fn keeping<'a>(&'a self, ground: Ground<'a>) -> Keeping<'a> {
@@ -54,7 +53,7 @@ impl Session {
         Keeping { ground, end: self.log.len(), window_start, landmarks: &self.log.landmarks }
     }
 
-    /// What is masked in these messages, in order.
+    /// The masks of these messages, in order.
     fn masked_among(&self, messages: &BTreeSet<usize>, masks: &[Masked]) -> Vec<Masked> {
         let mut masked = vec![];
         if self.policy.observation_masking {
@@ -68,7 +67,7 @@ impl Session {
         masked
     }
 
-    /// Whether one of these messages holds a call without result, or a result without call.
+    /// Whether these messages have a call without result or a result without call.
     fn holds_orphans(&self, messages: &BTreeSet<usize>) -> bool {
         let (outline, pairs) = (&self.log.outline, &self.log.pairs.pairs);
         let open_from = open_from(outline, |message| outline.holds_results(message));

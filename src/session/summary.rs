@@ -1,17 +1,18 @@
-//! How a session continues after a summary: with that, and the messages that it kept.
+//! Stages 2 and 3 of a session: a summary is requested, and the session continues with it and the messages that it kept.
 
-use super::evict::not_of_it;
-use super::log::{Log, Text};
+use super::log::{Log, TextFormat};
 use super::snapshot::{Base, Summarized};
+use super::stored::mismatched_summary;
 use super::view::Counts;
-use super::{Result, Session};
+use super::{Result, Session, Update};
 use crate::outline::Span;
-use crate::plan::{Costs, Plan, Summary};
+use crate::plan::{Costs, Outcome, Peek, Plan, Stage, Summary, SummaryInput, plan};
 use crate::scan::scan;
-use crate::splice::summary_message;
+use crate::source::Bytes;
+use crate::splice::{splice, summary_message};
 use crate::store::Store;
 
-/// Messages before the last summary: how many of the first are in the store alone, and the others.
+/// The messages before the last summary: how many of them are evicted, and the others.
 #[derive(Debug, Default)]
 pub struct Past {
     pub first: usize,
@@ -43,29 +44,83 @@ impl Past {
     }
 }
 
-/// Where a message of a session comes from that a summary left.
+/// The origin of a message of the log after a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// It was appended as the message of this index.
+    /// The appended message of this index.
     Message(u32),
-    /// It is the summary, or one that was kept of an earlier session.
+    /// A summary, or a message of a resumed session.
     New,
 }
 
-/// A session that is about to continue after a summary.
+/// A new summary whose costs may still be unknown.
 #[derive(Debug)]
-pub struct Restart {
+pub struct PendingSummary {
     log: Log,
     origins: Vec<Origin>,
-    pub wants_costs: bool,
-    /// The message of a summary that was just made.
+    pub needs_costs: bool,
+    /// The message of the summary; None if it is stored already.
     summary: Option<Vec<u8>>,
     summarized: Summarized,
 }
 
+enum SummaryAttempt {
+    Made,
+    Asked(Update),
+    Failed,
+}
+
 impl Session {
-    /// The session will be the summary and what the plan keeps.
-    pub(super) fn prepare_restart(&mut self, plan: &Plan, summary: &Summary, view: Vec<u8>, counts: Counts) {
+    /// The later stages: a summary if it may help and may be requested, else the fallback.
+    pub(super) fn update_later_stages(&mut self, masks: Option<Peek>, summary: &SummaryInput) -> Option<Update> {
+        let (masks, step) = masks.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
+        let (turns, cost) = (self.log.turns.count(), self.log.cost);
+        if self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0)) && self.summary_may_help(&masks) {
+            match self.summarize(summary) {
+                SummaryAttempt::Made => return None,
+                SummaryAttempt::Asked(update) => return Some(update),
+                SummaryAttempt::Failed => self.fail(turns, cost),
+            }
+        }
+        self.show_fallback(&masks, step);
+        None
+    }
+
+    /// Stage 2, over the whole session.
+    fn summarize(&mut self, summary: &SummaryInput) -> SummaryAttempt {
+        if *summary == SummaryInput::Failed {
+            return SummaryAttempt::Failed;
+        }
+        self.whole_plans += 1;
+        let Log { data, outline, costs, .. } = &mut self.log;
+        let closed = Closed::of(data);
+        let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
+        let view = match &planned {
+            Outcome::Plan(plan) => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
+            Outcome::AskSummary { .. } => vec![],
+        };
+        drop(closed);
+        let plan = match planned {
+            Outcome::AskSummary { dropped, previous, built_in } => {
+                let messages = dropped.into_iter().map(|message| self.log.message(message).to_vec()).collect();
+                return SummaryAttempt::Asked(Update::AskSummary(messages, previous, built_in));
+            }
+            Outcome::Plan(plan) => plan,
+        };
+        let (Some(Stage::Summarization), Some(summary)) = (plan.stage, &plan.summary) else {
+            return SummaryAttempt::Failed;
+        };
+        let kept = |message: &usize| plan.keeps(*message);
+        let results = &self.log.outline.results;
+        let masked = plan.masked.iter().filter(|one| kept(&(results[one.result as usize].message as usize))).count();
+        let messages = (0..self.log.len()).filter(kept).count() + 1;
+        let counts = Counts { messages, chars: plan.chars.1, masked };
+        self.prepare_summary(&plan, summary, view.clone(), counts);
+        self.show_planned(view, counts, Some(plan.moves));
+        SummaryAttempt::Made
+    }
+
+    fn prepare_summary(&mut self, plan: &Plan, summary: &Summary, view: Vec<u8>, counts: Counts) {
         let before = &self.log;
         let kept: Vec<usize> = (0..before.len()).filter(|message| plan.keeps(*message)).collect();
         let place = kept.partition_point(|message| *message < summary.before);
@@ -87,32 +142,37 @@ impl Session {
             counts,
             moves: plan.moves.clone(),
         };
-        self.restart = Some(self.restarting(summarized, origins, Some(message)));
+        self.pending = Some(self.pending_summary(summarized, origins, Some(message)));
     }
 
-    fn restarting(&self, summarized: Summarized, origins: Vec<Origin>, summary: Option<Vec<u8>>) -> Restart {
-        let mut log = Log::after(Base::default(), Text::Json);
+    fn pending_summary(
+        &self,
+        summarized: Summarized,
+        origins: Vec<Origin>,
+        summary: Option<Vec<u8>>,
+    ) -> PendingSummary {
+        let mut log = Log::after(Base::default(), TextFormat::Json);
         let mut numbers = summarized.numbers.iter().copied();
         for message in &summarized.messages {
-            // Each was read before, or was written as JSON; one of a snapshot may be none, and is counted there.
+            // Only messages of a damaged snapshot fail; `resume_summarized` finds that by their number.
             let _ = log.push(message, true, &self.policy, &mut numbers);
         }
-        Restart { log, origins, wants_costs: self.log.costs.is_some(), summary, summarized }
+        PendingSummary { log, origins, needs_costs: self.log.costs.is_some(), summary, summarized }
     }
 
-    /// The messages of the session that is about to continue, and the numbers of its observations.
+    /// The messages of the session after a new summary, and the numbers of their observations.
     #[must_use]
-    pub fn restarting_messages(&self) -> (Vec<Vec<u8>>, Vec<u32>) {
-        let Some(Restart { summarized, .. }) = &self.restart else { return (vec![], vec![]) };
+    pub fn pending_messages(&self) -> (Vec<Vec<u8>>, Vec<u32>) {
+        let Some(PendingSummary { summarized, .. }) = &self.pending else { return (vec![], vec![]) };
         (summarized.messages.clone(), summarized.numbers.clone())
     }
 
-    /// The session continues after its summary, with these costs of its messages where they are not their characters.
+    /// Continues with the new summary, with the costs of the messages if they are not characters.
     ///
     /// # Errors
-    /// Those of the store; the session has continued, and the summary is stored with the next message.
-    pub fn restart(&mut self, costs: Option<Costs>, store: Option<&mut Store>) -> Result<()> {
-        let Some(Restart { log, origins, summary, summarized, .. }) = self.restart.take() else { return Ok(()) };
+    /// Those of the store; the session has continued, and the summary is written with the next message.
+    pub fn apply_summary(&mut self, costs: Option<Costs>, store: Option<&mut Store>) -> Result<()> {
+        let Some(PendingSummary { log, origins, summary, summarized, .. }) = self.pending.take() else { return Ok(()) };
         let before = core::mem::replace(&mut self.log, log);
         if let Some(costs) = costs {
             self.log.cost = costs.total();
@@ -137,21 +197,36 @@ impl Session {
         }
     }
 
-    /// Continues after the summary of a snapshot; what came before it is the past.
-    pub(super) fn resume_summarized(&mut self, summarized: Summarized, wants_costs: bool) -> Result<()> {
+    /// Continues after a stored summary.
+    pub(super) fn resume_summarized(&mut self, summarized: Summarized, needs_costs: bool) -> Result<()> {
         let (origins, numbers) = (vec![Origin::New; summarized.messages.len()], &summarized.numbers);
-        let is_known = |number: &u32| (1..=self.numbered).contains(&(*number as usize));
+        let is_known = |number: &u32| (1..=self.observations).contains(&(*number as usize));
         let is_view = summarized.view.is_empty() || scan(&summarized.view, true).is_ok();
         if !is_view || !numbers.iter().all(is_known) {
-            return Err(not_of_it());
+            return Err(mismatched_summary());
         }
         let (messages, results) = (summarized.messages.len(), numbers.len());
-        let restart = Restart { wants_costs, ..self.restarting(summarized, origins, None) };
-        // Fewer messages came where one of them is none.
-        if restart.log.len() != messages || restart.log.outline.results.len() != results {
-            return Err(not_of_it());
+        let pending = PendingSummary { needs_costs, ..self.pending_summary(summarized, origins, None) };
+        if pending.log.len() != messages || pending.log.outline.results.len() != results {
+            return Err(mismatched_summary());
         }
-        self.restart = Some(restart);
-        if wants_costs { Ok(()) } else { self.restart(None, None) }
+        self.pending = Some(pending);
+        if needs_costs { Ok(()) } else { self.apply_summary(None, None) }
+    }
+}
+
+/// Closes the array of a session until it is dropped, also by a panic.
+struct Closed<'a>(&'a mut Vec<u8>);
+
+impl<'a> Closed<'a> {
+    fn of(data: &'a mut Vec<u8>) -> Self {
+        data.push(b']');
+        Closed(data)
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.pop();
     }
 }

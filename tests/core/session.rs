@@ -4,7 +4,7 @@ use crate::common::{Random, outline_of};
 use recede::plan::{Outcome, Plan, Stage, SummaryInput, plan};
 use recede::policy::{Boundary, Policy};
 use recede::session::Attempts;
-use recede::session::{Chunks, Look, Session, Text};
+use recede::session::{Chunks, Session, TextFormat, Update};
 use recede::source::Bytes;
 use recede::splice::splice;
 
@@ -85,9 +85,8 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
 
 fn view_of(history: &mut Session) -> Vec<u8> {
     history.forget();
-    let Chunks { done, open, .. } = history.chunks(None).unwrap();
-    // Chunks that stand were given before; the session begins with none here.
-    [done.concat(), open].concat()
+    let Chunks { closed, open, .. } = history.chunks(None).unwrap();
+    [closed.concat(), open].concat()
 }
 
 fn append(history: &mut Session, message: &str) {
@@ -102,7 +101,7 @@ fn where_no_summary_can_be_had_views_are_those_of_a_plan_without_one() {
         let turns = random.below(30);
         let messages = session(&mut random, turns);
         let policy = Policy { ask_summary: true, ..some_policy(&mut random) };
-        let mut history = Session::new(policy.clone(), 0, Text::Json);
+        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
         let mut attempts = Attempts::default();
         for (place, message) in messages.iter().enumerate() {
             append(&mut history, message);
@@ -115,15 +114,15 @@ fn where_no_summary_can_be_had_views_are_those_of_a_plan_without_one() {
             let plan = plan.unwrap();
             let (turns, cost) = (plan.turns.count(), plan.chars.0);
             let asks = would_ask.is_none() && attempts.may_ask(turns, cost, policy.max_cost.unwrap());
-            let look = history.look(&SummaryInput::NotAsked, None).unwrap();
-            assert_eq!(matches!(look, Look::AskSummary(..)), asks, "seed {seed}, message {place}");
+            let update = history.update_view(&SummaryInput::NotAsked, None).unwrap();
+            assert_eq!(matches!(update, Update::AskSummary(..)), asks, "seed {seed}, message {place}");
             if asks {
                 asked += 1;
                 attempts.fail(turns, cost);
                 let useless = random.once_in(2).then(|| "x".repeat(100_000));
                 let given =
                     useless.map_or(SummaryInput::Failed, |text| SummaryInput::Given(text.into(), Some(1 << 40)));
-                assert!(matches!(history.look(&given, None).unwrap(), Look::Ready));
+                assert!(matches!(history.update_view(&given, None).unwrap(), Update::Done));
             }
             assert_eq!(history.attempts(), attempts, "seed {seed}, message {place}");
             let found = view_of(&mut history);
@@ -148,7 +147,7 @@ fn the_built_in_summary_waits_too() {
         let mut random = Random::new(seed);
         let messages = session(&mut random, 30);
         let policy = Policy { ask_summary: false, ..some_policy(&mut random) };
-        let mut history = Session::new(policy.clone(), 0, Text::Json);
+        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
         let mut attempts = Attempts::default();
         for (place, message) in messages.iter().enumerate() {
             append(&mut history, message);
@@ -160,10 +159,10 @@ fn the_built_in_summary_waits_too() {
             let is_over = attempts.may_ask(turns, cost, policy.max_cost.unwrap());
             let (with, view_with) = planned(so_far, &policy, &SummaryInput::NotAsked);
             let helps = with.is_some_and(|plan| plan.stage == Some(Stage::Summarization));
-            let look = history.look(&SummaryInput::NotAsked, None).unwrap();
+            let update = history.update_view(&SummaryInput::NotAsked, None).unwrap();
             let view = view_of(&mut history);
             if is_wanted && is_over && helps {
-                assert!(matches!(look, Look::Ready));
+                assert!(matches!(update, Update::Done));
                 assert_eq!(view, view_with, "seed {seed}, message {place}");
                 assert_eq!(history.attempts(), Attempts::default());
                 summarized += 1;
@@ -182,7 +181,7 @@ fn the_built_in_summary_waits_too() {
 
 /// Plans of the whole session that so many turns needed.
 fn whole_plans(policy: Policy, turns: usize, content: usize, summary: &SummaryInput) -> usize {
-    let mut history = Session::new(policy, 0, Text::Json);
+    let mut history = Session::new(policy, 0, TextFormat::Json);
     append(&mut history, r#"{"role":"user","content":"Go."}"#);
     for turn in 0..turns {
         let call = format!(r#"{{"id":"{turn}","type":"function","function":{{"name":"run","arguments":"{{}}"}}}}"#);
@@ -190,8 +189,8 @@ fn whole_plans(policy: Policy, turns: usize, content: usize, summary: &SummaryIn
         let content = "x".repeat(content);
         append(&mut history, &format!(r#"{{"role":"tool","tool_call_id":"{turn}","content":"{content}"}}"#));
         for _ in 0..2 {
-            if matches!(history.look(&SummaryInput::NotAsked, None).unwrap(), Look::AskSummary(..)) {
-                assert!(matches!(history.look(summary, None).unwrap(), Look::Ready));
+            if matches!(history.update_view(&SummaryInput::NotAsked, None).unwrap(), Update::AskSummary(..)) {
+                assert!(matches!(history.update_view(summary, None).unwrap(), Update::Done));
             }
             history.chunks(None).unwrap();
         }

@@ -96,7 +96,7 @@ class Messages:
             return TranscriptError(alone.kind, **{**alone.places, "offset": offset, "message_index": index})
         return error
 
-    def look(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
+    def update_view(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
         """Makes the view that of the history: None, or what a summary is asked for, or what it left to be counted."""
         if costs is not None:
             return self._restart(costs)
@@ -161,7 +161,7 @@ class Messages:
     def changes(self) -> tuple[None, bytes, bool]:
         return None, self.view, True
 
-    def first_here(self) -> int:
+    def first_in_memory(self) -> int:
         return 0
 
     def _totals(self) -> tuple[int, int, int]:
