@@ -1,16 +1,17 @@
-//! How a session continues after a view that dropped messages, with a summary or without: with what that view shows.
+//! Stages 2 and 3 of a session: a summary is requested if one may help, and the view becomes the session.
 
-use super::evict::not_of_it;
-use super::log::{Log, Text};
+use super::log::{Log, TextFormat};
 use super::snapshot::{Base, Compaction};
-use super::{Result, Session};
+use super::stored::mismatched_compaction;
+use super::{Result, Session, Update};
 use crate::outline::Span;
-use crate::plan::{Costs, Plan};
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, plan};
 use crate::scan::scan;
-use crate::splice::masked_in;
+use crate::source::Bytes;
+use crate::splice::{masked_in, splice};
 use crate::store::Store;
 
-/// Messages before the last summary or cut: how many of the first are in the store alone, and the others.
+/// The messages before the last compaction: how many of them are evicted, and the others.
 #[derive(Debug, Default)]
 pub struct Past {
     pub first: usize,
@@ -42,87 +43,125 @@ impl Past {
     }
 }
 
-/// Where a message of a session comes from that a summary or a cut left.
+/// The origin of a message of the log after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// It was appended as the message of this index.
+    /// The appended message of this index.
     Message(u32),
-    /// It is the summary, or a message that the view changed, or one that was kept of an earlier session.
+    /// A summary, a message that the compaction changed, or one of a resumed session.
     New,
 }
 
-/// A session that is about to continue after a summary or a cut.
+/// A new compaction whose costs may still be unknown.
 #[derive(Debug)]
-pub struct Restart {
+pub struct PendingCompaction {
     log: Log,
     origins: Vec<Origin>,
-    pub wants_costs: bool,
-    /// Where it was just made: the message of the summary, which is empty without one.
-    made: Option<Vec<u8>>,
+    pub needs_costs: bool,
+    /// The message of the summary, empty without one; None if the compaction is stored already.
+    summary: Option<Vec<u8>>,
     compaction: Compaction,
 }
 
 impl Session {
-    /// The view of this plan will be the session.
-    pub(super) fn prepare_restart(&mut self, plan: &Plan, view: &[u8]) {
-        let before = &self.log;
-        let kept: Vec<usize> = (0..before.len()).filter(|message| plan.keeps(*message)).collect();
-        let outline = scan(view, true).unwrap_or_default(); // it was written as JSON
-        let messages: Vec<&[u8]> = outline.messages.iter().map(|message| message.span.of(view)).collect();
-        let mut summary = vec![];
-        let mut origins: Vec<Option<usize>> = kept.iter().copied().map(Some).collect();
-        if let Some(made) = &plan.summary {
-            let place = kept.partition_point(|message| *message < made.before);
-            origins.insert(place, None);
-            summary = messages[place].to_vec();
+    /// The later stages, over the whole session.
+    pub(super) fn compact(&mut self, summary: &SummaryInput) -> Option<Update> {
+        let (turns, cost) = (self.ledger.totals.turns, self.log.cost);
+        let may_ask = self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0));
+        let summary = if may_ask { summary } else { &SummaryInput::Failed };
+        self.messages_planned += self.log.len();
+        let Log { data, outline, costs, .. } = &mut self.log;
+        let closed = Closed::of(data);
+        let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
+        let view = match &planned {
+            Outcome::Plan(plan) => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
+            Outcome::AskSummary { .. } => vec![],
+        };
+        drop(closed);
+        let plan = match planned {
+            Outcome::AskSummary { dropped, previous, built_in } => {
+                let messages = dropped.into_iter().map(|message| self.log.message(message).to_vec()).collect();
+                return Some(Update::AskSummary(messages, previous, built_in));
+            }
+            Outcome::Plan(plan) => plan,
+        };
+        if may_ask && *summary != SummaryInput::NotAsked && plan.summary.is_none() {
+            self.fail(turns, cost);
         }
-        let new = |message: usize| Origin::Message((self.past.end() + message - self.origins.len()) as u32);
-        let origin = |(message, shown): (&Option<usize>, &&[u8])| match message {
-            Some(message) if before.message(*message) == *shown => {
-                self.origins.get(*message).copied().unwrap_or_else(|| new(*message))
+        if plan.changes() {
+            self.prepare_compaction(&plan, &view);
+        } else {
+            self.show_raw();
+        }
+        None
+    }
+
+    /// The view of this plan will be the session.
+    fn prepare_compaction(&mut self, plan: &Plan, view: &[u8]) {
+        let before = &self.log;
+        let outline = scan(view, true).unwrap_or_default(); // it was rendered, so it is valid
+        let messages: Vec<&[u8]> = outline.messages.iter().map(|message| message.span.of(view)).collect();
+        let kept: Vec<usize> = (0..before.len()).filter(|message| plan.keeps(*message)).collect();
+        let mut sources: Vec<Option<usize>> = kept.iter().copied().map(Some).collect();
+        let mut summary_message = vec![];
+        if let Some(summary) = &plan.summary {
+            let place = kept.partition_point(|message| *message < summary.before);
+            sources.insert(place, None);
+            summary_message = messages[place].to_vec();
+        }
+        let appended = |message: usize| Origin::Message((self.past.end() + message - self.origins.len()) as u32);
+        let origin = |(source, rendered): (&Option<usize>, &&[u8])| match source {
+            Some(message) if before.message(*message) == *rendered => {
+                self.origins.get(*message).copied().unwrap_or_else(|| appended(*message))
             }
             _ => Origin::New,
         };
-        let origins = origins.iter().zip(&messages).map(origin).collect();
+        let origins = sources.iter().zip(&messages).map(origin).collect();
         let results = kept.iter().flat_map(|message| before.outline.results_of(*message));
-        let is_masked = |result: usize, number: &u32| {
-            !masked_in(&plan.masked, result..result + 1).is_empty()
-                || self.compaction.as_ref().is_some_and(|compaction| compaction.masked.binary_search(number).is_ok())
-        };
         let numbers: Vec<(usize, u32)> = results.map(|result| (result, before.outline.numbers[result])).collect();
+        let masked_before = self.compaction.as_ref().map_or(&[][..], |compaction| &compaction.masked);
+        let is_masked = |(result, number): &&(usize, u32)| {
+            !masked_in(&plan.masked, *result..result + 1).is_empty() || masked_before.binary_search(number).is_ok()
+        };
         let compaction = Compaction {
             past: self.len(),
             messages: messages.into_iter().map(<[u8]>::to_vec).collect(),
-            masked: numbers.iter().filter(|(result, number)| is_masked(*result, number)).map(|one| one.1).collect(),
-            numbers: numbers.into_iter().map(|(_, number)| number).collect(),
+            masked: numbers.iter().filter(is_masked).map(|(_, number)| *number).collect(),
+            numbers: numbers.iter().map(|(_, number)| *number).collect(),
         };
-        self.restart = Some(self.restarting(compaction, origins, Some(summary)));
+        self.pending = Some(self.pending_compaction(compaction, origins, Some(summary_message)));
     }
 
-    fn restarting(&self, compaction: Compaction, origins: Vec<Origin>, made: Option<Vec<u8>>) -> Restart {
-        let mut log = Log::after(Base::default(), Text::Json);
+    fn pending_compaction(
+        &self,
+        compaction: Compaction,
+        origins: Vec<Origin>,
+        summary: Option<Vec<u8>>,
+    ) -> PendingCompaction {
+        let mut log = Log::after(Base::default(), TextFormat::Json);
         let mut numbers = compaction.numbers.iter().copied();
         for message in &compaction.messages {
-            // Each was read before, or was written as JSON; one of a snapshot may be none, and is counted there.
+            // Only messages of a damaged snapshot fail; `resume_compaction` finds that by their number.
             let _ = log.push(message, true, &self.policy, &mut numbers);
         }
-        Restart { log, origins, wants_costs: self.log.costs.is_some(), made, compaction }
+        PendingCompaction { log, origins, needs_costs: self.log.costs.is_some(), summary, compaction }
     }
 
-    /// The messages of the session that is about to continue, and the numbers of its observations.
+    /// The messages of the session after a new compaction, and the numbers of their observations.
     #[must_use]
-    pub fn restarting_messages(&self) -> (Vec<Vec<u8>>, Vec<u32>) {
-        let Some(Restart { compaction, .. }) = &self.restart else { return (vec![], vec![]) };
+    pub fn pending_messages(&self) -> (Vec<Vec<u8>>, Vec<u32>) {
+        let Some(PendingCompaction { compaction, .. }) = &self.pending else { return (vec![], vec![]) };
         (compaction.messages.clone(), compaction.numbers.clone())
     }
 
-    /// The session continues after its summary or cut, with these costs of its messages where they are not their
-    /// characters.
+    /// Continues with the new compaction, with the costs of its messages if they are not characters.
     ///
     /// # Errors
-    /// Those of the store; the session has continued, and what was made is stored with the next message.
-    pub fn restart(&mut self, costs: Option<Costs>, store: Option<&mut Store>) -> Result<()> {
-        let Some(Restart { log, origins, made, compaction, .. }) = self.restart.take() else { return Ok(()) };
+    /// Those of the store; the session has continued, and the compaction is written with the next message.
+    pub fn apply_compaction(&mut self, costs: Option<Costs>, store: Option<&mut Store>) -> Result<()> {
+        let Some(PendingCompaction { log, origins, summary, compaction, .. }) = self.pending.take() else {
+            return Ok(());
+        };
         let view = self.last_view();
         let before = core::mem::replace(&mut self.log, log);
         if let Some(costs) = costs {
@@ -134,14 +173,14 @@ impl Session {
             self.past.push(before.message(message));
         }
         self.origins = origins;
-        self.show_from_scratch(&view);
-        if let Some(summary) = made {
-            if summary.is_empty() {
+        self.restart_view(&view);
+        if let Some(message) = summary {
+            if message.is_empty() {
                 self.rebase_attempts(before.cost);
             } else {
                 self.succeed();
             }
-            self.stored.compactions.push([compaction.bytes(), summary]);
+            self.stored.compactions.push([compaction.bytes(), message]);
         }
         self.compaction = Some(compaction);
         match store {
@@ -150,20 +189,35 @@ impl Session {
         }
     }
 
-    /// Continues after what a snapshot has of the last summary or cut; what came before it is the past.
-    pub(super) fn resume_compacted(&mut self, compaction: Compaction, wants_costs: bool) -> Result<()> {
-        let origins = vec![Origin::New; compaction.messages.len()];
-        let is_known = |number: &u32| (1..=self.numbered).contains(&(*number as usize));
-        if !compaction.numbers.iter().all(is_known) {
-            return Err(not_of_it());
+    /// Continues after a stored compaction.
+    pub(super) fn resume_compaction(&mut self, compaction: Compaction, needs_costs: bool) -> Result<()> {
+        let (origins, numbers) = (vec![Origin::New; compaction.messages.len()], &compaction.numbers);
+        let is_known = |number: &u32| (1..=self.observations).contains(&(*number as usize));
+        if !numbers.iter().all(is_known) {
+            return Err(mismatched_compaction());
         }
-        let (messages, results) = (compaction.messages.len(), compaction.numbers.len());
-        let restart = Restart { wants_costs, ..self.restarting(compaction, origins, None) };
-        // Fewer messages came where one of them is none.
-        if restart.log.len() != messages || restart.log.outline.results.len() != results {
-            return Err(not_of_it());
+        let (messages, results) = (compaction.messages.len(), numbers.len());
+        let pending = PendingCompaction { needs_costs, ..self.pending_compaction(compaction, origins, None) };
+        if pending.log.len() != messages || pending.log.outline.results.len() != results {
+            return Err(mismatched_compaction());
         }
-        self.restart = Some(restart);
-        if wants_costs { Ok(()) } else { self.restart(None, None) }
+        self.pending = Some(pending);
+        if needs_costs { Ok(()) } else { self.apply_compaction(None, None) }
+    }
+}
+
+/// Closes the array of a session until it is dropped, also by a panic.
+struct Closed<'a>(&'a mut Vec<u8>);
+
+impl<'a> Closed<'a> {
+    fn of(data: &'a mut Vec<u8>) -> Self {
+        data.push(b']');
+        Closed(data)
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.pop();
     }
 }

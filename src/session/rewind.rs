@@ -1,18 +1,18 @@
-//! Taking back the newest messages. Where they came after the last summary and the last snapshot, the session is changed in
-//! place: that takes what is dropped, and what came since the last move of the boundary before it. Else a store keeps what
-//! still holds, and is to be opened again; a session in memory is to be saved as it was then, and loaded.
+//! Rewinding to the first messages. After the last summary and the last snapshot this happens in place, and costs the dropped
+//! messages and those since the boundary last moved before them. Otherwise the store is truncated and must be opened again; a
+//! session in memory must be saved up to that message, and loaded.
 
-use super::evict::compaction_of;
 use super::index;
 use super::log::Log;
 use super::snapshot::Snapshot;
-use super::{Attempts, Result, Session, scanned};
+use super::stored::compaction_of;
+use super::{Result, Session, scanned};
 use crate::outline::Outline;
 use crate::store::{RecordKind, Store};
 
 impl Session {
-    /// Takes back all but the first messages. False where the session must be made again: of its store, which has only
-    /// these messages now, or of what [`Session::save`] writes for so many.
+    /// Drops all but the first messages. False if the session must be rebuilt: from its store, which is truncated now, or
+    /// from what [`Session::save`] writes for so many messages.
     ///
     /// # Errors
     /// Those of the store, and the session is as before.
@@ -21,51 +21,51 @@ impl Session {
             return Ok(true);
         }
         self.check_store(store.as_deref())?;
-        let is_here = self.restart.is_none() && messages >= self.past.end().max(self.ledger.stored_messages);
-        let dropped = if is_here { self.dropped(messages, store.as_deref_mut())? } else { vec![] };
+        let in_place = self.pending.is_none() && messages >= self.past.end().max(self.ledger.stored_messages);
+        let dropped = if in_place { self.dropped(messages, store.as_deref_mut())? } else { vec![] };
         if let Some(store) = store {
-            if !is_here {
+            if !in_place {
                 self.store_missing(store)?;
             }
-            self.rewind_store(store, messages, is_here)?;
+            self.rewind_store(store, messages, in_place)?;
         }
-        if is_here {
-            self.rewind_here(messages, &dropped);
+        if in_place {
+            self.rewind_in_place(messages, &dropped);
         }
-        Ok(is_here)
+        Ok(in_place)
     }
 
-    /// The outlines of the messages that are taken back, and whether the one before each is of a run.
+    /// The outlines of the messages to be dropped, and whether the message before each belongs to a run.
     fn dropped(&self, messages: usize, store: Option<&mut Store>) -> Result<Vec<(Outline, bool)>> {
         let before = messages.checked_sub(1).map(|last| self.message(last, store)).transpose()?;
         let before = before.map(|last| scanned(&last)).transpose()?;
         let mut is_run = before.is_some_and(|before| before.messages[0].is_agent_made);
         let mut dropped = vec![];
         for message in messages..self.len() {
-            let outline = scanned(self.message_here(message).unwrap_or_default())?;
+            let outline = scanned(self.message_in_memory(message).unwrap_or_default())?;
             let is_after_run = core::mem::replace(&mut is_run, outline.messages[0].is_agent_made);
             dropped.push((outline, is_after_run));
         }
         Ok(dropped)
     }
 
-    /// The store forgets the messages. Where the session is to be made of it again, it has nothing but what that needs.
-    fn rewind_store(&self, store: &mut Store, messages: usize, is_here: bool) -> Result<()> {
+    /// Truncates the store; unless the rewind is in place, to what rebuilding the session needs.
+    fn rewind_store(&self, store: &mut Store, messages: usize, in_place: bool) -> Result<()> {
         let attempts = self.attempts_before(messages);
         let snapshot =
             Snapshot { options: self.stored.options.clone(), stale: messages, attempts, ..Snapshot::default() };
         store.change(|changes| {
             changes.truncate(RecordKind::Message, messages as u64)?;
-            if is_here {
+            if in_place {
                 return Ok(());
             }
-            let mut last = changes.last(RecordKind::Summary);
-            while let Some(record) = changes.get(RecordKind::Summary, last)?
+            let mut summary = changes.last(RecordKind::Summary);
+            while let Some(record) = changes.get(RecordKind::Summary, summary)?
                 && compaction_of(&record).is_none_or(|compaction| compaction.past > messages)
             {
-                last -= 1;
+                summary -= 1;
             }
-            changes.truncate(RecordKind::Summary, last)?;
+            changes.truncate(RecordKind::Summary, summary)?;
             index::clear(changes)?;
             changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())?;
             Ok(())
@@ -73,10 +73,10 @@ impl Session {
         Ok(())
     }
 
-    fn rewind_here(&mut self, messages: usize, dropped: &[(Outline, bool)]) {
+    fn rewind_in_place(&mut self, messages: usize, dropped: &[(Outline, bool)]) {
         for (outline, is_after_run) in dropped.iter().rev() {
-            self.ledger.take_back(outline, *is_after_run, self.policy.image_chars);
-            self.numbered -= outline.results.len();
+            self.ledger.pop(outline, *is_after_run, self.policy.image_chars);
+            self.observations -= outline.results.len();
         }
         self.attempts = self.attempts_before(messages);
         self.stored.missing = self.stored.missing.saturating_sub(dropped.len());
@@ -88,12 +88,7 @@ impl Session {
         self.stored.answered = answered.map(|id| outline.text(id).to_vec()).collect();
         if self.compaction.as_ref().is_some_and(|compaction| compaction.past == messages) {
             self.show_raw(); // the session began as the view of that time
-            self.settle_change();
+            self.record_change();
         }
-    }
-
-    /// Of the summaries that failed, those that did when there were no more messages.
-    pub(super) fn attempts_before(&self, messages: usize) -> Vec<(usize, Attempts)> {
-        self.attempts.iter().copied().filter(|(at, _)| *at <= messages).collect()
     }
 }

@@ -4,7 +4,7 @@ use crate::common::{Random, outline_of};
 use recede::plan::{Outcome, Plan, Stage, SummaryInput, plan};
 use recede::policy::{Boundary, Policy};
 use recede::session::Attempts;
-use recede::session::{Chunks, Look, Session, Text};
+use recede::session::{Chunks, Session, TextFormat, Update};
 use recede::source::Bytes;
 use recede::splice::splice;
 use recede::turns::Turns;
@@ -86,9 +86,8 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
 
 fn view_of(history: &mut Session) -> Vec<u8> {
     history.forget();
-    let Chunks { done, open, .. } = history.chunks(None).unwrap();
-    // Chunks that stand were given before; the session begins with none here.
-    [done.concat(), open].concat()
+    let Chunks { closed, open, .. } = history.chunks(None).unwrap();
+    [closed.concat(), open].concat()
 }
 
 fn append(history: &mut Session, message: &str) {
@@ -97,7 +96,7 @@ fn append(history: &mut Session, message: &str) {
 
 /// How many turns there are in these messages.
 fn turns_of(messages: &[String]) -> usize {
-    Turns::of(&outline_of(&format!("[{}]", messages.join(",")))).count()
+    Turns::of(&outline_of(format!("[{}]", messages.join(",")))).count()
 }
 
 /// The messages of a view.
@@ -113,7 +112,7 @@ fn a_view_that_drops_messages_is_the_session_from_then_on() {
         let mut random = Random::new(seed);
         let turns = random.below(30);
         let policy = some_policy(&mut random);
-        let mut history = Session::new(policy.clone(), 0, Text::Json);
+        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
         let (mut all, mut messages, mut attempts) = (vec![], vec![], Attempts::default());
         for (place, message) in session(&mut random, turns).into_iter().enumerate() {
             let at = format!("seed {seed}, message {place}");
@@ -129,9 +128,9 @@ fn a_view_that_drops_messages_is_the_session_from_then_on() {
             let (turns, cost) = (turns_of(&all), plan.chars.0);
             let may_ask = is_wanted && attempts.may_ask(turns, cost, policy.max_cost.unwrap());
             waited += usize::from(is_wanted && !may_ask);
-            let look = history.look(&SummaryInput::NotAsked, None).unwrap();
-            assert_eq!(matches!(look, Look::AskSummary(..)), may_ask, "{at}");
-            if let Look::AskSummary(_, _, built_in) = look {
+            let update = history.update_view(&SummaryInput::NotAsked, None).unwrap();
+            assert_eq!(matches!(update, Update::AskSummary(..)), may_ask, "{at}");
+            if let Update::AskSummary(_, _, built_in) = update {
                 asked += 1;
                 let given = match random.below(4) {
                     0 => SummaryInput::Failed,
@@ -139,7 +138,7 @@ fn a_view_that_drops_messages_is_the_session_from_then_on() {
                     2 => SummaryInput::Given(b"at last".to_vec(), None),
                     _ => SummaryInput::Given(built_in, None),
                 };
-                assert!(matches!(history.look(&given, None).unwrap(), Look::Ready));
+                assert!(matches!(history.update_view(&given, None).unwrap(), Update::Done));
                 let (with, view_with) = planned(&messages, &policy, &given);
                 (plan, view) = (with.unwrap(), view_with);
                 match plan.stage {
@@ -169,14 +168,14 @@ fn a_view_that_drops_messages_is_the_session_from_then_on() {
 fn a_budget_that_cannot_be_met_costs_what_is_kept() {
     for boundary in [Boundary::Sliding, Boundary::Stepped(5), Boundary::BreakEven { read: 0.1, write: 1.25 }] {
         let policy = Policy { max_cost: Some(1_000), boundary, ..Policy::default() };
-        let mut history = Session::new(policy, 0, Text::Json);
+        let mut history = Session::new(policy, 0, TextFormat::Json);
         append(&mut history, r#"{"role":"user","content":"Go."}"#);
         for turn in 0..2_000 {
             let call = format!(r#"{{"id":"{turn}","type":"function","function":{{"name":"run","arguments":"{{}}"}}}}"#);
             append(&mut history, &format!(r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}}"#));
             let content = "x".repeat(1_000);
             append(&mut history, &format!(r#"{{"role":"tool","tool_call_id":"{turn}","content":"{content}"}}"#));
-            assert!(matches!(history.look(&SummaryInput::NotAsked, None).unwrap(), Look::Ready));
+            assert!(matches!(history.update_view(&SummaryInput::NotAsked, None).unwrap(), Update::Done));
         }
         assert!(history.messages_planned() <= 2_000 * 7, "{}", history.messages_planned());
     }

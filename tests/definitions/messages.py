@@ -11,11 +11,11 @@ from recede._pure.plan import Costs, Facts, Given, Plan, Request, make_plan
 from recede._pure.policy import Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
-from recede._pure.splice import splice, summary_message
+from recede._pure.splice import splice
 
 
 class Messages:
-    """Everything that was appended, and the session: what is planned, which after a summary or a cut is the view then."""
+    """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
         self.policy = Policy({**vars(policy), "ask_summary": True})  # the caller has the built-in one, too
@@ -97,7 +97,7 @@ class Messages:
             return TranscriptError(alone.kind, **{**alone.places, "offset": offset, "message_index": index})
         return error
 
-    def look(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
+    def update_view(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
         """Makes the view that of the history: None, or what a summary is asked for, or what it left to be counted."""
         if costs is not None:
             return self._restart(costs)
@@ -151,7 +151,7 @@ class Messages:
         return plan
 
     def _restart(self, costs: Costs | None) -> None:
-        """The session continues after a summary or a cut, with these costs of its messages where they are not characters."""
+        """The session continues after a compaction, with the costs of its messages if they are not characters."""
         if self.next is not None:
             before = self.facts.cost(self._raw())
             self.session, self.numbers = self.next
@@ -169,7 +169,7 @@ class Messages:
     def changes(self) -> tuple[int, list[bytes], bool]:
         return 0, _elements(self.view), True
 
-    def first_here(self) -> int:
+    def first_in_memory(self) -> int:
         return 0
 
     def _totals(self) -> tuple[int, int, int]:

@@ -53,7 +53,7 @@ def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str
 
 
 class Reduced:
-    """What the views must be, as long as nothing was summarized or dropped: everything reduced again, once for each length."""
+    """What the views must be before the first compaction: everything reduced again, once for each length."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         options = dict(options)

@@ -305,7 +305,7 @@ def test_a_manager_with_a_store_waits_after_a_restart_too(
 
 
 def assert_waits(turns: list[int]) -> None:
-    """After these turns a summary was asked for that failed: after 1 new turn at the earliest, then 2, 4, 8 and so on."""
+    """Summaries failed after these turns: after 1 new turn at the earliest, then 2, 4, 8 and so on."""
     gaps = [after - before for before, after in pairwise(turns)]
     assert len(gaps) > 3
     assert all(gap >= wait for gap, wait in zip(gaps, WAITS, strict=False))

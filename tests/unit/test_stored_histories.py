@@ -56,7 +56,7 @@ def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
 
 def let_go(history: History) -> int:
     """How many messages the store alone has."""
-    count: int = history._session.first_here()
+    count: int = history._session.first_in_memory()
     return count
 
 
@@ -695,7 +695,7 @@ with recede.TurnStore(sys.argv[1]) as store:
     stored = recede.History(store=store, mask_chunk=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
     assert all(stored.recall(str(number)) == plain.recall(number + 1) for number in range(2_000))
-print(failed, stored._session.first_here())
+print(failed, stored._session.first_in_memory())
 """
 
 
