@@ -28,12 +28,13 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_api.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("reduction/_api.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
-    ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
-    ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
-    ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter"})),
+    ("session/_history.py", "History.__init__"): ("session", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_messages"): ("session", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_json"): ("session", frozenset({"token_counter"})),
 }
 # Defaults that are others in a file.
 _DEFAULTS = {"session/_history.py": {"boundary": "break_even"}}
+# A `History` takes what these do.
 _TAKEN_BY = {
     "reduce": "`reduce`",
     "mask": "`mask_observations`",
@@ -76,7 +77,7 @@ def table() -> str:
     """The table of docs/semantics.md."""
     rows = ["| option | default | taken by | what it does |", "|---|---|---|---|"]
     for name, option in OPTIONS.items():
-        goals = ", ".join(_TAKEN_BY[goal] for goal in option.goals)
+        goals = ", ".join(_TAKEN_BY[goal] for goal in option.goals if goal in _TAKEN_BY)
         rows.append(f"| `{name}` | `{option.default!r}` | {goals} | {option.help} |")
     return "\n".join(rows)
 

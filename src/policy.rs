@@ -191,6 +191,10 @@ macro_rules! parameters {
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
+            /// The part of the budget, in millionths, that a view of a later stage fills; None: the published rule.
+            fill_millionths: Option<usize> = None,
+            /// Cut results in the window to this length before anything is dropped.
+            clip_results: Option<usize> = None,
             /// False gives the history back as it is.
             enabled: bool = true,
             /// Window: the last N messages that are no system messages.

@@ -28,7 +28,7 @@ pub fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
-) -> [(&'static str, Figure<'a>); 15] {
+) -> [(&'static str, Figure<'a>); 17] {
     use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
     let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
     let (stage, invariant) = match plan.stage {
@@ -44,6 +44,8 @@ pub fn figures<'a>(
         ("reduction_stage", Word(stage)),
         ("masked_count", Count(plan.masked.len())),
         ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
+        ("clipped_count", Count(0)),
+        ("clipped_chars", Count(0)),
         ("tools", Tools(tools)),
         ("chars_before", Count(plan.chars.0)),
         ("chars_after", Count(plan.chars.1)),

@@ -318,6 +318,8 @@ fn random_policy(random: &mut Random) -> Policy {
     Policy {
         goal: *random.pick(&[Goal::Reduce, Goal::Reduce, Goal::Mask, Goal::Truncate, Goal::Summarize]),
         max_cost: (!random.once_in(8)).then(|| random.below(500)),
+        fill_millionths: None,
+        clip_results: None,
         enabled: !random.once_in(20),
         keep_messages: few(random, 8),
         keep_turns: few(random, 4),

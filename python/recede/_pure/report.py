@@ -19,6 +19,8 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "reduction_stage": plan.stage,
         "masked_count": len(plan.masked),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
+        "clipped_count": 0,
+        "clipped_chars": 0,
         "tools": tools,
         "chars_before": sum(facts.own_chars) + sum(facts.observation_chars),
         "chars_after": facts.chars(plan),

@@ -57,10 +57,11 @@ def _for_bytes(goal: str) -> Callable[..., JsonReduction]:
 @runs(_for_messages("reduce"))
 def reduce(
     messages: list[Any], *,
-    max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-    exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+    max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = None,
+    clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -78,6 +79,8 @@ def reduce(
             Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
         max_input_tokens: the budget in tokens, of about four characters each.
+        fill: a view without all messages fills up to this part of the budget; None: the published rule.
+        clip_results: results in the window are cut to N characters, largest first, before anything is dropped.
         enabled: False returns the history as it is.
         preserve_recent_raw_turns: `keep_messages` under its published name; the larger of the two counts.
         keep_messages: window: the last N messages stay raw, system messages not counted.
@@ -131,10 +134,11 @@ def reduce(
 @runs(_for_bytes("reduce"))
 def reduce_json(
     data: Json, *,
-    max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-    exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+    max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = None,
+    clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -309,10 +313,11 @@ class HistoryReducer:
     @runs(lambda self, **options: self._hold(options))
     def __init__(
         self, *,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = None,
+        clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,

@@ -187,7 +187,7 @@ class History:
                 options["placeholder"] = handles
             if threshold_tokens:
                 raise TypeError("threshold_tokens is for a History without a budget")
-            self._policy = compiled(self._engine, "reduce", {**options, "token_counter": token_counter})
+            self._policy = compiled(self._engine, "session", {**options, "token_counter": token_counter})
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
         whole_number()("threshold_tokens", threshold_tokens)
