@@ -49,6 +49,7 @@ class Masked(NamedTuple):
 
     pieces: tuple[str | slice, ...]
     text: str
+    is_clipped: bool = False  # a result of the window, whose beginning and end stay
 
     @property
     def chars(self) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from recede._pure.outline import Message, Outline
 
 FIRST_LINE = "Conversation summary:"
+LEAST_CHARS = 30
+"""A shorter summary would say nothing beside its first line."""
 
 _OBJECTIVE, _UNRESOLVED, _OUTCOME, _CONSTRAINT = "- objective: ", "- unresolved: ", "- outcome: ", "- constraint: "
 _OBJECTIVE_CHARS, _LINE_CHARS = 220, 120
@@ -49,7 +51,13 @@ def _is_summary(text: str) -> bool:
 
 
 def built_in_summary(
-    outline: Outline, tools: Sequence[str | None], task: Message | None, dropped: Iterable[int], previous: str | None
+    outline: Outline,
+    tools: Sequence[str | None],
+    task: Message | None,
+    dropped: Iterable[int],
+    previous: str | None,
+    *,
+    names_task: bool = True,
 ) -> str:
     """The objective, what an earlier summary says beside, then the newest lines of each other kind.
 
@@ -70,7 +78,7 @@ def built_in_summary(
         for result in message.results:
             tool = _one_line(tools[result.index] or "")
             _add(lines, _OUTCOME, result.observation, _LINE_CHARS, f"{tool}: " if tool else "")
-    chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:1], *lines[""]]))
+    chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
     for kind, most in _MOST_LINES.items():
         chosen += list(dict.fromkeys(lines[kind]))[-most:]
     return "\n".join(chosen)

@@ -6,7 +6,10 @@ import fnmatch
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+from recede._pure.clip import clip, is_clipped
+from recede._pure.placeholder import is_placeholder
 from recede._pure.plan.facts import Facts, Plan
 
 
@@ -32,6 +35,23 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
     if removed < facts.policy.min_masked_chars:
         return raw
     return Plan(kept=raw.kept, stage="masking" if masked else None, boundary=boundary, masked=masked)
+
+
+def clip_results(facts: Facts, before: Plan) -> Plan:
+    """Results of the window are cut in the middle, the largest first, of equal ones the older, until the view fits."""
+    chars, masked, cost = facts.policy.clip_results, dict(before.masked), facts.cost(before)
+    older = _older(facts)
+    for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
+        if cost <= facts.policy.max_cost:
+            break
+        place, text = result.index, result.observation
+        if place in masked or older[place] or len(text) <= chars or is_clipped(text):
+            continue
+        if is_placeholder(text, facts.policy.placeholder):
+            continue
+        masked[place] = clip(text, chars)
+        cost += facts.observation_cost(place, masked[place]) - facts.observation_cost(place, None)
+    return replace(before, masked=dict(sorted(masked.items())))
 
 
 def _older(facts: Facts) -> list[bool]:
