@@ -13,14 +13,11 @@ LEAST_CHARS = 60
 """A text that is cut has as many characters at least: what is left out is said in half of them."""
 
 
-def clip(text: str, chars: int) -> Masked:
-    """The text in exactly so many characters, as its beginning and its end; as it is where it has no more."""
-    if len(text) <= chars:
-        return Masked((slice(0, len(text)),), text)
-    marker = ""
-    while len(marker) < len(marker := _MARKER.format(len(text) - chars + len(marker))):
-        pass  # the marker takes the place of text, which it counts
-    kept = chars - len(marker)
+def clip(text: str, max_chars: int, image_chars: int = 0) -> Masked:
+    """A text with images in so many characters: its beginning, how many are left out, and its end."""
+    kept, marker = min(len(text), max_chars), ""
+    while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept)):
+        kept = min(len(text), max_chars - len(marker))
     beginning, end = slice(0, kept - kept // 2), slice(len(text) - kept // 2, len(text))
     return Masked((beginning, marker, end), text[beginning] + marker + text[end], is_clipped=True)
 

@@ -124,6 +124,11 @@ def _dispatch_forms(text: str, blocks: list[slice]) -> list[list[str | slice]]:
     return [[_DISPATCH_HEAD.format(outside), *lines], lines[1:]]
 
 
+def stays_whole(text: str, policy: Policy) -> bool:
+    """Whether a text is a placeholder, or holds dispatch blocks."""
+    return is_placeholder(text, policy.placeholder) or bool(_dispatch_blocks(text))
+
+
 def is_placeholder(text: str, template: Template | None) -> bool:
     """Whether the whole text is a built-in form, or the template in force."""
     templates = _BUILT_IN if template is None else (*_BUILT_IN, template)

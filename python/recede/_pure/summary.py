@@ -35,11 +35,8 @@ def previous_summary(outline: Outline, earlier: Sequence[int]) -> str | None:
 
 def first_user_message(outline: Outline, earlier: Sequence[int]) -> Message | None:
     """The task."""
-    for message in outline.messages:
-        is_said = message.role == "user" and not message.is_agent_made and not message.exchanges
-        if is_said and message.index not in earlier:
-            return message
-    return None
+    said = (message for message in outline.messages if message.is_said and message.index not in earlier)
+    return next(said, None)
 
 
 def with_first_line(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recede._pure.clip import clip, is_clipped
-from recede._pure.placeholder import is_placeholder
+from recede._pure.placeholder import stays_whole
 from recede._pure.plan.facts import Facts, Plan
 
 
@@ -38,19 +38,17 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
 
 
 def clip_results(facts: Facts, before: Plan) -> Plan:
-    """Results of the window are cut in the middle, the largest first, of equal ones the older, until the view fits."""
-    chars, masked, cost = facts.policy.clip_results, dict(before.masked), facts.cost(before)
-    older = _older(facts)
+    """Raw results in the window are cut, the largest first, of equal ones the older, until the view fits."""
+    policy, masked, cost = facts.policy, dict(before.masked), facts.cost(before)
+    older, is_exempt = _older(facts), exempt(facts)
     for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
-        if cost <= facts.policy.max_cost:
+        if cost <= policy.max_cost:
             break
         place, text = result.index, result.observation
-        if place in masked or older[place] or len(text) <= chars or is_clipped(text):
-            continue
-        if is_placeholder(text, facts.policy.placeholder):
-            continue
-        masked[place] = clip(text, chars)
-        cost += facts.observation_cost(place, masked[place]) - facts.observation_cost(place, None)
+        stays = older[place] or is_exempt[place] or place in masked or result.images or result.json is not None
+        if not stays and len(text) > policy.clip_results and not is_clipped(text) and not stays_whole(text, policy):
+            masked[place] = clip(text, policy.clip_results)
+            cost += facts.observation_cost(place, masked[place]) - facts.observation_cost(place, None)
     return replace(before, masked=dict(sorted(masked.items())))
 
 
