@@ -44,6 +44,7 @@ class Plan:
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, those of dropped messages too
     moves: tuple[Move, ...] = ()  # how the boundary came there, where it depends on earlier requests
     summary: Summary | None = None
+    cut: dict[int, Masked] = field(default_factory=dict)  # messages of the task, by message
 
 
 class Sent(NamedTuple):
@@ -110,7 +111,7 @@ class Facts:
 
     def message_chars(self, plan: Plan, index: int) -> int:
         """The chars of a message in the view."""
-        chars = self.own_chars[index]
+        chars = plan.cut[index].chars if index in plan.cut else self.own_chars[index]
         for result in self.outline.messages[index].results:
             masked = plan.masked.get(result.index)
             chars += self.observation_chars[result.index] if masked is None else masked.chars
@@ -123,20 +124,21 @@ class Facts:
 
     def cost(self, plan: Plan) -> int:
         """What the view costs, in budget units."""
-        if self.costs is None:
-            return self.chars(plan) + (0 if plan.summary is None else plan.summary.cost - len(plan.summary.text))
-        cost = 0 if plan.summary is None else plan.summary.cost
-        for index in plan.kept:
-            places = [result.index for result in self.outline.messages[index].results]
-            cost += self.own_cost(index) + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
-        return cost
+        summary = 0 if plan.summary is None else plan.summary.cost
+        return summary + sum(self.message_cost(plan, index) for index in plan.kept)
+
+    def message_cost(self, plan: Plan, index: int) -> int:
+        """What a message of the view costs."""
+        places = [result.index for result in self.outline.messages[index].results]
+        own_cost = plan.cut[index].chars if index in plan.cut else self.own_cost(index)
+        return own_cost + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
 
     def own_cost(self, index: int) -> int:
         """What a message costs without its observations."""
         return self.own_chars[index] if self.costs is None else self.costs[0][index]
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
-        """What an observation costs, raw or masked."""
+        """What an observation costs, raw or with this in its place."""
         if self.costs is not None:
             return self.costs[1][place][masked is not None]
         return self.observation_chars[place] if masked is None else masked.chars
