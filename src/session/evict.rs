@@ -11,10 +11,10 @@ use super::snapshot::{Base, Snapshot, Summarized};
 use super::{Failure, Result, Session, scanned};
 use crate::outline::Name;
 use crate::pairs::open_from;
-use crate::plan::Move;
+use crate::plan::{Move, masked_in};
 use crate::policy::Goal;
 use crate::source::{Bytes, Source};
-use crate::splice::masked_in;
+
 use crate::store::{self, Kind, Record, RecordKind, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -4,8 +4,7 @@
 use super::Session;
 use super::view::Counts;
 use crate::pairs::open_from;
-use crate::plan::{Ground, Keeping, Masked, Move, view_cost};
-use crate::splice::masked_in;
+use crate::plan::{Ground, Keeping, Masked, Move, masked_in, view_cost};
 use std::collections::BTreeSet;
 
 impl Session {

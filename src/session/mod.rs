@@ -296,6 +296,7 @@ impl Session {
                 Some(peek.as_ref().map_or(self.log.fold.cost(), |peek| peek.cost))
             }
             Attempt::Window if self.policy.boundary.remembers() => None,
+            Attempt::NewestTurn | Attempt::Clipped => None, // no session has the options for them
             Attempt::Window => {
                 peek = self.log.with_rules(&self.policy, |ground, fold| fold.peek(ground, false));
                 Some(peek.as_ref()?.cost)
@@ -353,7 +354,7 @@ impl Session {
         let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
         let view = match &planned {
             Outcome::Plan(plan) => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
-            Outcome::AskSummary { .. } => vec![],
+            Outcome::AskSummary { .. } | Outcome::AskCosts(_) => vec![],
         };
         drop(closed);
         let plan = match planned {
@@ -361,6 +362,7 @@ impl Session {
                 let messages = dropped.into_iter().map(|message| self.log.message(message).to_vec()).collect();
                 return Summarized::Asked(Look::AskSummary(messages, previous, built_in));
             }
+            Outcome::AskCosts(_) => return Summarized::Failed,
             Outcome::Plan(plan) => plan,
         };
         let (Some(Stage::Summarization), Some(summary)) = (plan.stage, &plan.summary) else {

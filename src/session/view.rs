@@ -5,9 +5,9 @@ use super::log::{Log, Text};
 use super::summary::Origin;
 use super::{Failure, Result, Session};
 use crate::outline::Outline;
-use crate::plan::{Masked, Move, Peek};
+use crate::plan::{Masked, Move, Peek, masked_in};
 use crate::scan::scan;
-use crate::splice::masked_in;
+
 use crate::store::Store;
 use std::collections::HashMap;
 

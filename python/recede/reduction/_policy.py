@@ -260,7 +260,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "the budget in characters (Unicode code points); this or the next is required"),
     ("max_input_tokens", _COUNT, None, _REDUCE,
      "the budget in tokens, of about four characters each"),
-    ("fill", _FRACTION, None, _STATELESS,
+    ("fill", _FRACTION, 0.9, _STATELESS,
      "a view without all messages fills up to this part of the budget; None: the published rule"),
     ("clip_results", _CLIP, None, _STATELESS,
      "results in the window are cut to N characters, largest first, before anything is dropped"),

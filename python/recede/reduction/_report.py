@@ -36,6 +36,7 @@ else:
 __all__ = [
     "BoundaryMove",
     "ContextReport",
+    "CountRequest",
     "Finding",
     "JsonReduction",
     "PairReport",
@@ -223,6 +224,16 @@ class SummaryRequest(NamedTuple):
     dropped: list[Any]
     previous: str | None
     built_in: str
+
+
+class CountRequest(NamedTuple):
+    """What an engine answers that does not know what some texts cost: it is asked again with that.
+
+    Attributes:
+        texts: the texts, which are no message's or observation's own.
+    """
+
+    texts: list[str]
 
 
 class Finding(NamedTuple):
