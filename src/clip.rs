@@ -32,8 +32,7 @@ impl Clip {
             let kept = most.saturating_sub(MARKER_CHARS + digits).min(chars);
             let omitted = (chars - kept).saturating_add(images);
             if digits_of(omitted) <= digits {
-                let beginning = if kept == chars { chars } else { kept.div_ceil(2) };
-                return Clip { beginning, omitted, end: kept - beginning };
+                return Clip { beginning: kept.div_ceil(2), omitted, end: kept / 2 };
             }
             digits += 1;
         }
@@ -64,17 +63,39 @@ fn digits_of(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Whether decoded text was cut before: the marker stands where it would, in the middle.
+/// Whether decoded text was cut before: a marker, which may name a recall handle, stands in its middle.
 #[must_use]
 pub fn is_clipped(text: &[u8]) -> bool {
-    if memmem::find(text, TAIL.as_bytes()).is_none() {
-        return false;
-    }
     let chars = count_chars(text);
-    (1..=digits_of(usize::MAX)).any(|digits| {
-        let Some(kept) = chars.checked_sub(MARKER_CHARS + digits) else { return false };
-        let middle = &text[clip(text, kept.div_ceil(2))..];
-        let number = middle.strip_prefix(HEAD.as_bytes()).and_then(|rest| rest.split_at_checked(digits));
-        number.is_some_and(|(number, rest)| number.iter().all(u8::is_ascii_digit) && rest.starts_with(TAIL.as_bytes()))
+    let (mut at, mut before) = (0, 0);
+    memmem::find_iter(text, HEAD).any(|start| {
+        before += count_chars(&text[at..start]);
+        at = start;
+        let marker = &text[start..start + marker_length(&text[start..])];
+        !marker.is_empty() && before.abs_diff(chars - before - count_chars(marker)) <= 1
     })
+}
+
+/// Bytes of the marker that a text begins with; 0 where it begins with none.
+fn marker_length(text: &[u8]) -> usize {
+    let after_number = |text: &mut &[u8]| {
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        *text = &text[digits..];
+        digits > 0
+    };
+    let find_end = || {
+        let mut rest = text.strip_prefix(HEAD.as_bytes())?;
+        if !after_number(&mut rest) {
+            return None;
+        }
+        rest = rest.strip_prefix(b" chars omitted")?;
+        if let Some(mut handle) = rest.strip_prefix(b", recall #") {
+            if !after_number(&mut handle) {
+                return None;
+            }
+            rest = handle;
+        }
+        rest.strip_prefix(" …]".as_bytes())
+    };
+    find_end().map_or(0, |rest: &[u8]| text.len() - rest.len())
 }

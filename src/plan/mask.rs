@@ -58,19 +58,19 @@ impl Planner<'_> {
         Masking { masked: all, removed, boundary: self.window.older_end, moves: vec![] }
     }
 
-    /// Where that does not fit: what else can be masked of the messages that later stages keep, oldest first, until it
-    /// fits; but for the newest turn. None where that is nothing, or too little.
+    /// Where that does not fit: what else can be masked, oldest first, until it fits; but for the newest turn. None where
+    /// that is nothing, or too little.
     pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, self.outline);
         let masker = Masker::of(self.ground(), &excluded);
-        let kept = self.keep_set(&self.earlier_summaries());
+        let least = self.policy.min_masked_chars;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));
-        for (result, facts) in self.outline.results.iter().enumerate() {
-            if self.fits(cost) {
+        for result in 0..self.outline.results.len() {
+            if self.fits(cost) && all.removed >= least {
                 break;
             }
-            if !kept[facts.message as usize] || masking.holds(result) || self.is_of_newest_turn(result) {
+            if masking.holds(result) || self.is_of_newest_turn(result) {
                 continue;
             }
             if let Some(masked) = masker.mask(result) {
@@ -79,7 +79,7 @@ impl Planner<'_> {
                 all.push(masked);
             }
         }
-        let has_more = all.masked.len() > masking.masked.len() && all.removed >= self.policy.min_masked_chars;
+        let has_more = all.masked.len() > masking.masked.len() && all.removed >= least;
         has_more.then(|| all.sorted())
     }
 
