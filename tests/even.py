@@ -1,4 +1,4 @@
-"""What `fill` keeps, from the page alone: exact fractions, each unit tried in turn. For histories whose pairs are whole."""
+"""What `fill` keeps, from the page alone: exact fractions, each unit tried in turn, for histories with whole pairs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,8 @@ def even(history: History, budget: int, fill: float, **options: Any) -> Even:
     recent = options.get("preserve_recent_raw_turns", 4)
     spoken = [message.index for message in outline if not message.is_system]
     first_recent = spoken[-recent] if 0 < recent <= len(spoken) else (0 if recent else len(outline))
-    earlier = {message.index for message in outline if _is_summary(message)}
-    first_run = next((message.index for message in outline if message.is_agent_made), len(outline))
-    said = [m.index for m in outline if m.role == "user" and not m.results and m.index not in earlier]
-    task = [index for index in said if index < first_run] or said[:1]
+    earlier = summaries_of(history)
+    task = task_of(history)
 
     window = {message.index for message in outline if message.is_system} - earlier
     older = []
@@ -80,8 +78,21 @@ def all_masked(history: History, **options: Any) -> History:
     return recede.mask_observations(once, keep_turns=1).messages
 
 
-def _is_summary(message: Message) -> bool:
-    return message.own.joined.partition("\n")[0] == "Conversation summary:" and not message.exchanges
+def summaries_of(history: History) -> set[int]:
+    """What an earlier reduction left: before all that is no system message, or right behind these."""
+    outline = walk(history).messages
+    leading = next((message.index for message in outline if not message.is_system), len(outline))
+    first_lines = {m.index: m.own.joined.partition("\n")[0] for m in outline[: leading + 1] if not m.exchanges}
+    return {index for index, line in first_lines.items() if line == "Conversation summary:"}
+
+
+def task_of(history: History) -> list[int]:
+    """What the user said before the first run, or else the first that the user said."""
+    outline, earlier = walk(history).messages, summaries_of(history)
+    first_run = next((message.index for message in outline if message.is_agent_made), len(outline))
+    of_user = [m for m in outline if m.role == "user" and not m.exchanges and not m.is_agent_made]
+    said = [message.index for message in of_user if message.index not in earlier]
+    return [index for index in said if index < first_run] or said[:1]
 
 
 def _units(outline: list[Message], apart: set[int]) -> list[list[int]]:

@@ -554,7 +554,11 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     answer, error = engine.reduce(messages, policy, costs), None
     if type(answer) is not Reduction:
         answer, error = _answered(
-            answer, lambda summary: engine.reduce(messages, policy, costs, summary), messages.__getitem__, options, costs
+            answer,
+            lambda summary: engine.reduce(messages, policy, costs, summary),
+            messages.__getitem__,
+            options,
+            costs,
         )
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)

@@ -16,8 +16,12 @@ from recede._pure.turns import Turns
 
 Stage = Literal["masking", "summarization", "fallback"]
 
-Costs = tuple[list[int], list[tuple[int, int]]]
-"""Budget units of each message without its observations, and of each observation, raw and masked."""
+Costs = tuple[list[int], list[tuple[int, int]]] | tuple[list[int], list[tuple[int, int]], dict[str, int]]
+"""Budget units of each message without its observations, of each observation, raw and masked, and of new texts."""
+
+
+class Uncounted(Exception):
+    """What a text costs must be asked for."""
 
 
 Move = tuple[int, int, int, int]
@@ -130,7 +134,7 @@ class Facts:
     def message_cost(self, plan: Plan, index: int) -> int:
         """What a message of the view costs."""
         places = [result.index for result in self.outline.messages[index].results]
-        own_cost = plan.cut[index].chars if index in plan.cut else self.own_cost(index)
+        own_cost = self.text_cost(plan.cut[index].text) if index in plan.cut else self.own_cost(index)
         return own_cost + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
 
     def own_cost(self, index: int) -> int:
@@ -140,8 +144,18 @@ class Facts:
     def observation_cost(self, place: int, masked: Masked | None) -> int:
         """What an observation costs, raw or with this in its place."""
         if self.costs is not None:
+            if masked is not None and masked.is_clipped:
+                return self.text_cost(masked.text)
             return self.costs[1][place][masked is not None]
         return self.observation_chars[place] if masked is None else masked.chars
+
+    def text_cost(self, text: str) -> int:
+        """What a text costs that no message has."""
+        if self.costs is None:
+            return len(text)
+        if len(self.costs) == 2 or text not in self.costs[2]:
+            raise Uncounted(text)
+        return self.costs[2][text]
 
     def keeps_pairs(self, plan: Plan) -> bool:
         """The pair invariant: no stage adds an orphan, so it can only be broken by those that the input has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from recede._pure.clip import LEAST_CHARS, clip
+from recede._pure.clip import LEAST_CHARS, clip, shorter
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Plan
 from recede._pure.plan.keep import Keeping, keep_set, units
@@ -80,11 +80,24 @@ def _cut_task(facts: Facts, before: Plan, task: list[int], share: int) -> dict[i
     """The newest message of the task first: as it is (None), or cut to what is left of the share; none before that."""
     shown: dict[int, Masked | None] = {}
     for index in reversed(task):
-        cost, own = facts.message_cost(before, index), facts.outline.messages[index].own
+        cost = facts.message_cost(before, index)
+        text = _cut(facts, index, cost, share, _LEAST_TASK if index == task[-1] else 0) if cost > share else None
+        if cost <= share or text is not None or index == task[-1]:
+            shown[index] = text
         if cost > share:
-            if share >= LEAST_CHARS:
-                shown[index] = clip(own.joined, share, own.images * facts.policy.image_chars)
             break
-        shown[index] = None
         share -= cost
     return shown
+
+
+def _cut(facts: Facts, index: int, cost: int, share: int, least: int) -> Masked | None:
+    """A message of the task, cut to a share; None where that would be too short, or no shorter."""
+    own, chars = facts.outline.messages[index].own, facts.own_chars[index]
+    most = max(least, chars * share // cost)  # each character costs the same, until the caller has counted
+    while LEAST_CHARS <= most < chars:
+        text = clip(own.joined, most, own.images * facts.policy.image_chars)
+        cut_cost = facts.text_cost(text.text)
+        if cut_cost <= share or most == least:
+            return text
+        most = max(least, shorter(most, share, cut_cost))
+    return None

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from recede._pure.clip import shorter
 from recede._pure.plan.facts import Facts, Plan, Summary
 from recede._pure.plan.keep import Keeping
 from recede._pure.summary import (
@@ -41,12 +42,18 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
     if given is None:
         previous = previous_summary(outline, earlier)
         names_task = not keeping.task_stays
-        built_in = built_in_summary(outline, facts.tools, facts.task, dropped, previous, names_task=names_task)[:room]
+        built_in = built_in_summary(outline, facts.tools, facts.task, dropped, previous, names_task=names_task)
+        built_in = built_in[: policy.summary_max_chars]
         if policy.ask_summary:
             return Request(dropped, previous, built_in)
         given = built_in, None
-    text, cost = given
-    text = with_first_line(text)[:room]
+    text, cost = with_first_line(given[0])[:room], given[1]
+    if policy.fill_millionths is not None:
+        while (cost := facts.text_cost(text)) > room:
+            room_chars = shorter(len(text), room, cost)
+            if room_chars < LEAST_CHARS:
+                return None
+            text = text[:room_chars]
     if len(text) >= facts.chars(before) - facts.chars(without):
         return None
     summary = Summary(
