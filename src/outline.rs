@@ -122,6 +122,8 @@ pub struct Outline {
     /// The numbers of the results among all that there ever were, from 1, where a session began anew; else empty, and
     /// they are counted from the first.
     pub numbers: Vec<u32>,
+    /// How many of the first messages may be the task, in a session that goes on after a compaction; else 0.
+    pub task_end: usize,
     /// Behind the bracket that opens the array, where the input was bytes.
     pub array_start: usize,
     text: Vec<u8>,
@@ -163,6 +165,7 @@ impl Default for Outline {
             results: vec![],
             pieces: vec![],
             numbers: vec![],
+            task_end: 0,
             array_start: 0,
             text: vec![],
             names: vec![],
@@ -192,6 +195,7 @@ impl Outline {
             self.results.clear();
             self.pieces.clear();
             self.numbers.clear();
+            self.task_end = 0;
             self.text.clear();
             self.names.clear();
             self.names_by_text = HashMap::new();

@@ -1,5 +1,6 @@
 //! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
 
+use crate::clip::Clip;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
@@ -25,6 +26,13 @@ pub enum Form {
         text_chars: usize,
         /// Characters of the placeholder.
         placeholder_chars: usize,
+    },
+    /// Its beginning and its end.
+    Clip {
+        /// How much of them.
+        clip: Clip,
+        /// What that costs.
+        cost: usize,
     },
     /// Its dispatch blocks, with or without the line that says what is left out.
     Dispatch {
@@ -228,6 +236,7 @@ impl<'a> Placeholder<'a> {
                 self.write(facts, &mut out);
                 out.truncate(start + clip(&out[start..], *placeholder_chars));
             }
+            Form::Clip { clip, .. } => out = clip.apply(&text()),
             Form::Dispatch { with_head } => {
                 let text = text();
                 let blocks = dispatch_blocks(&text);
@@ -243,7 +252,8 @@ impl<'a> Placeholder<'a> {
     }
 
     /// Whether the whole of an observation is a placeholder: a built-in one, or one of the template in force.
-    fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
+    #[must_use]
+    pub fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
         let may_be_own = self.is_custom && begins(&self.templates[0].0);
         let may_be_built_in = begins(b"[");

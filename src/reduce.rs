@@ -15,6 +15,8 @@ pub enum Reduced {
     View(Option<Spliced>, Outline, Box<Plan>),
     /// A summary is wanted; see [`Outcome::AskSummary`].
     AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),
+    /// The costs of these texts are wanted.
+    AskCosts(Vec<Vec<u8>>),
 }
 
 /// Reduces a serialized history. `surrogates` accepts what `surrogatepass` writes.
@@ -45,6 +47,7 @@ pub fn reduce_json(
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)
         }
+        Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
         Outcome::Plan(plan) => {
             let view = plan.changes().then(|| splice(data, &outline, policy, &plan));
             Reduced::View(view, outline, plan)

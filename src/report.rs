@@ -28,9 +28,10 @@ pub fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
-) -> [(&'static str, Figure<'a>); 15] {
+) -> [(&'static str, Figure<'a>); 17] {
     use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
     let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
+    let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
     let (stage, invariant) = match plan.stage {
         None => (None, "ok"),
         Some(Stage::Masking) => (Some("masking"), "ok"),
@@ -42,8 +43,10 @@ pub fn figures<'a>(
         ("dropped_count", Count(dropped)),
         ("invariant_status", Word(Some(invariant))),
         ("reduction_stage", Word(stage)),
-        ("masked_count", Count(plan.masked.len())),
+        ("masked_count", Count(tools.iter().map(|(_, count)| count.masked).sum())),
         ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
+        ("clipped_count", Count(clipped().count())),
+        ("clipped_chars", Count(clipped().map(|masked| masked.removed).sum())),
         ("tools", Tools(tools)),
         ("chars_before", Count(plan.chars.0)),
         ("chars_after", Count(plan.chars.1)),
@@ -74,7 +77,7 @@ pub struct ToolCount {
 pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Option<u32>, ToolCount)> {
     let mut places = vec![usize::MAX; outline.name_count() + 1];
     let mut counts: Vec<(Option<u32>, ToolCount)> = vec![];
-    let mut masked = plan.masked.iter().peekable();
+    let mut masked = plan.masked.iter().filter(|masked| !masked.is_clipped()).peekable();
     for result in 0..outline.results.len() {
         let name = plan.pairs.name_of(outline, result);
         // An empty name is no name.
@@ -110,5 +113,6 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     let dropped = kept.iter().position(|is_kept| !is_kept);
     // A summary follows the kept messages before its place.
     let summary = plan.summary.as_ref().map(|summary| summary.before);
-    [masked, dropped, summary].into_iter().flatten().min()
+    let cut = plan.cut.map(|cut| cut.message);
+    [masked, dropped, summary, cut].into_iter().flatten().min()
 }

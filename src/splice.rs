@@ -1,15 +1,16 @@
 //! (bytes, Outline, Plan) -> bytes: what is not replaced is copied as it is.
 
+use crate::clip::Clip;
 use crate::json::{decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
-use crate::plan::{Ground, Masked, Plan, Summary, facts};
+use crate::plan::{Cut, Ground, Masked, Plan, Summary, facts, masked_in};
 use crate::policy::Policy;
+use crate::scan::member;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written, so
 /// it is written once, in place.
@@ -138,7 +139,10 @@ impl Writer<'_> {
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(index);
             }
-            self.stretch(messages[index].span, masked_of(self.outline, &plan.masked, index));
+            match plan.cut.as_ref().filter(|cut| cut.message == index) {
+                Some(cut) => self.cut(cut),
+                None => self.stretch(messages[index].span, masked_in(&plan.masked, self.outline.results_of(index))),
+            }
             last_kept = Some(index);
         }
         if last_kept.is_none() {
@@ -161,6 +165,23 @@ impl Writer<'_> {
         let end = self.outline.messages[message].span.start;
         let comma = memchr::memchr(b',', &self.data[before..end]).map_or(0, |comma| comma + 1);
         self.out.input(before + comma, end);
+    }
+
+    /// A message of the task that is cut. All but its text is copied.
+    fn cut(&mut self, cut: &Cut) {
+        let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
+        let (key, frame) = message.shape.text();
+        let value = member(self.data, message.span, key.name().as_bytes()).unwrap_or(message.span);
+        self.out.input(message.span.start, value.start);
+        let raw = RawText { data: self.data, pieces: &self.outline.pieces[pieces], at: 0 };
+        self.out.text(|out| {
+            frame.write(out, |out| {
+                out.push(b'"');
+                raw_clip(raw, message.chars, &cut.clip, out);
+                out.push(b'"');
+            });
+        });
+        self.out.input(value.end, message.span.end);
     }
 
     fn summary(&mut self, summary: &Summary) {
@@ -195,6 +216,9 @@ impl Writer<'_> {
                         self.placeholder.write(&facts, &mut text);
                         encode_text(&text[..clip(&text, placeholder_chars)], out);
                     }
+                    Form::Clip { clip, .. } => {
+                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, &clip, out);
+                    }
                     Form::Dispatch { with_head } => {
                         raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);
                     }
@@ -209,7 +233,7 @@ impl Writer<'_> {
 pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"role\":\"");
     encode_text(summary.role.as_bytes(), out);
-    let (field, frame) = summary.shape.summary();
+    let (field, frame) = summary.shape.text();
     out.extend([b"\",\"", field.name().as_bytes(), b"\":"].concat());
     frame.write(out, |out| {
         out.push(b'"');
@@ -217,6 +241,14 @@ pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
         out.push(b'"');
     });
     out.push(b'}');
+}
+
+/// Raw text of so many characters, cut.
+fn raw_clip(mut raw: RawText, chars: usize, clip: &Clip, out: &mut Vec<u8>) {
+    raw.copy(clip.beginning, out);
+    out.extend_from_slice(clip.marker().as_bytes());
+    raw.copy(chars - clip.beginning - clip.end, &mut Vec::new());
+    raw.copy(clip.end, out);
 }
 
 /// The dispatch blocks of raw text, one under the other.
@@ -237,19 +269,6 @@ fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
         raw.copy(count_chars(&text[start..end]), out);
         at = end;
     }
-}
-
-/// The masked observations of one message.
-fn masked_of<'a>(outline: &Outline, masked: &'a [Masked], message: usize) -> &'a [Masked] {
-    masked_in(masked, outline.results_of(message))
-}
-
-/// The masked ones of these observations.
-#[must_use]
-pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
-    let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
-    let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
-    &masked[start..end]
 }
 
 /// The raw text of an observation, read from its beginning on. Its characters are counted piece by piece: the halves

@@ -3,7 +3,7 @@
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
-from recede.reduction._report import JsonReduction, Reduction, SummaryRequest
+from recede.reduction._report import CountRequest, JsonReduction, Reduction, SummaryRequest
 
 __all__ = [
     "Policy",
@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
+_CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]
 _MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
 # Per request (messages before it, chars of its answer); per policy and request (chars, cached chars, masked,
@@ -101,11 +102,11 @@ class Store:
     def abandon(self) -> None: ...
 
 def reduce(
-    messages: list[Any], policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
-) -> Reduction | SummaryRequest: ...
+    messages: list[Any], policy: Policy, costs: _CostsAndTexts | None = None, summary: _Summary | None = None
+) -> Reduction | SummaryRequest | CountRequest: ...
 def reduce_json(
-    data: bytes, surrogates: bool, policy: Policy, costs: _Costs | None = None, summary: _Summary | None = None
-) -> JsonReduction | SummaryRequest: ...
+    data: bytes, surrogates: bool, policy: Policy, costs: _CostsAndTexts | None = None, summary: _Summary | None = None
+) -> JsonReduction | SummaryRequest | CountRequest: ...
 def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> _Replay: ...
 def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> _Replay: ...
 def stored_options(store: Store) -> bytes | None: ...

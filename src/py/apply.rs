@@ -8,7 +8,7 @@ use super::values::Any;
 use super::values::name;
 use crate::outline::Outline;
 use crate::placeholder::Form;
-use crate::plan::{Masked, Plan, facts};
+use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
 use crate::shape::{Frame, Key, Path, Wrap};
 use crate::source::Source;
@@ -50,13 +50,16 @@ pub fn apply<'py>(
         }
     }
     made.try_for_each(restore)?;
+    if let Some(cut) = &plan.cut {
+        view.set_item(cut.message, masker.cut(cut)?)?;
+    }
     let Some(kept) = &plan.kept else { return Ok(view) };
     let summary = match &plan.summary {
         None => None,
         Some(summary) => {
             let message = PyDict::new(py);
             message.set_item(intern!(py, "role"), &summary.role)?;
-            let (field, frame) = summary.shape.summary();
+            let (field, frame) = summary.shape.text();
             message.set_item(name(py, field), framed(frame, to_str(py, &summary.text)?, None)?)?;
             Some((summary.before, message))
         }
@@ -100,6 +103,16 @@ impl<'py> Masker<'_, 'py> {
 
     fn frame_of(&self, masked: &Masked) -> Frame {
         self.outline.results[masked.result as usize].frame
+    }
+
+    /// A copy of a message of the task with its text cut.
+    fn cut(&self, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
+        let py = self.dicts.list.py();
+        let text = cut.clip.apply(&self.dicts.pieces(self.outline, cut.message).concat());
+        let message = self.dicts.message(cut.message)?.copy()?;
+        let (field, frame) = self.outline.messages[cut.message].shape.text();
+        message.set_item(name(py, field), framed(frame, to_str(py, &text)?, None)?)?;
+        Ok(message)
     }
 
     /// A copy of a message with some of its observations masked.

@@ -11,6 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
+use std::collections::HashMap;
 
 /// Options, validated in Python and opaque there.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
@@ -142,7 +143,20 @@ pub type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
 
 /// The same for the core.
 pub fn costs_of(costs: Option<RawCosts>) -> Option<Costs> {
-    costs.map(|(messages, observations)| Costs { messages, observations })
+    costs.map(|(messages, observations)| Costs { messages, observations, ..Costs::default() })
+}
+
+/// The same, with the costs of texts that were asked for.
+pub type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
+
+/// The same for the core.
+pub fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
+    let Some((messages, observations, counted)) = costs else { return Ok(None) };
+    let mut texts = HashMap::with_capacity(counted.len());
+    for (text, cost) in counted {
+        texts.insert(bytes_of(text.cast()?), cost.extract()?);
+    }
+    Ok(Some(Costs { messages, observations, texts }))
 }
 
 /// Refuses costs that are not those of this history.

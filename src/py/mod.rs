@@ -24,7 +24,10 @@ use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
-use convert::{PyPolicy, RawCosts, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use convert::{
+    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
+    transcript_error,
+};
 use dicts::Dicts;
 use guard::guarded;
 use named::{Field, NamedTuple};
@@ -40,13 +43,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 fn reduce<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
-    costs: Option<RawCosts>,
+    costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let costs = costs_of(costs);
+        let costs = costs_and_texts_of(costs)?;
         let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
         let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
         check_costs(costs.as_ref(), &outline)?;
@@ -54,6 +57,7 @@ fn reduce<'py>(
             Outcome::AskSummary { dropped, previous, built_in } => {
                 summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
             }
+            Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
                 let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
                 answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
@@ -69,13 +73,13 @@ fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     policy: &PyPolicy,
-    costs: Option<RawCosts>,
+    costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
         let (bytes, rules) = (data.as_bytes(), &policy.policy);
-        let (costs, summary): (Option<Costs>, _) = (costs_of(costs), summary_of(summary)?);
+        let (costs, summary): (Option<Costs>, _) = (costs_and_texts_of(costs)?, summary_of(summary)?);
         let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
         match reduced.map_err(|error| transcript_error(py, &error))? {
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
@@ -85,6 +89,7 @@ fn reduce_json<'py>(
                     .collect();
                 summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
             }
+            Reduced::AskCosts(texts) => count_request(py, &texts),
             Reduced::View(view, outline, plan) => {
                 let view = match view {
                     None => data.clone(),
@@ -158,6 +163,7 @@ fn replay_outline<'a>(
 static REDUCTION: NamedTuple = NamedTuple::new("Reduction");
 static JSON_REDUCTION: NamedTuple = NamedTuple::new("JsonReduction");
 static SUMMARY_REQUEST: NamedTuple = NamedTuple::new("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::new("CountRequest");
 static TOOL_REPORT: NamedTuple = NamedTuple::new("ToolReport");
 static BOUNDARY_MOVE: NamedTuple = NamedTuple::new("BoundaryMove");
 
@@ -228,6 +234,12 @@ fn summary_request<'py>(
     let previous = field_of(py, text_of(py, previous)?)?;
     let built_in = to_str(py, built_in)?.into_any();
     SUMMARY_REQUEST.make(py, &[("dropped", dropped), ("previous", previous), ("built_in", built_in)])
+}
+
+/// The request for the costs of these texts.
+fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
+    let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
+    COUNT_REQUEST.make(py, &[("texts", field_of(py, texts?)?)])
 }
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {

@@ -105,16 +105,23 @@ impl PySession {
     // Views
 
     /// Makes the view current. Returns None; or ("summary", messages, earlier summary, built-in summary), to be called again
-    /// with a summary; or ("costs", messages, numbers of their observations), to be called again with the costs.
-    #[pyo3(signature = (summary=None, costs=None))]
+    /// with a summary; or ("texts", texts), to be called again with each and its costs; or ("costs", messages, numbers of their
+    /// observations), to be called again with the costs.
+    #[pyo3(signature = (summary=None, texts=None, costs=None))]
     fn update_view<'py>(
         &self,
         py: Python<'py>,
         summary: Option<&Bound<'py, PyAny>>,
+        texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
         costs: Option<RawCosts>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
         guarded(|| {
             let summary = summary_of(summary)?;
+            if let Some(texts) = texts {
+                let texts: Vec<(Vec<u8>, usize)> =
+                    texts.iter().map(|(text, cost)| (bytes_of(text).to_vec(), *cost)).collect();
+                self.read(py, |session| session.set_text_costs(texts));
+            }
             if costs.is_some() {
                 let costs = costs_of(costs);
                 self.with(py, |session, store| session.apply_compaction(costs, store))?;
@@ -127,6 +134,10 @@ impl PySession {
                 Update::AskSummary(messages, previous, built_in) => {
                     ("summary", list(messages)?, text_of(py, previous.as_deref())?, to_str(py, &built_in)?)
                         .into_pyobject(py)?
+                }
+                Update::AskTextCosts(texts) => {
+                    let texts = texts.iter().map(|text| to_str(py, text)).collect::<PyResult<Vec<_>>>()?;
+                    ("texts", texts).into_pyobject(py)?
                 }
                 Update::AskCosts => {
                     let (messages, numbers) = self.read(py, |session| session.pending_messages());

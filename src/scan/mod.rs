@@ -110,6 +110,30 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
 }
 
+/// Where the value of a field is in the message at `span`, which was scanned before.
+#[must_use]
+pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
+    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
+    let found = find_member(&mut cursor, key).ok()??;
+    Some(Span { start: span.start + found.start, end: span.start + found.end })
+}
+
+fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
+    cursor.peek();
+    cursor.open()?;
+    while !cursor.close(b'}') {
+        let key = cursor.key()?;
+        let (is_it, value) = (Text::of(key.raw(cursor.data)).is(wanted), cursor.span()?);
+        if is_it {
+            return Ok(Some(value));
+        }
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    Ok(None)
+}
+
 /// The decoded text of a token: its own bytes, but where it has escapes.
 enum Text<'a> {
     Raw(&'a [u8]),

@@ -5,10 +5,10 @@ use super::snapshot::{Base, Compaction};
 use super::stored::mismatched_compaction;
 use super::{Result, Session, Update};
 use crate::outline::Span;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, plan};
+use crate::plan::{Costs, Masked, Outcome, Plan, SummaryInput, masked_in, plan};
 use crate::scan::scan;
 use crate::source::Bytes;
-use crate::splice::{masked_in, splice};
+use crate::splice::splice;
 use crate::store::Store;
 
 /// The messages before the last compaction: how many of them are evicted, and the others.
@@ -47,8 +47,10 @@ impl Past {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The appended message of this index.
-    Message(u32),
-    /// A summary, a message that the compaction changed, or one of a resumed session.
+    Appended(u32),
+    /// The rendering of the appended message of this index, or that message in a resumed session.
+    Rendered(u32),
+    /// A summary.
     New,
 }
 
@@ -63,9 +65,26 @@ pub struct PendingCompaction {
     compaction: Compaction,
 }
 
+impl Origin {
+    /// The index of the appended message and 1; 0 without one.
+    fn source(self) -> usize {
+        match self {
+            Origin::Appended(index) | Origin::Rendered(index) => index as usize + 1,
+            Origin::New => 0,
+        }
+    }
+
+    fn of_stored(source: usize) -> Self {
+        source.checked_sub(1).map_or(Origin::New, |index| Origin::Rendered(index as u32))
+    }
+}
+
 impl Session {
     /// The later stages, over the whole session.
-    pub(super) fn compact(&mut self, summary: &SummaryInput) -> Option<Update> {
+    ///
+    /// # Errors
+    /// Those of the store, from which messages to be summarized may be read.
+    pub(super) fn compact(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
         let (turns, cost) = (self.ledger.totals.turns, self.log.cost);
         let may_ask = self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0));
         let summary = if may_ask { summary } else { &SummaryInput::Failed };
@@ -75,25 +94,59 @@ impl Session {
         let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
         let view = match &planned {
             Outcome::Plan(plan) => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
-            Outcome::AskSummary { .. } => vec![],
+            Outcome::AskSummary { .. } | Outcome::AskCosts(_) => vec![],
         };
         drop(closed);
         let plan = match planned {
             Outcome::AskSummary { dropped, previous, built_in } => {
-                let messages = dropped.into_iter().map(|message| self.log.message(message).to_vec()).collect();
-                return Some(Update::AskSummary(messages, previous, built_in));
+                return self.ask_summary(&dropped, previous, built_in, store).map(Some);
             }
+            Outcome::AskCosts(texts) => return Ok(Some(Update::AskTextCosts(texts))),
             Outcome::Plan(plan) => plan,
         };
         if may_ask && *summary != SummaryInput::NotAsked && plan.summary.is_none() {
             self.fail(turns, cost);
         }
-        if plan.changes() {
-            self.prepare_compaction(&plan, &view);
+        if plan.only_masks() {
+            let is_new = |one: &&Masked| masked_in(&self.log.fold.masked, one.results()).is_empty();
+            let tentative = plan.masked.iter().filter(is_new).cloned().collect();
+            self.show_masked(tentative, plan.moves.get(self.log.fold.moves.len()).copied());
         } else {
-            self.show_raw();
+            self.prepare_compaction(&plan, &view);
         }
-        None
+        Ok(None)
+    }
+
+    /// Summaries are made of the messages as they were appended, also where an earlier compaction masked them.
+    fn ask_summary(
+        &self,
+        dropped: &[usize],
+        previous: Option<Vec<u8>>,
+        built_in: Vec<u8>,
+        mut store: Option<&mut Store>,
+    ) -> Result<Update> {
+        let mut messages: Vec<Vec<u8>> =
+            (0..self.log.len()).map(|message| self.log.message(message).to_vec()).collect();
+        let mut is_rendered = false;
+        for message in dropped {
+            if let Some(Origin::Rendered(index)) = self.origins.get(*message) {
+                messages[*message] = self.message(*index as usize, store.as_deref_mut())?;
+                is_rendered = true;
+            }
+        }
+        let built_in = if is_rendered {
+            let data = [b"[", &messages.join(&b","[..])[..], b"]"].concat();
+            crate::plan::built_in(&scan(&data, true)?, &Bytes(&data), &self.policy, dropped)
+        } else {
+            built_in
+        };
+        let dropped = dropped.iter().map(|message| core::mem::take(&mut messages[*message])).collect();
+        Ok(Update::AskSummary(dropped, previous, built_in))
+    }
+
+    /// The caller has counted these texts.
+    pub fn set_text_costs(&mut self, texts: impl IntoIterator<Item = (Vec<u8>, usize)>) {
+        self.log.costs.get_or_insert_default().texts.extend(texts);
     }
 
     /// The view of this plan will be the session.
@@ -109,23 +162,29 @@ impl Session {
             sources.insert(place, None);
             summary_message = messages[place].to_vec();
         }
-        let appended = |message: usize| Origin::Message((self.past.end() + message - self.origins.len()) as u32);
-        let origin = |(source, rendered): (&Option<usize>, &&[u8])| match source {
-            Some(message) if before.message(*message) == *rendered => {
-                self.origins.get(*message).copied().unwrap_or_else(|| appended(*message))
+        let is_of_task = |source: &Option<usize>| source.is_some_and(|message| message < plan.task_end);
+        let task_end = sources.iter().rposition(is_of_task).map_or(0, |last| last + 1);
+        let appended = |message: usize| Origin::Appended((self.past.end() + message - self.origins.len()) as u32);
+        let origin = |(source, rendered): (&Option<usize>, &&[u8])| {
+            let Some(message) = *source else { return Origin::New };
+            match self.origins.get(message).copied().unwrap_or_else(|| appended(message)) {
+                Origin::Appended(index) if before.message(message) != *rendered => Origin::Rendered(index),
+                origin => origin,
             }
-            _ => Origin::New,
         };
-        let origins = sources.iter().zip(&messages).map(origin).collect();
+        let origins: Vec<Origin> = sources.iter().zip(&messages).map(origin).collect();
         let results = kept.iter().flat_map(|message| before.outline.results_of(*message));
         let numbers: Vec<(usize, u32)> = results.map(|result| (result, before.outline.numbers[result])).collect();
         let masked_before = self.compaction.as_ref().map_or(&[][..], |compaction| &compaction.masked);
         let is_masked = |(result, number): &&(usize, u32)| {
-            !masked_in(&plan.masked, *result..result + 1).is_empty() || masked_before.binary_search(number).is_ok()
+            let masked = masked_in(&plan.masked, *result..*result + 1);
+            masked.iter().any(|one| !one.is_clipped()) || masked_before.binary_search(number).is_ok()
         };
         let compaction = Compaction {
             past: self.len(),
+            task_end,
             messages: messages.into_iter().map(<[u8]>::to_vec).collect(),
+            sources: origins.iter().map(|origin| origin.source()).collect(),
             masked: numbers.iter().filter(is_masked).map(|(_, number)| *number).collect(),
             numbers: numbers.iter().map(|(_, number)| *number).collect(),
         };
@@ -139,6 +198,7 @@ impl Session {
         summary: Option<Vec<u8>>,
     ) -> PendingCompaction {
         let mut log = Log::after(Base::default(), TextFormat::Json);
+        log.outline.task_end = compaction.task_end;
         let mut numbers = compaction.numbers.iter().copied();
         for message in &compaction.messages {
             // Only messages of a damaged snapshot fail; `resume_compaction` finds that by their number.
@@ -191,11 +251,13 @@ impl Session {
 
     /// Continues after a stored compaction.
     pub(super) fn resume_compaction(&mut self, compaction: Compaction, needs_costs: bool) -> Result<()> {
-        let (origins, numbers) = (vec![Origin::New; compaction.messages.len()], &compaction.numbers);
+        let Compaction { past, numbers, sources, .. } = &compaction;
         let is_known = |number: &u32| (1..=self.observations).contains(&(*number as usize));
-        if !numbers.iter().all(is_known) {
+        let are_sources = sources.len() == compaction.messages.len() && sources.iter().all(|source| source <= past);
+        if !numbers.iter().all(is_known) || !are_sources {
             return Err(mismatched_compaction());
         }
+        let origins = sources.iter().map(|source| Origin::of_stored(*source)).collect();
         let (messages, results) = (compaction.messages.len(), numbers.len());
         let pending = PendingCompaction { needs_costs, ..self.pending_compaction(compaction, origins, None) };
         if pending.log.len() != messages || pending.log.outline.results.len() != results {

@@ -10,9 +10,8 @@ use super::stored::{malformed_message, stored_bytes};
 use super::{Result, Session, scanned};
 use crate::outline::Name;
 use crate::pairs::open_from;
-use crate::plan::Move;
+use crate::plan::{Move, masked_in};
 use crate::policy::Goal;
-use crate::splice::masked_in;
 use crate::store::{RecordKind, Store};
 use std::collections::{HashMap, HashSet};
 

@@ -82,7 +82,9 @@ pub enum Update {
     Done,
     /// It needs a summary: messages to be compaction, earlier summary, built-in summary.
     AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>, Vec<u8>),
-    /// It needs the costs of the messages after a summary; see [`Session::apply_compaction`].
+    /// It needs the costs of these texts; see [`Session::set_text_costs`].
+    AskTextCosts(Vec<Vec<u8>>),
+    /// It needs the costs of the messages after a compaction; see [`Session::apply_compaction`].
     AskCosts,
 }
 
@@ -121,7 +123,7 @@ impl Session {
         let form = if format == TextFormat::Turns { ViewForm::Masked } else { ViewForm::Raw };
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
-            policy: Policy { ask_summary: true, ..policy },
+            policy: Policy { ask_summary: true, shrinks_window: true, ..policy },
             raw_cost_at_most,
             log: Log::after(Base::default(), format),
             pending: None,
@@ -251,14 +253,14 @@ impl Session {
     ///
     /// # Errors
     /// Those of the store; the view is current.
-    pub fn update_view(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Update> {
+    pub fn update_view(&mut self, summary: &SummaryInput, mut store: Option<&mut Store>) -> Result<Update> {
         let attempts = self.attempts.len();
         if self.pending.is_none() && !self.view.is_current {
             let asked = if self.policy.goal == Goal::Mask {
                 self.update_masked();
                 None
             } else {
-                self.update_reduced(summary)
+                self.update_reduced(summary, store.as_deref_mut())?
             };
             if let Some(look) = asked {
                 return Ok(look);
@@ -282,11 +284,11 @@ impl Session {
     fn update_masked(&mut self) {
         if self.log.cost > self.raw_cost_at_most {
             let tentative = self.move_boundary();
-            self.show_masked(tentative);
+            self.show_peek(tentative);
         }
     }
 
-    fn update_reduced(&mut self, summary: &SummaryInput) -> Option<Update> {
+    fn update_reduced(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
         let holds_pairs = !self.policy.strict_pairs || self.log.pairs.orphan_count(&self.log.outline) == 0;
         let mut peek = None;
         let answer = decide(Limits::of(&self.policy), self.log.cost, holds_pairs, |attempt| match attempt {
@@ -295,6 +297,7 @@ impl Session {
                 Some(peek.as_ref().map_or(self.log.fold.cost(), |peek| peek.cost))
             }
             Attempt::Window if self.policy.boundary.remembers() => None,
+            Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
             Attempt::Window => {
                 peek = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
                 Some(peek.as_ref()?.cost)
@@ -302,10 +305,10 @@ impl Session {
         });
         match answer {
             Answer::Raw => self.show_raw(),
-            Answer::Masked(_) => self.show_masked(peek),
-            Answer::Later => return self.compact(summary),
+            Answer::Masked(_) => self.show_peek(peek),
+            Answer::Later => return self.compact(summary, store),
         }
-        None
+        Ok(None)
     }
 
     /// Moves the boundary; where it depends on requests, returns instead what the current request would mask.

@@ -152,12 +152,11 @@ impl Session {
             while masked.next_if_eq(&message).is_some() {}
             items.push(match self.origins.get(evicted + message) {
                 _ if is_masked => ViewMessage::Bytes(self.rendered_message(message)),
-                Some(Origin::New) => ViewMessage::Bytes(self.log.message(message).to_vec()),
-                // Only the store has the appended message, but the log has its bytes.
-                Some(Origin::Message(index)) if (*index as usize) < self.past.first => {
-                    ViewMessage::Bytes(self.log.message(message).to_vec())
+                // If only the store has the appended message, the log has its bytes.
+                Some(Origin::Appended(index)) if (*index as usize) >= self.past.first => {
+                    ViewMessage::Appended(*index as usize)
                 }
-                Some(Origin::Message(index)) => ViewMessage::Appended(*index as usize),
+                Some(_) => ViewMessage::Bytes(self.log.message(message).to_vec()),
                 None => ViewMessage::Appended(self.past.end() + evicted + message - self.origins.len()),
             });
         }

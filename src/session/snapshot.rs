@@ -30,9 +30,10 @@ mod tag {
     pub const PAST: u16 = 7;
     pub const NUMBERS: u16 = 8;
     pub const MESSAGES: u16 = 9;
-    pub const TURNS: u16 = 10;
-    pub const ROWS: u16 = 11;
-    pub const ATTEMPTS: u16 = 12;
+    pub const SOURCES: u16 = 10;
+    pub const TURNS: u16 = 11;
+    pub const ROWS: u16 = 12;
+    pub const ATTEMPTS: u16 = 13;
     pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=ATTEMPTS;
 }
 
@@ -58,8 +59,12 @@ pub struct Base {
 pub struct Compaction {
     /// How many messages were appended before.
     pub past: usize,
+    /// How many of its first messages may be the task; 0: those before the first run.
+    pub task_end: usize,
     /// Its messages.
     pub messages: Vec<Vec<u8>>,
+    /// Of each the index of the appended message, and 1; 0 for a summary.
+    pub sources: Vec<usize>,
     /// The numbers of their observations.
     pub numbers: Vec<u32>,
     /// Those of the masked ones.
@@ -173,9 +178,10 @@ impl Compaction {
     /// Encodes it, in the format of a snapshot.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let Compaction { past, messages, numbers, masked } = self;
+        let Compaction { past, task_end, messages, sources, numbers, masked } = self;
         let mut out = TaggedFields::new();
-        out.numbers(tag::PAST, &[*past]);
+        out.numbers(tag::PAST, &[*past, *task_end]);
+        out.numbers(tag::SOURCES, sources);
         for (tag, numbers) in [(tag::NUMBERS, numbers), (tag::MASKED, masked)] {
             out.numbers(tag, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
         }
@@ -188,9 +194,11 @@ impl Compaction {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let fields = TaggedFields::read(bytes)?;
-        let [past] = numbers_of(fields.get(&tag::PAST)?)?.try_into().ok()?;
+        let [past, task_end] = numbers_of(fields.get(&tag::PAST)?)?.try_into().ok()?;
         Some(Compaction {
             past,
+            task_end,
+            sources: list_of_numbers(&fields, tag::SOURCES)?,
             messages: list_of(fields.get(&tag::MESSAGES)?)?,
             numbers: ascending(list_of_numbers(&fields, tag::NUMBERS)?)?,
             masked: ascending(list_of_numbers(&fields, tag::MASKED)?)?,

@@ -3,9 +3,8 @@
 use super::Session;
 use super::log::Log;
 use crate::outline::Outline;
-use crate::plan::{Masked, Move, Peek};
+use crate::plan::{Masked, Move, Peek, masked_in};
 use crate::scan::scan;
-use crate::splice::masked_in;
 use std::collections::HashMap;
 
 /// The last view, and what its readers have cached. Messages are indexed from the first of the session, results from the
@@ -82,8 +81,13 @@ impl Session {
         self.view.form = ViewForm::Raw;
     }
 
-    pub(super) fn show_masked(&mut self, tentative: Option<Peek>) {
-        let (tentative, step) = tentative.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
+    /// Masks what the fold masks, and what it would mask now.
+    pub(super) fn show_peek(&mut self, peek: Option<Peek>) {
+        let (tentative, step) = peek.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
+        self.show_masked(tentative, step);
+    }
+
+    pub(super) fn show_masked(&mut self, tentative: Vec<Masked>, step: Option<Move>) {
         if matches!(self.view.form, ViewForm::Raw) {
             self.flip_masked();
         }

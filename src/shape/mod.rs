@@ -115,9 +115,9 @@ impl Shape {
         }
     }
 
-    /// The field of a summary's message that holds its text, and what stands around that.
+    /// The field that holds the text of a message that we write, and what stands around that.
     #[must_use]
-    pub fn summary(self) -> (Key, Frame) {
+    pub fn text(self) -> (Key, Frame) {
         match self {
             Shape::Converse => (Key::Content, Frame::TextBlocks),
             Shape::Gemini => (Key::Parts, Frame::TextBlocks),

@@ -7,20 +7,26 @@ from typing import Any
 
 from definitions.attempts import Attempts
 from recede._errors import TranscriptError
-from recede._pure.plan import Costs, Facts, Given, Plan, Request, make_plan
+from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
+from recede._pure.plan.fill import task_of
 from recede._pure.policy import Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
 from recede._pure.splice import splice
+from recede._pure.summary import built_in_summary
+
+
+Counted = list[tuple[str, int]]
+"""Texts, and what each costs."""
 
 
 class Messages:
     """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
-        self.policy = Policy({**vars(policy), "ask_summary": True})  # the caller has the built-in one, too
+        self.policy = Policy({**vars(policy), "ask_summary": True, "shrinks_window": True})  # the caller has the built-in one, too
         self.raw_cost_at_most = raw_cost_at_most
-        self.costs: Costs | None = None  # of the session
+        self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None  # of the session
         self.next: tuple[list[bytes], list[int]] | None = None  # what it will be, with its numbers
         self.messages: list[bytes] = []
         self.session: list[bytes] = []
@@ -28,6 +34,8 @@ class Messages:
         self.retries = Attempts()
         self.masked: set[int] = set()  # observations that the session has as placeholders, by their numbers
         self.is_summarized = False
+        self.sources: list[bytes] = []  # the messages of the session as they were appended
+        self.task_end = 0
         self.seen = 0  # observations ever
         self.facts = self._facts()
         self.plan = self._raw()
@@ -55,11 +63,12 @@ class Messages:
         self._push(message, surrogates)
         self.states.append(state)
         self.messages.append(self.session[-1])
+        self.sources = [*self.sources, self.session[-1]]
         self.seen += len(self.facts.outline.results) - len(self.numbers)
         self.numbers = list(self.facts.numbers)
         if costs is not None:
-            messages, observations = self.costs or ([], [])
-            self.costs = [*messages, costs[0]], [*observations, *costs[1]]
+            messages, observations, texts = self.costs or ([], [], {})
+            self.costs = [*messages, costs[0]], [*observations, *costs[1]], texts
             self.facts.costs = self.costs
         self.is_current = False
         return 0
@@ -97,20 +106,27 @@ class Messages:
             return TranscriptError(alone.kind, **{**alone.places, "offset": offset, "message_index": index})
         return error
 
-    def update_view(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
-        """Makes the view that of the history: None, or what a summary is asked for, or what it left to be counted."""
+    def update_view(
+        self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None
+    ) -> tuple[Any, ...] | None:
+        """Makes the view current: None, or what must be answered first: a summary, texts or messages to be counted."""
+        if texts is not None and self.costs is not None:
+            self.costs[2].update(texts)
         if costs is not None:
-            return self._restart(costs)
+            return self._restart((*costs, {}))
         if self.next is not None:
             return "costs", *self.next
         if self.is_current:
             return None
-        if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
-            plan: Plan | Request = self._raw()
-        else:
-            plan = self._plan(summary)
+        try:
+            if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
+                plan: Plan | Request = self._raw()
+            else:
+                plan = self._plan(summary)
+        except Uncounted as asked:
+            return "texts", [*asked.args]
         if isinstance(plan, Request):
-            return "summary", [self.session[index] for index in plan.dropped], plan.previous, plan.built_in
+            return "summary", [self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan)
         before = _elements(self.view)
         self.plan = plan
         self.view = splice(self._data(), self.facts.outline, plan)
@@ -121,21 +137,39 @@ class Messages:
             self.changed_at = place, sum(len(one) + 1 for one in after[:place]) + 1
         self.counted = self._counts()
         self.is_current = True
-        if plan.stage not in ("summarization", "fallback"):
+        is_clipped = any(one.is_clipped for one in plan.masked.values())
+        if plan.summary is None and not plan.cut and not is_clipped and len(plan.kept) == len(self.session):
             return None
-        if after == self.session:
-            self.plan = self._raw()
-            return None
+        self.next = self._compacted(plan, after)
+        return self._restart(None) if self.costs is None else ("costs", *self.next)
+
+    def _compacted(self, plan: Plan, view: list[bytes]) -> tuple[list[bytes], list[int]]:
+        """The session will be this view."""
         kept = set(plan.kept)
         results = [result for result in self.facts.outline.results if result.message in kept]
-        masked = {self.numbers[result.index] for result in results if result.index in plan.masked}
         numbers = [self.numbers[result.index] for result in results]
+        placeholders = {place for place, one in plan.masked.items() if not one.is_clipped}
+        masked = {self.numbers[result.index] for result in results if result.index in placeholders}
         self.masked = {number for number in numbers if number in masked | self.masked}
-        self.next = after, numbers
+        sources: list[tuple[int, bytes]] = [(index, self.sources[index]) for index in plan.kept]
+        if plan.summary is not None:
+            sources.insert(plan.summary.place, (len(self.session), view[plan.summary.place]))
+        if self.policy.fill_millionths is not None:
+            task = task_of(self.facts)
+            places = [place for place, (index, _) in enumerate(sources, 1) if task and index <= task[-1]]
+            self.task_end = max(places, default=0)
+        self.sources = [source for _, source in sources]
         self.is_summarized = plan.summary is not None
-        if self.costs is not None:
-            return "costs", *self.next
-        return self._restart(None)
+        return view, numbers
+
+    def _built_in(self, asked: Request) -> str:
+        """The built-in summary, of the messages as they were appended."""
+        facts = Facts(scan(b"[" + b",".join(self.sources) + b"]", surrogates=True), self.policy, None)
+        names_task = self.policy.fill_millionths is None
+        text = built_in_summary(
+            facts.outline, facts.tools, facts.task, asked.dropped, asked.previous, names_task=names_task
+        )
+        return text[: self.policy.summary_max_chars]
 
     def _plan(self, summary: Given) -> Plan | Request:
         """With a summary where one may be asked for."""
@@ -156,7 +190,7 @@ class Messages:
             before = self.facts.cost(self._raw())
             self.session, self.numbers = self.next
             self.next = None
-            self.costs = costs
+            self.costs = None if costs is None else (*costs[:2], {})
             self.facts = self._facts()
             self.plan = self._raw()
             after = self.facts.cost(self.plan)
@@ -206,6 +240,7 @@ class Messages:
     def _facts(self) -> Facts:
         facts = Facts(scan(self._data(), surrogates=True), self.policy, self.costs)
         facts.numbers = self.numbers
+        facts.task_end = self.task_end
         return facts
 
     def _raw(self) -> Plan:

@@ -60,6 +60,8 @@ class Reduced:
         self.has_budget = "max_input_chars" in options or "max_input_tokens" in options
         if options.get("mask_chunk") is None:
             options.setdefault("boundary", "break_even")
+        if self.has_budget:
+            options = {"fill": 0.5, "clip_results": 4_000, **options}
         self.threshold = options.pop("threshold_tokens", 0)
         self.has_handles = options.pop("recall_handles", False)
         if self.has_handles and self.has_budget:
@@ -128,7 +130,7 @@ class Sessions(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        expected = None if self.is_compacted else self.reduced.view(self.messages)
+        expected = self._expected()
         views = {name: session.view_json() for name, session in self.sessions.items()}
         assert len(set(views.values())) == 1
         for name, session in self.sessions.items():
@@ -140,17 +142,26 @@ class Sessions(RuleBasedStateMachine):
         if expected is not None:
             assert loads(views["python"]) == expected[0]
         self._look_at_stats(views, expected and expected[1])
-        if expected is not None and expected[1] is not None:
-            self.is_compacted = expected[1].reduction_stage in ("summarization", "fallback")
+
+    def _expected(self) -> tuple[Messages, recede.Reduction | None] | None:
+        """What `reduce` gives, until a view is a compaction."""
+        if self.is_compacted:
+            return None
+        expected = self.reduced.view(self.messages)
+        reduction = expected and expected[1]
+        if reduction is not None:
+            self.is_compacted = (
+                reduction.reduction_stage in ("summarization", "fallback") or reduction.clipped_count > 0
+            )
+        # With `fill`, a compaction of a session may shrink its window.
+        return None if self.is_compacted and self.reduced.options.get("fill") is not None else expected
 
     @rule()
     def look_at_the_list_alone(self) -> None:
         core, *others = (session.view() for session in self.sessions.values())
         assert all(core == other for other in others)
         self._look_at_stats({name: session.view_json() for name, session in self.sessions.items()}, None)
-        if not self.is_compacted and self.reduced.has_budget:
-            reduction = self.reduced.reducing.view(self.messages)
-            self.is_compacted = reduction.reduction_stage in ("summarization", "fallback")
+        self._expected()
 
     def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
         found = {name: session.stats() for name, session in self.sessions.items()}

@@ -55,6 +55,36 @@ def test_flags(name: str) -> None:
             reduce(**{name: bad})
 
 
+def test_fill_is_a_part_of_the_budget() -> None:
+    for good in (1, 1.0, 0.5, 1e-300, None):
+        reduce(fill=good)
+    for bad in (0, 0.0, -0.5, 1.01, 2, float("nan"), float("inf"), 10**400):
+        with pytest.raises(ValueError, match="fill must be a number above 0, and at most 1"):
+            reduce(fill=bad)
+    for bad in ("0.5", True, [0.5]):
+        with pytest.raises(TypeError, match="fill must be a number or None"):
+            reduce(fill=bad)
+
+
+def test_clip_results_leaves_room_for_its_marker() -> None:
+    for good in (60, 10**30, None):
+        reduce(clip_results=good)
+    for bad in (0, 59, -1):
+        with pytest.raises(ValueError, match="clip_results must be at least 60"):
+            reduce(clip_results=bad)
+    for bad in (60.0, "60", True):
+        with pytest.raises(TypeError, match="clip_results must be a whole number or None"):
+            reduce(clip_results=bad)
+
+
+@pytest.mark.parametrize("option", [{"fill": 0.5}, {"clip_results": 100}])
+@pytest.mark.parametrize("budget", [{}, {"max_input_chars": 1_000}])
+def test_a_session_does_not_take_what_reduce_alone_takes(option: Any, budget: Any) -> None:
+    (name,) = option
+    with pytest.raises(TypeError, match=f"there is no option '{name}'"):
+        recede.History(**budget, **option)
+
+
 def test_mask_chunk_is_at_least_1() -> None:
     reduce(mask_chunk=1)
     for bad in (0, -1):

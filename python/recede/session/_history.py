@@ -16,7 +16,7 @@ from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
 from recede._response import messages_of, plain
 from recede._strict import unique
-from recede.reduction._api import as_bytes, asked_summary, costs_of
+from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
 from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
@@ -144,10 +144,11 @@ class History:
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
         token_counter: TokenCounter | None = None, store: TurnStore | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
+        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -185,7 +186,8 @@ class History:
                 options["placeholder"] = handles
             if threshold_tokens:
                 raise TypeError("threshold_tokens is for a History without a budget")
-            self._policy = compiled(self._engine, "reduce", {**options, "token_counter": token_counter})
+            options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
+            self._policy = compiled(self._engine, "session", options)
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
         whole_number()("threshold_tokens", threshold_tokens)
@@ -382,10 +384,11 @@ class History:
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
         token_counter: TokenCounter | None = None, store: TurnStore | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
+        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -409,10 +412,11 @@ class History:
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
         token_counter: TokenCounter | None = None, store: TurnStore | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
+        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -486,26 +490,34 @@ class History:
         """Make the view current, with a summary if one is needed."""
         self._refuse_callbacks()
         self._resume_replay()
-        answer = self._session.update_view()
-        if answer is not None and answer[0] == "summary":
-            _, messages, previous, text = answer
-            try:
-                objects = [] if self._summarizer is None else list(map(_loads, messages))
-            except TranscriptError as fault:  # JSON that Python cannot read: no call
-                self._summarizer_error = fault
-                self._session.update_view(False)
+        summary: Any = None
+        texts: list[tuple[str, int]] | None = None
+        while (answer := self._session.update_view(summary, texts)) is not None:
+            kind, *asked = answer
+            if kind == "costs":
+                self._has_uncounted = True
+                self._count_kept()
                 return
-            arguments = objects, previous, text, self._summarizer, self._counter
             try:
-                summary, error = self._called(asked_summary, *arguments)
+                if kind == "texts":
+                    texts = self._called(counted, asked[0], self._counter)
+                else:
+                    summary = self._summary(*asked)
             except Exception:  # of the counter: do not pay for the same summary twice
-                self._session.update_view(False)
+                if kind == "summary" or summary is not None:
+                    self._session.update_view(False)
                 raise
-            self._summarizer_error = error
-            answer = self._session.update_view(summary)
-        if answer is not None:
-            self._has_uncounted = True
-            self._count_kept()
+
+    def _summary(self, messages: list[bytes], previous: str | None, built_in: str) -> Any:
+        """The summary that was asked for, and its cost; or False."""
+        try:
+            objects = [] if self._summarizer is None else list(map(_loads, messages))
+        except TranscriptError as fault:  # JSON that Python cannot read: no call
+            self._summarizer_error = fault
+            return False
+        arguments = objects, previous, built_in, self._summarizer, self._counter
+        summary, self._summarizer_error = self._called(asked_summary, *arguments)
+        return summary
 
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
