@@ -208,7 +208,7 @@ impl Filling<'_> {
             let chars = count_chars(text);
             let cost = planner.cost_of(chars, || text.to_vec())?;
             if cost <= limit {
-                let helps = chars < planner.chars - self.masking.removed - self.chars_of(kept);
+                let helps = chars < (planner.chars - self.masking.removed).saturating_sub(self.chars_of(kept));
                 return Ok(if helps { Replacement::Summary(text.to_vec(), cost) } else { Replacement::Nothing });
             }
             most = shorter(chars, limit, cost);
@@ -228,7 +228,8 @@ impl Filling<'_> {
     fn chars_of(&self, kept: &Kept) -> usize {
         let Planner { outline, policy, .. } = self.planner;
         let (_, chars) = self.planner.view_cost(|message| kept.messages.contains(&message), &self.masking);
-        chars - kept.cut.map_or(0, |cut| outline.chars_of(cut.message, policy.image_chars) - cut.clip.chars())
+        let cut_off = |cut: Cut| outline.chars_of(cut.message, policy.image_chars) - cut.clip.chars();
+        chars.saturating_sub(kept.cut.map_or(0, cut_off))
     }
 }
 

@@ -390,8 +390,8 @@ impl<'a> Planner<'a> {
         };
         if let Some(Cut { message, clip, cost: cut_cost }) = cut {
             let (whole_cost, whole_chars) = self.view_cost(|other| other == message, &masking);
-            cost = (cost - whole_cost).saturating_add(cut_cost);
-            chars = chars - whole_chars + clip.chars();
+            cost = cost.saturating_sub(whole_cost).saturating_add(cut_cost);
+            chars = chars.saturating_sub(whole_chars).saturating_add(clip.chars());
         }
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| crate::text::count_chars(&summary.text));

@@ -79,7 +79,7 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
             let view = splice(data.as_bytes(), &outline, policy, &plan).to_vec(data.as_bytes());
             (Some(*plan), view)
         }
-        Outcome::AskSummary { .. } => (None, vec![]),
+        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => (None, vec![]),
     }
 }
 
