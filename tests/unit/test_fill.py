@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from typing import Any
@@ -62,6 +63,26 @@ def test_each_budget_is_used(session: list[Message]) -> None:
 
 
 # Which entrances have it
+
+# Of each the boundary, `fill` and `clip_results`; "-" where it does not take the option.
+DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
+    "reduce": ("sliding", 0.9, None),
+    "reduce_json": ("sliding", 0.9, None),
+    "HistoryReducer": ("sliding", None, None),
+    "mask_observations": ("sliding", "-", "-"),
+    "mask_old_observations": ("sliding", "-", "-"),
+    "Budget": (None, "-", "-"),
+    "History": ("break_even", "-", "-"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_of_the_signature_and_of_the_page(name: str) -> None:
+    parameters = inspect.signature(getattr(recede, name)).parameters
+    names = ("boundary", "fill", "clip_results")
+    assert DEFAULTS[name] == tuple(parameters[n].default if n in parameters else "-" for n in names)
+    cells = ["-" if default == "-" else f"`{default!r}`" for default in DEFAULTS[name]]
+    assert f"| `{name}` | {' | '.join(cells)} |\n" in (ROOT / "docs" / "budgets.md").read_text()
 
 
 def test_functions_fill_and_the_published_class_does_not() -> None:
@@ -244,7 +265,7 @@ def test_a_task_in_parts_with_an_image_is_cut_to_text() -> None:
     view = reduce(history, max_input_chars=2_000, summarizer=failing)
     assert view.messages[0]["content"] == "a" * 238 + "[… 6924 chars omitted …]" + "b" * 238
     wide = reduce(history, max_input_chars=6_000, summarizer=failing)
-    assert wide.messages[0]["content"] == "a" * 500 + "b" * 500 + "[… 6400 chars omitted …]"
+    assert wide.messages[0]["content"] == "a" * 500 + "[… 6400 chars omitted …]" + "b" * 500
 
 
 @pytest.mark.parametrize(
