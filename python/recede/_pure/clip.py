@@ -7,7 +7,7 @@ import re
 from recede._pure.placeholder import Masked
 
 _MARKER = "[… {} chars omitted …]"
-_MARKER_FORM = re.compile(r"\[… [0-9]+ chars omitted(?:, recall #[0-9]+)? …\]")
+_MARKER_FORM = re.compile(r"\[… [0-9]{1,20} chars omitted …\]")
 LEAST_CHARS = 60
 """A text that is cut has as many characters at least: what is left out is said in half of them."""
 
@@ -17,13 +17,14 @@ def clip(text: str, max_chars: int, image_chars: int = 0) -> Masked:
     kept, marker = min(len(text), max_chars), ""
     while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept)):
         kept = min(len(text), max_chars - len(marker))
-    beginning, end = slice(0, kept - kept // 2), slice(len(text) - kept // 2, len(text))
+    at_end = kept // 2 if kept < len(text) else 0
+    beginning, end = slice(0, kept - at_end), slice(len(text) - at_end, len(text))
     return Masked((beginning, marker, end), text[beginning] + marker + text[end], is_clipped=True)
 
 
 def is_clipped(text: str) -> bool:
-    """Whether a text is one that was cut: a marker is in its middle."""
-    return any(abs(found.start() - (len(text) - found.end())) <= 1 for found in _MARKER_FORM.finditer(text))
+    """Whether a text is one that was cut: the marker is in its middle."""
+    return any(found.start() - (len(text) - found.end()) in (0, 1) for found in _MARKER_FORM.finditer(text))
 
 
 def shorter(chars: int, share: int, cost: int) -> int:
