@@ -139,6 +139,13 @@ def test_each_form_of_a_clip_is_known(text: str) -> None:
     assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text)]
 
 
+def test_what_is_masked_to_a_longer_text_is_not_cut() -> None:
+    history = [user("task"), *turns(2, chars=900)]
+    view = reduce(history, max_input_chars=300, clip_results=100, max_observation_chars=200)
+    assert [len(message["content"]) for message in view.messages if message["role"] == "tool"] == [200, 100]
+    assert (view.masked_count, view.clipped_count) == (1, 1)
+
+
 def test_results_that_are_never_masked_are_never_cut() -> None:
     results = [tool_result("1", "x" * 900, is_error=True), tool_result("2", "y" * 900)]
     history = [user("task"), tool_use("1", "2"), user(results)]
