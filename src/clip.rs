@@ -7,6 +7,7 @@ const HEAD: &str = "[… ";
 const TAIL: &str = " chars omitted …]";
 /// Characters of the marker beside its number.
 const MARKER_CHARS: usize = 20;
+const MOST_DIGITS: usize = 20;
 /// A text is not cut to fewer characters: it would be little but its marker.
 pub const LEAST_CHARS: usize = 60;
 
@@ -32,7 +33,8 @@ impl Clip {
             let kept = most.saturating_sub(MARKER_CHARS + digits).min(chars);
             let omitted = (chars - kept).saturating_add(images);
             if digits_of(omitted) <= digits {
-                return Clip { beginning: kept.div_ceil(2), omitted, end: kept / 2 };
+                let end = if kept < chars { kept / 2 } else { 0 };
+                return Clip { beginning: kept - end, omitted, end };
             }
             digits += 1;
         }
@@ -63,7 +65,7 @@ fn digits_of(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Whether decoded text was cut before: a marker, which may name a recall handle, stands in its middle.
+/// Whether decoded text was cut before: a marker stands in its middle.
 #[must_use]
 pub fn is_clipped(text: &[u8]) -> bool {
     let chars = count_chars(text);
@@ -71,31 +73,16 @@ pub fn is_clipped(text: &[u8]) -> bool {
     memmem::find_iter(text, HEAD).any(|start| {
         before += count_chars(&text[at..start]);
         at = start;
-        let marker = &text[start..start + marker_length(&text[start..])];
-        !marker.is_empty() && before.abs_diff(chars - before - count_chars(marker)) <= 1
+        let Some(digits) = digits_of_marker(&text[start..]) else { return false };
+        let after = chars - before - MARKER_CHARS - digits;
+        before == after || before == after + 1
     })
 }
 
-/// Bytes of the marker that a text begins with; 0 where it begins with none.
-fn marker_length(text: &[u8]) -> usize {
-    let after_number = |text: &mut &[u8]| {
-        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        *text = &text[digits..];
-        digits > 0
-    };
-    let find_end = || {
-        let mut rest = text.strip_prefix(HEAD.as_bytes())?;
-        if !after_number(&mut rest) {
-            return None;
-        }
-        rest = rest.strip_prefix(b" chars omitted")?;
-        if let Some(mut handle) = rest.strip_prefix(b", recall #") {
-            if !after_number(&mut handle) {
-                return None;
-            }
-            rest = handle;
-        }
-        rest.strip_prefix(" …]".as_bytes())
-    };
-    find_end().map_or(0, |rest: &[u8]| text.len() - rest.len())
+/// Of the marker that a text begins with, how many digits its number has.
+fn digits_of_marker(text: &[u8]) -> Option<usize> {
+    let rest = text.strip_prefix(HEAD.as_bytes())?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_marker = (1..=MOST_DIGITS).contains(&digits) && rest[digits..].starts_with(TAIL.as_bytes());
+    is_marker.then_some(digits)
 }

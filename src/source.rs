@@ -25,6 +25,12 @@ pub trait Source {
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Bytes<'_> {
+    /// Where the value of a field is that the message at `span` has.
+    #[must_use]
+    pub fn value_of(&self, span: Span, key: &str) -> Span {
+        scan::member(self.0, span, key.as_bytes()).unwrap_or(span)
+    }
+
     fn raw_pieces(&self, outline: &Outline, result: usize) -> impl Iterator<Item = &[u8]> {
         let result = &outline.results[result];
         let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];

@@ -7,7 +7,7 @@ use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
 use crate::plan::{Cut, Ground, Masked, Plan, Summary, facts, masked_in};
 use crate::policy::Policy;
-use crate::scan::member;
+use crate::source::Bytes;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
@@ -171,7 +171,7 @@ impl Writer<'_> {
     fn cut(&mut self, cut: &Cut) {
         let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
         let (key, frame) = message.shape.text();
-        let value = member(self.data, message.span, key.name().as_bytes()).unwrap_or(message.span);
+        let value = Bytes(self.data).value_of(message.span, key.name());
         self.out.input(message.span.start, value.start);
         let raw = RawText { data: self.data, pieces: &self.outline.pieces[pieces], at: 0 };
         self.out.text(|out| {

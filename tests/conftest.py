@@ -30,6 +30,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _SHARED_TESTS = (
+    "test_budgets_corpus.py",
     "test_corpus.py",
     "test_json_suite.py",
     "test_tokens_corpus.py",

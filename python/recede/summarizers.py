@@ -117,7 +117,7 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
         else:
             messages.append(item)
     engine = _engine.engine
-    options = {"max_input_chars": 0, "preserve_recent_raw_turns": 0, "observation_masking": False}
+    options = {"max_input_chars": 0, "preserve_recent_raw_turns": 0, "observation_masking": False, "fill": None}
     asking = compiled(engine, "reduce", {**options, "summarizer": _built_in})
     text: str = engine.reduce(messages, asking).built_in
     return text

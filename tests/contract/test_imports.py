@@ -54,9 +54,10 @@ RUST: dict[str, set[str]] = {
     "turns": {"outline"},
     "pairs": {"outline", "text", "turns"},
     "policy": {"outline"},
-    "placeholder": {"outline", "text", "policy", "dispatch", "source"},
-    "plan": {"outline", "text", "pairs", "turns", "policy", "placeholder", "source"},
-    "splice": {"outline", "text", "json", "pairs", "turns", "policy", "placeholder", "plan", "source"},
+    "clip": {"text"},
+    "placeholder": {"clip", "outline", "text", "policy", "dispatch", "source"},
+    "plan": {"clip", "outline", "text", "pairs", "turns", "policy", "placeholder", "source"},
+    "splice": {"clip", "outline", "text", "json", "pairs", "turns", "policy", "placeholder", "plan", "source"},
     "report": {"outline", "pairs", "turns", "policy", "placeholder", "plan"},
     "reduce": {"error", "outline", "scan", "source", "policy", "plan", "splice", "report"},
     "session": {

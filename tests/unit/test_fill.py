@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from typing import Any
@@ -30,6 +31,10 @@ MARKER = re.compile(r"\[… ([0-9]+) chars omitted …\]")
 
 def failing(messages: list[Any], previous: str | None) -> str:
     raise ValueError("no summary")
+
+
+def long(messages: list[Any], previous: str | None) -> str:
+    return "word " * 999
 
 
 def said(count: int, chars: int = 1) -> list[Message]:
@@ -62,6 +67,26 @@ def test_each_budget_is_used(session: list[Message]) -> None:
 
 
 # Which entrances have it
+
+# Of each the boundary, `fill` and `clip_results`; "-" where it does not take the option.
+DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
+    "reduce": ("sliding", 0.9, None),
+    "reduce_json": ("sliding", 0.9, None),
+    "HistoryReducer": ("sliding", None, None),
+    "mask_observations": ("sliding", "-", "-"),
+    "mask_old_observations": ("sliding", "-", "-"),
+    "Budget": (None, "-", "-"),
+    "History": ("break_even", "-", "-"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_of_the_signature_and_of_the_page(name: str) -> None:
+    parameters = inspect.signature(getattr(recede, name)).parameters
+    names = ("boundary", "fill", "clip_results")
+    assert DEFAULTS[name] == tuple(parameters[n].default if n in parameters else "-" for n in names)
+    cells = ["-" if default == "-" else f"`{default!r}`" for default in DEFAULTS[name]]
+    assert f"| `{name}` | {' | '.join(cells)} |\n" in (ROOT / "docs" / "budgets.md").read_text()
 
 
 def test_functions_fill_and_the_published_class_does_not() -> None:
@@ -203,7 +228,7 @@ def test_a_long_task_is_cut_to_its_share() -> None:
     assert text.startswith(beginning) and text.endswith(end) and len(beginning) - len(end) in (0, 1)
     assert int(found[1]) == len(text) - len(beginning) - len(end)
     assert list(cut) == list(history[0]) and cut["name"] == "kept"
-    assert (view.masked_count, view.clipped_count) == (0, 0)
+    assert (view.masked_count, view.clipped_count, view.first_changed) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("fill", "share"), [(1.0, 1_000), (0.5, 1_000), (0.4, 800), (0.1, 220)])
@@ -247,6 +272,15 @@ def test_a_task_in_parts_with_an_image_is_cut_to_text() -> None:
     assert wide.messages[0]["content"] == "a" * 500 + "b" * 500 + "[… 6400 chars omitted …]"
 
 
+def test_before_a_message_of_the_task_that_is_cut_none_is_shown() -> None:
+    # Cut, the newest has 74 characters of 500. Were the older one shown, a budget for the image would drop it.
+    image = [{"type": "text", "text": "t" * 50}, {"type": "image_url"}]
+    history = [user("e" * 300), user(image), *said(60, 100), user("end")]
+    view = reduce(history, max_input_chars=2_000, summarizer=failing)
+    assert view.messages[0]["content"] == "t" * 50 + "[… 6400 chars omitted …]"
+    assert history[0] not in view.messages
+
+
 @pytest.mark.parametrize(
     ("task", "field", "inner"),
     [
@@ -284,9 +318,6 @@ def test_bytes_of_a_cut_task_keep_their_escapes() -> None:
 
 def test_a_summary_has_a_quarter_of_what_is_filled_at_most() -> None:
     history = [user("task"), *said(60, 100), user("end")]
-
-    def long(messages: list[Message], previous: str | None) -> str:
-        return "word " * 999
 
     for budget, chars in ((2_000, 450), (9_000, 1_400)):
         summary = reduce(history, max_input_chars=budget, summarizer=long).messages[0]["content"]
@@ -330,6 +361,21 @@ def test_an_earlier_summary_is_replaced_and_stays_where_there_is_no_new_one() ->
     assert "- objective:" not in reduce(history, max_input_chars=4_000).messages[1]["content"]
 
 
+def test_an_earlier_summary_that_does_not_fit_goes() -> None:
+    earlier = system("Conversation summary:\n" + "- outcome: run: ok\n" * 50)
+    history = [earlier, user("task"), *said(60, 100), user("end")]
+    view = reduce(history, max_input_chars=1_000, summarizer=failing)
+    assert (view.messages[0], view.within_budget) == (history[1], True)
+
+
+def test_a_summary_has_what_the_window_and_the_task_leave() -> None:
+    history = [user("task"), *said(60, 100), user("e" * 900)]
+    for budget, chars in ((904 + 29, 0), (904 + 30, 30), (904 + 100, 100), (904 + 300, 270)):
+        view = reduce(history, max_input_chars=budget, preserve_recent_raw_turns=1, summarizer=long)
+        first = view.messages[0]["content"]
+        assert len(first if first.startswith("Conversation summary:") else "") == chars
+
+
 # Token counters
 
 
@@ -348,8 +394,31 @@ def test_with_a_counter_a_cut_task_and_a_summary_cost_what_it_says() -> None:
     assert view.within_budget and sum(len(message["content"].split()) for message in view.messages) <= 400
 
 
-def test_a_counter_that_never_has_enough_ends_with_what_the_task_always_has() -> None:
+def test_with_a_counter_a_task_that_costs_more_at_its_ends_is_cut_again() -> None:
+    history = [user("a b " * 500 + "x" * 20_000 + " c d" * 500), *said(60, 100), user("end")]
+    view = recede.reduce(history, max_input_tokens=1_000, token_counter=lambda text: len(text.split()), fill=0.4)
+    cut = view.messages[next(n for n, message in enumerate(view.messages) if "omitted" in message["content"])][
+        "content"
+    ]
+    # Half of 0.4 of 1,000; all of the text has 2,001, so 9 % of its characters would be 1,000 words.
+    assert 60 < len(cut.split()) <= 200
+
+
+@pytest.mark.parametrize("dear", ["omitted", "word"])
+def test_a_counter_that_never_has_enough_ends_with_what_the_task_always_has(dear: str) -> None:
     history = [user("word " * 2_000), *said(60, 100), user("end")]
-    view = recede.reduce(history, max_input_tokens=400, token_counter=lambda text: 10**6 if len(text) > 3 else 1)
+    view = recede.reduce(
+        history, max_input_tokens=400, token_counter=lambda text: 10**6 if dear in text else len(text) // 4
+    )
     assert not view.within_budget
     assert len(view.messages[0]["content"]) == 220
+
+
+def test_with_a_counter_a_summary_that_costs_more_than_its_share_is_cut_again() -> None:
+    history = [user("task"), *said(60, 100), user("end")]
+    view = recede.reduce(
+        history, max_input_tokens=1_000, token_counter=len, summarizer=long, preserve_recent_raw_turns=1
+    )
+    # A quarter of 0.9 of 1,000, but at first as many characters as that has quarter tokens.
+    assert view.reduction_stage == "summarization"
+    assert 30 < len(view.messages[0]["content"]) <= 225

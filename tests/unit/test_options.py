@@ -309,7 +309,7 @@ def test_history_reducer_checks_its_options_at_once() -> None:
 def test_history_reducer_does_what_reduce_does() -> None:
     history = turns(9)
     reducer = HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={"run": 3})
-    options: dict[str, Any] = {"max_input_chars": 500, "keep_results": 1, "keep_by_tool": {"run": 3}}
+    options: dict[str, Any] = {"max_input_chars": 500, "keep_results": 1, "keep_by_tool": {"run": 3}, "fill": None}
     assert reducer.reduce(history) == recede.reduce(history, **options)
     raw = b'[{"role":"user","content":"hi"}]'
     assert reducer.reduce_json(raw) == recede.reduce_json(raw, **options)

@@ -33,7 +33,7 @@ def core() -> Any:
 def test_a_panic_while_other_threads_run_is_an_error(core: Any) -> None:
     policy = compiled(core, "reduce", {"max_input_tokens": 100, "observation_masking": False})
     with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-        core.reduce_json(dumps(TASK), False, policy, ([], []))
+        core.reduce_json(dumps(TASK), False, policy, ([], [], {}))
     assert core.reduce_json(dumps(TASK), False, policy, None)[0] != dumps(TASK)
 
 

@@ -340,8 +340,8 @@ class HistoryReducer:
         return _reduce_json("reduce", data, self._options)
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
-        return f"HistoryReducer({options})"
+        given = ((name, value) for name, value in self._options.items() if (name, value) != ("fill", None))
+        return f"HistoryReducer({', '.join(f'{name}={value!r}' for name, value in given)})"
 
 
 def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
