@@ -165,7 +165,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
         found = {name: session.stats() for name, session in self.sessions.items()}
-        assert all(stats == found["python"] for stats in found.values())
+        assert all(stats == found["python"] for stats in found.values()), found
         for name, stats in found.items():
             view, (before, stats_before) = views[name], self.before[name]
             place = stats.changed_message, stats.changed_byte
