@@ -34,7 +34,6 @@ _TO_DO = (
     "python/recede/reduction/_api.py",
     "python/recede/reduction/_policy.py",
     "python/recede/reduction/_report.py",
-    "docs/design.md",
     "docs/semantics.md",
 )
 

@@ -45,7 +45,7 @@ def test_a_panic_of_a_method_leaves_the_object_as_it_was(core: Any) -> None:
             session.append(dumps(message), False)
         with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
             history.message(99)
-        assert history.update_view() is other.look() is None
+        assert history.update_view() is other.update_view() is None
         assert history.chunks() == other.chunks()
         assert (len(history), history.stats()[0]) == (len(other), other.stats()[0])
 
