@@ -1,4 +1,4 @@
-//! The way through the house for serialized input: scan, plan, splice, report.
+//! Reduction of serialized input: scan, plan, splice.
 
 use crate::error::Error;
 use crate::outline::Outline;
@@ -8,10 +8,10 @@ use crate::scan::scan;
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
-/// A reduced history, or what is needed first.
+/// A reduced history, or a request for a summary.
 #[derive(Debug)]
 pub enum Reduced {
-    /// The view; None where it is the input itself.
+    /// The view; None if it is the input.
     View(Option<Spliced>, Outline, Box<Plan>),
     /// A summary is wanted; see [`Outcome::AskSummary`].
     AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),

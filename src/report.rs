@@ -1,4 +1,4 @@
-//! What a plan did, in numbers.
+//! The counters of a plan.
 
 use crate::outline::Outline;
 use crate::plan::{Move, Plan, Stage};
@@ -6,23 +6,23 @@ use crate::plan::{Move, Plan, Stage};
 /// The value of a counter.
 #[derive(Debug, Clone, Copy)]
 pub enum Figure<'a> {
-    /// Whether something is so.
+    /// A yes or no.
     Flag(bool),
     /// How many.
     Count(usize),
-    /// Where; None: nowhere.
+    /// A place, if there is one.
     Place(Option<usize>),
-    /// One of a few words, or None.
+    /// A word, if there is one.
     Word(Option<&'static str>),
     /// Messages of the input.
     Messages(&'a [usize]),
-    /// Of each tool.
+    /// By tool.
     Tools(&'a [(Option<u32>, ToolCount)]),
-    /// Of each time that the boundary moved.
+    /// Moves of the boundary.
     Moves(&'a [Move]),
 }
 
-/// The counters of a plan, by the names that Python has for them; `tools` are those of [`by_tool`].
+/// The counters of a plan, by their names in Python; `tools` are those of [`by_tool`].
 #[must_use]
 pub fn figures<'a>(
     outline: &Outline,
@@ -62,9 +62,9 @@ pub fn figures<'a>(
 /// The observations of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolCount {
-    /// How many there are.
+    /// Observations.
     pub observations: usize,
-    /// How many are masked.
+    /// Masked ones.
     pub masked: usize,
     /// Their characters, raw.
     pub chars: usize,
@@ -72,7 +72,7 @@ pub struct ToolCount {
     pub removed_chars: usize,
 }
 
-/// Counts by tool, in order of the first observation; no name where the tool is unknown.
+/// Counts by tool, in order of the first observation; None for an unknown tool.
 #[must_use]
 pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Option<u32>, ToolCount)> {
     let mut places = vec![usize::MAX; outline.name_count() + 1];
@@ -98,7 +98,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
     counts
 }
 
-/// Index of the first message of the view that differs from the input; None when nothing does.
+/// The first message of the view that differs from the input.
 #[must_use]
 pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     if !plan.changes() {

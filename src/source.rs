@@ -1,5 +1,5 @@
-//! Access to the text that an Outline was made from. Reading text costs a pass over it, so only rules that need text
-//! ask for it: for observations older than the window, and for messages that a summary replaces.
+//! Access to the text of an Outline. Reading text costs a pass over it, so rules read only observations outside the window, and
+//! messages that a summary replaces.
 
 use crate::dispatch::may_begin_in;
 use crate::json::{Scanner, decode, skip_chars};
@@ -38,8 +38,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them. Reads
-/// their whole text.
+/// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them.
 pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
     let scanner = Scanner::detect();
     for result in &mut outline.results[first..] {

@@ -1,4 +1,4 @@
-//! (bytes, Outline, Plan) -> bytes: what is not replaced is copied as it is.
+//! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
 use crate::clip::Clip;
 use crate::json::{decode, skip_chars};
@@ -12,8 +12,7 @@ use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
 
-/// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written, so
-/// it is written once, in place.
+/// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written in place.
 #[derive(Debug, Default)]
 pub struct Spliced {
     stretches: Vec<Stretch>,
@@ -131,7 +130,7 @@ impl Writer<'_> {
         let mut summary = plan.summary.as_ref();
         let mut last_kept = None;
         for index in (0..messages.len()).filter(|message| plan.keeps(*message)) {
-            // A message is dropped with the comma after it, so the bytes before the first dropped one stay.
+            // A message is dropped with the comma after it, so the bytes before the first dropped one are unchanged.
             let (end, next) = last_kept.map_or((0, 0), |kept: usize| (messages[kept].span.end, kept + 1));
             self.out.input(end, messages[next].span.start);
             if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
@@ -200,7 +199,7 @@ impl Writer<'_> {
         self.out.input(at, span.end);
     }
 
-    /// The string that stands for a masked observation. Text that is kept is copied raw, escapes and all.
+    /// Writes the string that replaces a masked observation. Kept text is copied raw, with its escapes.
     fn replacement(&mut self, masked: &Masked) {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
@@ -251,7 +250,7 @@ fn raw_clip(mut raw: RawText, chars: usize, clip: &Clip, out: &mut Vec<u8>) {
     raw.copy(clip.end, out);
 }
 
-/// The dispatch blocks of raw text, one under the other.
+/// The dispatch blocks of raw text, joined by line feeds.
 fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
     let mut text = Vec::new();
     raw.pieces.iter().for_each(|piece| decode(piece.of(raw.data), &mut text));
@@ -271,12 +270,12 @@ fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The raw text of an observation, read from its beginning on. Its characters are counted piece by piece: the halves
-/// of a surrogate pair in two pieces are two.
+/// A reader of the raw text of an observation. Characters are counted per piece: the halves of a surrogate pair in two pieces
+/// are two.
 struct RawText<'a> {
     data: &'a [u8],
     pieces: &'a [Span],
-    /// Bytes of the first piece that were read.
+    /// Bytes of the first piece already read.
     at: usize,
 }
 

@@ -30,8 +30,8 @@ use convert::{
 };
 use dicts::Dicts;
 use guard::guarded;
-use named::{Field, NamedTuple};
-use premask::Ahead;
+use named::{NamedField, NamedTuple};
+use premask::Premask;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -50,8 +50,8 @@ fn reduce<'py>(
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
         let costs = costs_and_texts_of(costs)?;
-        let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
-        let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
+        let mut premask = Premask::of(&dicts, &policy.policy, costs.is_some());
+        let outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
         check_costs(costs.as_ref(), &outline)?;
         match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
             Outcome::AskSummary { dropped, previous, built_in } => {
@@ -59,7 +59,7 @@ fn reduce<'py>(
             }
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
-                let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
+                let view = apply::apply(&dicts, &outline, &policy.policy, &plan, premask)?;
                 answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
             }
         }
@@ -103,7 +103,7 @@ fn reduce_json<'py>(
     })
 }
 
-/// Of a request: characters, cached ones, masked observations, summarized turns, what a summary was made of and its own.
+/// A request: characters, cached ones, masked observations, summarized turns, characters that a summary replaced and its own.
 type RawSent = (usize, usize, usize, usize, usize, usize);
 type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
 
@@ -167,10 +167,10 @@ static COUNT_REQUEST: NamedTuple = NamedTuple::new("CountRequest");
 static TOOL_REPORT: NamedTuple = NamedTuple::new("ToolReport");
 static BOUNDARY_MOVE: NamedTuple = NamedTuple::new("BoundaryMove");
 
-/// The view under its name, with all that the plan did.
+/// The view under its name, with the counters of the plan.
 fn answer<'py>(
     class: &NamedTuple,
-    view: Field<'py>,
+    view: NamedField<'py>,
     outline: &Outline,
     plan: &Plan,
     policy: &Policy,
@@ -178,7 +178,7 @@ fn answer<'py>(
     let py = view.1.py();
     let tools = report::by_tool(outline, plan, policy.image_chars);
     let figures = report::figures(outline, plan, &tools);
-    // Only the caller of the summarizer knows its error.
+    // The caller of the summarizer adds its error.
     let mut fields = vec![view, ("summarizer_error", py.None().into_bound(py))];
     for (name, figure) in figures {
         fields.push((name, figure_of(py, outline, figure)?));
@@ -224,7 +224,7 @@ fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny
     BOUNDARY_MOVE.make(py, &fields)
 }
 
-/// The request to the caller: the messages that the summary will replace, the previous summary, the built-in one.
+/// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
 fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
     previous: Option<&[u8]>,
@@ -262,7 +262,7 @@ fn texts<'py>(
         let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
         outline.numbers = numbers.unwrap_or_default();
         let placeholder = Placeholder::of(&policy.policy);
-        // Masked texts are wanted of every observation, so that the planner may choose any boundary.
+        // Of every observation, so that the planner may choose any boundary.
         let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
         let list = PyList::empty(py);
         for message in 0..outline.messages.len() {
@@ -346,9 +346,9 @@ fn scanners() -> PyResult<Vec<&'static str>> {
     guarded(|| Ok(Scanner::available().into_iter().map(|(name, _)| name).collect()))
 }
 
-/// Whether the extension belongs to this interpreter: the first that imports it. Its static objects, such as interned
-/// names and the classes of errors, are those of one interpreter, and are gone with that.
-fn is_its_own(py: Python<'_>) -> PyResult<bool> {
+/// Whether this is the first interpreter that imports the extension. Static objects, such as interned names and the classes of
+/// errors, belong to that one and are freed with it.
+fn is_first_interpreter(py: Python<'_>) -> PyResult<bool> {
     const NAME: &str = "recede._core";
     static HAS_INTERPRETER: AtomicBool = AtomicBool::new(false);
     // Interpreter ids are reused after Py_Finalize, so the mark is kept in the interpreter.
@@ -365,7 +365,7 @@ fn is_its_own(py: Python<'_>) -> PyResult<bool> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     guarded(|| {
-        if !is_its_own(module.py())? {
+        if !is_first_interpreter(module.py())? {
             return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
         }
         module.add_class::<PyPolicy>()?;

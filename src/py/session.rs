@@ -10,7 +10,7 @@ use crate::session::{
     ViewMessage, stored_moves,
 };
 use crate::store::Store;
-use crate::store::file::Name;
+use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -276,7 +276,7 @@ impl PySession {
                 session.save(&mut target, options, messages, store)?;
                 Ok(target.close()?)
             })?;
-            Ok(PyBytes::new(py, &files.bytes(Name::Store).unwrap_or_default()))
+            Ok(PyBytes::new(py, &files.bytes(FileName::Store).unwrap_or_default()))
         })
     }
 

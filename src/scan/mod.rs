@@ -1,7 +1,7 @@
-//! Bytes -> Outline, in one forward pass. Fields may come in any order, so what a message holds first goes onto a tape,
-//! and is read by its shape when its end is reached.
+//! Bytes -> Outline, in one forward pass. Fields may come in any order, so a message is first recorded on a tape, and read by
+//! its shape at its end.
 //!
-//! Malformed JSON stops the pass. A wrong shape is parked, and reported only if the rest is well-formed.
+//! Malformed JSON stops the pass. A wrong shape is reported only if the rest is well-formed.
 
 mod quick;
 mod tape;
@@ -39,15 +39,14 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
     if let Ok(body_fault) = scan.document() {
         return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
     }
-    // A reading that stops has parked its fault.
     let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
     Err(Error { kind: fault.kind, offset: Some(fault.at), message_index: scan.index, field: None })
 }
 
-/// Reads one more message, which stands at the end of `data` from `start` on, into the outline of those before it.
+/// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones.
 ///
 /// # Errors
-/// Malformed JSON, or a shape that is no message; the outline is as before.
+/// Malformed JSON, or a shape that is no message; the outline is unchanged.
 pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
     let (mark, index) = (outline.mark(), outline.messages.len());
     let mut scan = Scan {
@@ -73,7 +72,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
     })
 }
 
-/// Whether the message at `span`, which was scanned before, has this tag.
+/// Whether the valid message at `span` has this tag.
 #[must_use]
 pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
     let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
@@ -89,13 +88,13 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
     loop {
         let key = cursor.key()?;
-        if Text::of(key.raw(cursor.data)).is(b"tags") && cursor.peek() == b'[' {
+        if TokenText::of(key.raw(cursor.data)).is(b"tags") && cursor.peek() == b'[' {
             cursor.open()?;
             let mut is_more = !cursor.close(b']');
             while is_more {
                 if cursor.peek() == b'"' {
                     let value = cursor.string()?;
-                    found |= Text::of(value.raw(cursor.data)).is(tag);
+                    found |= TokenText::of(value.raw(cursor.data)).is(tag);
                 } else {
                     cursor.value()?;
                 }
@@ -123,7 +122,7 @@ fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
     cursor.open()?;
     while !cursor.close(b'}') {
         let key = cursor.key()?;
-        let (is_it, value) = (Text::of(key.raw(cursor.data)).is(wanted), cursor.span()?);
+        let (is_it, value) = (TokenText::of(key.raw(cursor.data)).is(wanted), cursor.span()?);
         if is_it {
             return Ok(Some(value));
         }
@@ -134,42 +133,42 @@ fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
     Ok(None)
 }
 
-/// The decoded text of a token: its own bytes, but where it has escapes.
-enum Text<'a> {
+/// The decoded text of a token, which is its raw bytes if it has no escapes.
+enum TokenText<'a> {
     Raw(&'a [u8]),
     Decoded(Vec<u8>),
 }
 
-impl<'a> Text<'a> {
+impl<'a> TokenText<'a> {
     #[inline]
     fn of(raw: &'a [u8]) -> Self {
-        // Ids and names: a look at each byte is less than a call.
+        // Ids and names are short: a loop over their bytes is cheaper than a call.
         let has_escapes = if raw.len() <= 32 { raw.contains(&b'\\') } else { memchr::memchr(b'\\', raw).is_some() };
         if !has_escapes {
-            return Text::Raw(raw);
+            return TokenText::Raw(raw);
         }
         let mut decoded = Vec::with_capacity(raw.len());
         decode(raw, &mut decoded);
-        Text::Decoded(decoded)
+        TokenText::Decoded(decoded)
     }
 
-    /// Of the string that the cursor has just read: its counts say whether it may have escapes.
+    /// Of the string that the cursor read last, whose counts show whether it may have escapes.
     #[inline]
     fn last(cursor: &Cursor<'a>, token: Token) -> Self {
-        Text::counted(cursor.data, token.start()..token.end, cursor.counted.minus)
+        TokenText::counted(cursor.data, token.start()..token.end, cursor.counted.minus)
     }
 
-    /// Of a string whose bytes that are no code points were counted.
+    /// Of a string with its [`Counted::minus`](crate::json::Counted::minus).
     #[inline]
     fn counted(data: &'a [u8], raw: Range<usize>, minus: usize) -> Self {
-        if minus == 0 { Text::Raw(&data[raw]) } else { Text::of(&data[raw]) }
+        if minus == 0 { TokenText::Raw(&data[raw]) } else { TokenText::of(&data[raw]) }
     }
 
     #[inline]
     fn bytes(&self) -> &[u8] {
         match self {
-            Text::Raw(raw) => raw,
-            Text::Decoded(decoded) => decoded,
+            TokenText::Raw(raw) => raw,
+            TokenText::Decoded(decoded) => decoded,
         }
     }
 
@@ -185,16 +184,16 @@ fn outside_messages(kind: Kind, at: usize, field: Option<&str>) -> Error {
 struct Scan<'a> {
     cursor: Cursor<'a>,
     outline: Outline,
-    /// The message that is being read.
+    /// The current message.
     index: Option<usize>,
     /// The first message of a wrong shape.
     fault: Option<Error>,
-    /// Of one message; kept so that it is allocated once.
+    /// Of the current message; kept to be allocated once.
     tape: Tape,
 }
 
 impl Scan<'_> {
-    /// The whole input. Gives what is wrong with it outside of its messages.
+    /// The whole input. Returns an error outside of its messages.
     fn document(&mut self) -> Read<Option<Error>> {
         let byte = self.cursor.peek();
         let start = self.cursor.at;
@@ -213,7 +212,7 @@ impl Scan<'_> {
         Ok(fault)
     }
 
-    /// Nothing may follow.
+    /// Refuses trailing bytes.
     fn end(&mut self) -> Read<()> {
         self.cursor.peek();
         if self.cursor.at < self.cursor.data.len() {
@@ -222,13 +221,13 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A request body: of the fields that may be the history, the first that is a list.
+    /// A request body: the history is the first of [`BODY_KEYS`] that is a list.
     fn body(&mut self) -> Read<Option<Error>> {
         let start = self.cursor.at;
         let (mut history, mut wrong, mut repeated) = (BODY_KEYS.len(), [None; BODY_KEYS.len()], None);
         let mut seen = [false; BODY_KEYS.len()];
         self.members(|scan, token| {
-            let key = Text::last(&scan.cursor, token);
+            let key = TokenText::last(&scan.cursor, token);
             let Some(key) = BODY_KEYS.iter().position(|name| key.is(name.as_bytes())) else {
                 return scan.cursor.value().map(drop);
             };
@@ -240,7 +239,7 @@ impl Scan<'_> {
                 wrong[key] = Some(scan.cursor.at);
                 return scan.cursor.value().map(drop);
             }
-            // One that goes before the last takes its place.
+            // A key of higher precedence replaces the history that was read.
             history = key;
             core::mem::take(&mut scan.outline).recycle();
             scan.outline = Outline::spare();

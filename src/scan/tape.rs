@@ -1,42 +1,42 @@
-//! One message as the values that some shape may ask for, in their order: fields may come in any order, so what they
-//! mean is asked when the end of the message is reached. Everything else is passed over.
+//! The tape: the values of one message that some shape may read, in document order. Fields may come in any order, so they are
+//! interpreted at the end of the message. All other values are skipped.
 
-use super::{Scan, Text};
+use super::{Scan, TokenText};
 use crate::error::Error;
 use crate::json::{Counted, Read};
 use crate::outline::Span;
 use crate::shape::{Key, Keys, Value};
 
-/// Containers that are opened within a message, itself included; deeper ones are passed over.
+/// Nesting levels that are recorded, the message included; deeper containers are skipped.
 const MAX_LEVEL: usize = 6;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Text,
     Object,
     List,
     Null,
     True,
-    /// Anything else, and containers that were passed over.
+    /// Anything else, including skipped containers.
     Other,
 }
 
 /// A value on the tape.
 #[derive(Clone, Copy)]
 struct Entry {
-    kind: Kind,
+    kind: ValueKind,
     key: Option<Key>,
     may_hold_dispatch: bool,
-    /// Behind the last value in it.
+    /// The entry after its last descendant.
     next: u32,
-    /// Members of an object that are on the tape, or elements of a list.
+    /// Recorded members of an object, or elements of a list.
     members: u32,
-    /// The keys of these.
+    /// Their keys.
     keys: Keys,
-    /// Of a text, between its quotes.
+    /// Of a text, without its quotes.
     start: usize,
     end: usize,
-    /// Of a text its [`Counted::minus`]; of any other value its size as compact JSON.
+    /// [`Counted::minus`] of a text; of any other value its size as compact JSON.
     size: usize,
 }
 
@@ -44,7 +44,7 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Tape {
     entries: Vec<Entry>,
-    /// Keys that stand in their object a second time: the object, and where.
+    /// Repeated keys: their object, the key, and its position.
     repeated: Vec<(u32, Key, usize)>,
 }
 
@@ -56,7 +56,7 @@ impl Scan<'_> {
         self.record_object(None, 1).map(drop)
     }
 
-    /// A value, whose size it gives.
+    /// Records a value. Returns its size.
     fn record(&mut self, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
         let byte = self.cursor.peek();
         let (start, place) = (self.cursor.at, self.tape.entries.len());
@@ -65,14 +65,20 @@ impl Scan<'_> {
             b'"' => {
                 self.cursor.string()?;
                 let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.counted;
-                self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(Kind::Text, key, place) });
+                self.push(Entry {
+                    may_hold_dispatch,
+                    start,
+                    end,
+                    size: minus,
+                    ..Entry::of(ValueKind::Text, key, place)
+                });
                 return Ok(end - start - minus + 2);
             }
             b'{' if opens => return self.record_object(key, level),
             b'[' if opens => return self.record_list(key, level),
-            b'n' => (Kind::Null, self.cursor.value()?),
-            b't' => (Kind::True, self.cursor.value()?),
-            _ => (Kind::Other, self.cursor.value()?),
+            b'n' => (ValueKind::Null, self.cursor.value()?),
+            b't' => (ValueKind::True, self.cursor.value()?),
+            _ => (ValueKind::Other, self.cursor.value()?),
         };
         self.push(Entry { start, end: self.cursor.at, size, ..Entry::of(kind, key, place) });
         Ok(size)
@@ -80,7 +86,7 @@ impl Scan<'_> {
 
     fn record_list(&mut self, key: Option<Key>, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
-        self.push(Entry { start, ..Entry::of(Kind::List, key, place) });
+        self.push(Entry { start, ..Entry::of(ValueKind::List, key, place) });
         let (mut members, mut size) = (0, 2);
         self.elements(|scan, index| {
             members += 1;
@@ -94,11 +100,11 @@ impl Scan<'_> {
 
     fn record_object(&mut self, of: Option<Key>, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
-        self.push(Entry { start, ..Entry::of(Kind::Object, of, place) });
+        self.push(Entry { start, ..Entry::of(ValueKind::Object, of, place) });
         let (mut keys, mut members, mut size) = (Keys::default(), 0, 1);
         self.members(|scan, token| {
             size += scan.cursor.counted.chars() + 4; // two quotes, a colon, a comma or bracket
-            size += match Key::of(Text::last(&scan.cursor, token).bytes()) {
+            size += match Key::of(TokenText::last(&scan.cursor, token).bytes()) {
                 Some(key) if keys.insert(key) => {
                     members += 1;
                     scan.record(Some(key), key.is_opened(), level + 1)?
@@ -107,7 +113,7 @@ impl Scan<'_> {
                     scan.tape.repeated.push((place as u32, key, token.start() - 1));
                     scan.cursor.value()?
                 }
-                // Of a response the only member counts, whatever its key.
+                // The only member of a response counts, whatever its key.
                 None if of == Some(Key::Response) => {
                     members += 1;
                     scan.record(None, false, level + 1)?
@@ -125,7 +131,7 @@ impl Scan<'_> {
         self.tape.entries.push(entry);
     }
 
-    /// The container at this place has ended.
+    /// Ends the container at this place.
     fn close(&mut self, place: usize, size: usize) {
         let next = self.tape.entries.len() as u32;
         let entry = &mut self.tape.entries[place];
@@ -135,7 +141,7 @@ impl Scan<'_> {
 
 impl Entry {
     #[inline]
-    fn of(kind: Kind, key: Option<Key>, place: usize) -> Entry {
+    fn of(kind: ValueKind, key: Option<Key>, place: usize) -> Entry {
         let next = place as u32 + 1;
         let keys = Keys::default();
         Entry { kind, key, may_hold_dispatch: false, next, members: 0, keys, start: 0, end: 0, size: 0 }
@@ -161,11 +167,11 @@ impl<'a> Node<'a> {
         &self.tape.entries[self.place as usize]
     }
 
-    fn is(&self, kind: Kind) -> Option<&Self> {
+    fn is(&self, kind: ValueKind) -> Option<&Self> {
         (self.entry().kind == kind).then_some(self)
     }
 
-    /// The values right in this one.
+    /// Its direct children.
     #[inline]
     fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let (Node { data, tape, place }, end) = (*self, self.entry().next);
@@ -179,23 +185,23 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Its bytes, quotes or brackets included.
+    /// Its bytes, including quotes or brackets.
     pub fn span(&self) -> Span {
         let Entry { kind, start, end, .. } = *self.entry();
-        let quote = usize::from(kind == Kind::Text);
+        let quote = usize::from(kind == ValueKind::Text);
         Span { start: start - quote, end: end + quote }
     }
 
-    /// The string that it is.
+    /// It as a string.
     pub fn counted(&self) -> Counted {
         let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
         Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }
     }
 
     #[inline]
-    pub fn decoded(&self) -> Text<'a> {
+    pub fn decoded(&self) -> TokenText<'a> {
         let Entry { start, end, size, .. } = *self.entry();
-        Text::counted(self.data, start..end, size)
+        TokenText::counted(self.data, start..end, size)
     }
 }
 
@@ -206,31 +212,31 @@ impl<'a> Value for Node<'a> {
 
     #[inline]
     fn object(&self) -> Option<&Self> {
-        self.is(Kind::Object)
+        self.is(ValueKind::Object)
     }
 
     #[inline]
     fn text(&self) -> Option<&Self> {
-        self.is(Kind::Text)
+        self.is(ValueKind::Text)
     }
 
     #[inline]
     fn items(&self) -> Option<impl Iterator<Item = Self>> {
-        self.is(Kind::List).map(Node::inner)
+        self.is(ValueKind::List).map(Node::inner)
     }
 
     #[inline]
     fn length(&self) -> usize {
-        self.is(Kind::List).map_or(0, |list| list.entry().members as usize)
+        self.is(ValueKind::List).map_or(0, |list| list.entry().members as usize)
     }
 
     #[inline]
     fn is_null(&self) -> bool {
-        self.entry().kind == Kind::Null
+        self.entry().kind == ValueKind::Null
     }
 
     fn is_true(&self) -> bool {
-        self.entry().kind == Kind::True
+        self.entry().kind == ValueKind::True
     }
 
     fn offset(&self) -> Option<usize> {
@@ -264,7 +270,7 @@ impl<'a> Value for Node<'a> {
 
     fn size(&self, _: usize) -> Result<usize, Error> {
         let entry = self.entry();
-        Ok(if entry.kind == Kind::Text { self.counted().chars() } else { entry.size })
+        Ok(if entry.kind == ValueKind::Text { self.counted().chars() } else { entry.size })
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 
 use crate::plan::Move;
 use crate::store::page::{put_u32, put_u64, u32_at, u64_at};
-use crate::store::{Changes, Kind, Record, RecordKind, Result, Store, StoreError};
+use crate::store::{Changes, Record, RecordKind, Result, Store, StoreError, StoreErrorKind};
 use std::ops::Range;
 
 /// Observations, moves, and on average ids of a block.
@@ -168,7 +168,7 @@ pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
     moves.truncate(places.end - first * BLOCK);
     moves.drain(..(places.start - first * BLOCK).min(moves.len()));
     if moves.len() < places.len() {
-        return Err(StoreError::new(Kind::Damaged, "it has fewer moves of the boundary than it counts"));
+        return Err(StoreError::new(StoreErrorKind::Damaged, "it has fewer moves of the boundary than it counts"));
     }
     Ok(moves)
 }

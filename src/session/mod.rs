@@ -236,7 +236,7 @@ impl Session {
         let stored = self.len().max(self.stored.replayed) - self.stored.missing;
         match store {
             None if self.stored.is_used => Err(Failure::Closed),
-            Some(store) if store.can_go_on() && store.last(RecordKind::Message) as usize != stored => {
+            Some(store) if store.is_usable() && store.last(RecordKind::Message) as usize != stored => {
                 Err(Failure::OtherWriter)
             }
             _ => Ok(()),

@@ -85,7 +85,7 @@ impl Session {
     /// The chunks of evicted messages.
     fn evicted_chunks(&mut self, store: &mut Store, closed: &mut Vec<Vec<u8>>) -> Result<()> {
         let (start, end) = (self.next_chunk(), self.log.base.messages);
-        let (mut chunk, mut left) = (vec![], store.most_bytes()?);
+        let (mut chunk, mut left) = (vec![], store.max_bytes()?);
         let is_turns = self.log.format() == TextFormat::Turns;
         for message in (start..end).step_by(if is_turns { 2 } else { 1 }) {
             let read = if is_turns {

@@ -3,7 +3,7 @@
 use super::snapshot::Compaction;
 use super::{Failure, Result, scanned};
 use crate::source::{Bytes, Source};
-use crate::store::{self, Kind, Record, RecordKind, Store, StoreError};
+use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
 use std::ops::Range;
 
 pub(super) fn compaction_of(record: &Record) -> Option<Compaction> {
@@ -11,11 +11,11 @@ pub(super) fn compaction_of(record: &Record) -> Option<Compaction> {
 }
 
 pub(super) fn malformed_message() -> StoreError {
-    StoreError::new(Kind::Damaged, "a message in it is none")
+    StoreError::new(StoreErrorKind::Damaged, "a message in it is malformed")
 }
 
 pub(super) fn mismatched_compaction() -> Failure {
-    StoreError::new(Kind::Damaged, "what its last summary left is not of its messages").into()
+    StoreError::new(StoreErrorKind::Damaged, "its last summary does not match its messages").into()
 }
 
 /// A message as it was appended, not validated.
@@ -30,7 +30,7 @@ pub(super) fn for_each_stored(
     messages: Range<usize>,
     mut visit: impl FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<()> {
-    let mut left = store.most_bytes()?;
+    let mut left = store.max_bytes()?;
     for message in messages {
         let data = stored_bytes(store, message)?;
         left = left.checked_sub(data.len() as u64).ok_or_else(too_long)?;
@@ -40,7 +40,7 @@ pub(super) fn for_each_stored(
 }
 
 pub(super) fn too_long() -> StoreError {
-    StoreError::new(Kind::Damaged, "its records are longer than its file")
+    StoreError::new(StoreErrorKind::Damaged, "its records are longer than its file")
 }
 
 /// A message as it was appended.

@@ -9,7 +9,7 @@ use super::turn_text::write_turn;
 use super::turns::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
 use crate::placeholder::{Facts, Form, Placeholder};
 use crate::plan::facts;
-use crate::store::{self, Kind, Record, RecordKind, Store, StoreError};
+use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
 
 /// The sizes of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl StoredTurn {
 }
 
 fn missing_row() -> StoreError {
-    StoreError::new(Kind::Damaged, "a turn in it has no row")
+    StoreError::new(StoreErrorKind::Damaged, "a turn in it has no row")
 }
 
 /// Whether a snapshot is consistent with its store.
@@ -211,7 +211,7 @@ impl Session {
     /// # Errors
     /// Those of the store; or the snapshot is malformed or inconsistent with it.
     pub fn open_turns(&mut self, store: &mut Store) -> store::Result<bool> {
-        let wrong = || StoreError::new(Kind::Damaged, "its last snapshot is not of its turns");
+        let wrong = || StoreError::new(StoreErrorKind::Damaged, "its last snapshot does not match its turns");
         let record = store.get(RecordKind::Session, 1, true)?;
         let Some(bytes) = record.and_then(|record| record.last).filter(|bytes| Snapshot::has_magic(bytes)) else {
             return Ok(false);
@@ -223,7 +223,7 @@ impl Session {
         }
         let Snapshot { base, rows, attempts, .. } = snapshot;
         self.attempts = attempts;
-        let mut left = store.most_bytes()?;
+        let mut left = store.max_bytes()?;
         let evicted = base.messages / 2;
         self.turns = turns;
         let mut log = Log::after(base, TextFormat::Turns);
@@ -268,7 +268,7 @@ impl Session {
     /// Those of the store.
     pub fn stored_turns(&self, store: &mut Store, start: usize, end: usize) -> store::Result<Vec<[Vec<u8>; 3]>> {
         let placeholder = Placeholder::of(&self.policy);
-        let mut left = store.most_bytes()?;
+        let mut left = store.max_bytes()?;
         let shown = |number: usize| {
             let turn = StoredTurn::read(store, number)?;
             left = left.checked_sub(turn.bytes() as u64).ok_or_else(too_long)?;

@@ -409,12 +409,12 @@ def test_a_summary_that_is_not_of_its_messages_is_refused(path: Path, change: An
         known, message = store.record("summary", last)
         assert numbers(snapshot(known)[8])
         store.replace_record("summary", last, [change(known), message])
-        with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
+        with pytest.raises(recede.StoreError, match="its last summary does not match") as caught:
             History(store=store, **BUDGET)
         assert (caught.value.kind, caught.value.path) == ("damaged", str(path))
         saved = path.with_name("saved")
         history.save(saved)
-    with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
+    with pytest.raises(recede.StoreError, match="its last summary does not match") as caught:
         History.load(saved)
     assert caught.value.path == str(saved)
 
@@ -532,7 +532,7 @@ def test_a_message_that_is_none_is_refused(path: Path, message: bytes) -> None:
             lambda: again.recall(2),
         ]
         for ask in [*asks, lambda: again.messages, lambda: again.save(path.with_name("saved"))]:
-            with pytest.raises(recede.StoreError, match="a message in it is none"):
+            with pytest.raises(recede.StoreError, match="a message in it is malformed"):
                 ask()
         assert again[5]["content"] == "whole" and again.stats().messages == 160
         again.append(user("on"))

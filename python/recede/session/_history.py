@@ -664,7 +664,7 @@ class History:
         if self._counter is not None:
             self._count_kept()
         self._first = start if self._store is not None else 0
-        end, left = store.count(_MESSAGE), store.most_bytes()
+        end, left = store.count(_MESSAGE), store.max_bytes()
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
                 left -= len(message)

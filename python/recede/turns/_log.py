@@ -173,7 +173,7 @@ class Turns:
         """Add a turn, to the store first, and return its number. Its tokens are words unless given."""
         now = time.time()
         if self._store is not None:
-            if len(self._store) != len(self) and self._store.can_go_on:
+            if len(self._store) != len(self) and self._store.is_usable:
                 raise RuntimeError(f"{self._store.path} has turns that this manager did not add: make it again")
             self._evict()
             self._store.append(reasoning, action, observation, timestamp=now)
