@@ -278,30 +278,40 @@ impl Session {
         let (rules, first) = (self.policy.summaries?, self.turns.first);
         let wanted = rules.wanted(self.turn_count()).filter(|wanted| *wanted > first)?;
         let Some(model) = rules.model else { return Some(wanted) };
-        let end = self.log.len();
-        self.log.with_rules(&self.policy, |ground, fold| fold.grow(ground, end));
-        let gone = |until: usize| &self.turns.gone[..self.turns.gone.len().min(until - first)];
-        let here = 2 * self.first_shown();
-        let end_of = |until: usize| 2 * until.saturating_sub(self.evicted_turns());
-        let fold = &self.log.fold;
-        // Characters of the turns from the summary on, up to one of them.
-        let shown = |until: usize| {
-            let gone: usize = gone(until).iter().map(|turn| turn.shown_chars).sum();
-            gone + fold.chars_before(end_of(until)) - fold.chars_before(here.min(end_of(until)))
-        };
-        let replaced = self.turns.summary_chars + shown(wanted);
+        let replaced = self.replaced_chars(wanted);
         if model.summary_chars >= replaced {
             return None;
         }
-        let raw = (here..end_of(wanted)).map(|message| self.log.outline.chars_of(message, 0)).sum::<usize>()
-            + gone(wanted).iter().map(|turn| turn.raw_chars).sum::<usize>();
+        let here = 2 * self.first_shown()..2 * wanted.saturating_sub(self.evicted_turns());
+        let raw = here.map(|message| self.log.outline.chars_of(message, 0)).sum::<usize>()
+            + self.gone_until(wanted).iter().map(|turn| turn.raw_chars).sum::<usize>();
         let waste = self.turns.waste.saturating_add(replaced - model.summary_chars);
         // Of what the request before had sent, all turns but the last, what stays is written again after the summary.
         let before = self.turn_count() - 1;
-        let stays = shown(before.max(wanted)) - shown(wanted);
+        let stays = self.shown_chars(before.max(wanted)) - self.shown_chars(wanted);
         let call = (raw + self.turns.summary_chars + model.prompt_chars, model.summary_chars);
         self.turns.waste = waste;
         rules.pays(waste, model.summary_chars + stays, call).then_some(wanted)
+    }
+
+    /// Characters of the context that a summary of so many turns replaces, as the request before showed them.
+    pub fn replaced_chars(&mut self, until: usize) -> usize {
+        let end = self.log.len();
+        self.log.with_rules(&self.policy, |ground, fold| fold.grow(ground, end));
+        self.turns.summary_chars + self.shown_chars(until)
+    }
+
+    /// Characters of the turns after the summary, up to one of them, as far as the fold has grown.
+    fn shown_chars(&self, until: usize) -> usize {
+        let gone: usize = self.gone_until(until).iter().map(|turn| turn.shown_chars).sum();
+        let (fold, end) = (&self.log.fold, 2 * until.saturating_sub(self.evicted_turns()));
+        gone + fold.chars_before(end) - fold.chars_before(end.min(2 * self.first_shown()))
+    }
+
+    /// The evicted turns after the summary, up to one of them.
+    fn gone_until(&self, until: usize) -> &[Gone] {
+        let Session { turns: TurnState { gone, first, .. }, .. } = self;
+        &gone[..gone.len().min(until.saturating_sub(*first))]
     }
 
     /// A summary of so many characters and tokens stands for the turns up to this one, counted from 1. What is older
@@ -519,6 +529,18 @@ impl Session {
         self.log = log;
         self.forget_chunks();
         Ok(())
+    }
+
+    /// Masks in the store the turns that no later request can change: they are masked, or remain raw. A summary is judged
+    /// first, since it is judged before the request for the next turn.
+    ///
+    /// # Errors
+    /// Those of the store; what was not masked is masked by the next call.
+    pub fn mask_stored(&mut self, store: &mut Store) -> store::Result<()> {
+        self.summary_due();
+        self.request();
+        let settled = self.evicted_turns() + self.log.fold.settled(&self.policy);
+        store.mask_before(settled as u64 + 1).map(|_| ())
     }
 
     /// Resumes what the snapshot of a store has of turns, if there is one. Turns after these are to be added again.

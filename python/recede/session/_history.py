@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,14 @@ from recede._files import is_same_file, write_whole
 from recede._response import messages_of, plain
 from recede._strict import unique
 from recede.reduction._api import as_bytes, asked_summary, costs_of
-from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
+from recede.reduction._policy import (
+    block_policy,
+    compiled,
+    image_chars_of,
+    optional_function,
+    optional_summarizer,
+    whole_number,
+)
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 from recede.session._file import as_json, elements
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
 
 __all__ = ["History", "HistoryStats"]
+
+_log = logging.getLogger("recede")
 
 # What a placeholder is with recall handles, by whether there is a budget.
 _HANDLES = {
@@ -62,6 +72,7 @@ class HistoryStats(NamedTuple):
             serves. None where nothing ever changed.
         boundary_moves: how the boundary came to where it is, each a `BoundaryMove`. A tuple; or with a store, once
             messages were let go, a sequence that reads them there.
+        summary_failures: how often the summarizer raised or returned no text, since this object was made.
 
     Example:
         >>> import recede
@@ -81,6 +92,7 @@ class HistoryStats(NamedTuple):
     changed_message: int | None
     changed_byte: int | None
     boundary_moves: Sequence[BoundaryMove]
+    summary_failures: int
 
     @property
     def raw_tokens(self) -> int:
@@ -207,6 +219,7 @@ class History:
         self._owes_costs = False  # a summary was made, and what it left is not counted yet
         self._is_behind = False  # the store has messages that the session has not been given again yet
         self._summarizer_error: Exception | None = None
+        self._summary_failures = 0
         if store is not None:
             try:
                 self._resume(store)
@@ -500,7 +513,7 @@ class History:
             try:
                 objects = [] if self._summarizer is None else list(map(_loads, messages))
             except TranscriptError as fault:  # Python reads less than JSON allows: the summarizer cannot be asked
-                self._summarizer_error = fault
+                self._summarized(fault)
                 self._session.look(False)
                 return
             arguments = objects, previous, text, self._summarizer, self._counter
@@ -509,11 +522,19 @@ class History:
             except Exception:  # of the counter: the summarizer has answered, and is not asked for the same again
                 self._session.look(False)
                 raise
-            self._summarizer_error = error
+            self._summarized(error)
             answer = self._session.look(summary)
         if answer is not None:
             self._owes_costs = True
             self._count_what_is_left()
+
+    def _summarized(self, error: Exception | None) -> None:
+        """The summarizer was called, and failed with this error, or not; the first failure is logged whole."""
+        self._summarizer_error = error
+        if error is not None:
+            self._summary_failures += 1
+            first = error if self._summary_failures == 1 else None
+            _log.warning("no summary: %s", error, exc_info=first)
 
     def _count_what_is_left(self) -> None:
         """Count the messages that a summary left; only then the session continues with them."""
@@ -636,6 +657,7 @@ class History:
                 changed_message=message,
                 changed_byte=byte,
                 boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
+                summary_failures=self._summary_failures,
             )
 
     def __repr__(self) -> str:
@@ -708,7 +730,7 @@ class History:
             OSError: it cannot be read.
         """
         functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
-        if optional_function("summarizer", summarizer) is not None:
+        if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()
         try:
