@@ -467,6 +467,7 @@ def test_mask_observations_of_the_research_code_names_what_to_use() -> None:
 PROMPTS: dict[str, list[Any]] = {
     "dicts": [{"role": "system", "content": "SYS"}, {"role": "user", "content": "the task " * 20}],
     "pairs": [("system", "SYS"), ("user", "the task " * 20)],
+    "lists": [["system", "SYS"], ["user", "the task " * 20]],
     "objects": [type("Prompt", (), {"role": role})() for role in ("developer", "user")],
 }
 HIDDEN = "[Observation omitted for brevity]"

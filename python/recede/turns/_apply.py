@@ -65,7 +65,7 @@ def apply_observation_masking(
 def _is_prompt(entry: Any) -> bool:
     if isinstance(entry, Mapping):
         role = entry.get("role")
-    elif isinstance(entry, tuple) and len(entry) == 2:
+    elif isinstance(entry, (tuple, list)) and len(entry) == 2:
         role = entry[0]
     else:
         role = getattr(entry, "role", None)
