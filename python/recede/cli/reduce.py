@@ -126,7 +126,9 @@ class _Target:
 
 def _reducer(options: dict[str, Any]) -> HistoryReducer:
     try:
-        return HistoryReducer(**options)
+        reducer = HistoryReducer(**options)
+        reducer.reduce([])  # reports a missing budget
+        return reducer
     except ValueError as error:
         message = str(error)
         for parameter in click.get_current_context().command.params:
