@@ -279,7 +279,8 @@ def test_history_reducer_checks_its_options_at_once() -> None:
 
 def test_history_reducer_reduce_takes_options_that_override_its_own() -> None:
     history = turns(9)
-    expected = recede.reduce(history, max_input_chars=500, keep_results=2)
+    expected = HistoryReducer(max_input_chars=500, keep_results=2).reduce(history)
+    assert expected.reduced
     for held, given in (
         ({}, {"max_input_chars": 500, "keep_results": 2}),
         ({"keep_results": 2}, {"max_input_chars": 500}),
