@@ -329,6 +329,11 @@ impl PySession {
         })
     }
 
+    /// Characters of the context that a summary of the turns up to this one replaces.
+    fn replaced_chars(&self, py: Python<'_>, turn: usize) -> PyResult<usize> {
+        guarded(|| Ok(self.read(py, |session| session.replaced_chars(turn))))
+    }
+
     fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<(usize, Bound<'py, PyString>)>> {
         guarded(|| {
             let masked = self.read(py, |session| session.masked_turns(from));
@@ -364,6 +369,16 @@ impl PySession {
                 None => Err(Failure::Closed),
             })?;
             turns.iter().map(|texts| self.texts_of(py, texts)).collect()
+        })
+    }
+
+    /// Masks in the store what the next request masks.
+    fn mask_stored(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            self.with(py, |session, store| match store {
+                Some(store) => Ok(session.mask_stored(store)?),
+                None => Err(Failure::Closed),
+            })
         })
     }
 

@@ -154,6 +154,18 @@ impl Session {
         })
     }
 
+    /// Masks in the store the turns that no later request can change: they are masked, or remain raw. A summary is judged
+    /// first, since it is judged before the request for the next turn.
+    ///
+    /// # Errors
+    /// Those of the store; what was not masked is masked by the next call.
+    pub fn mask_stored(&mut self, store: &mut Store) -> store::Result<()> {
+        self.summary_due();
+        self.request();
+        let settled = self.evicted_turns() + self.log.fold.settled(&self.policy);
+        store.mask_before(settled as u64 + 1).map(|_| ())
+    }
+
     /// Stores a snapshot at the request for the next turn, and evicts the turns whose rendering is final. On errors the session
     /// is unchanged.
     ///

@@ -209,30 +209,40 @@ impl Session {
         let (rules, first) = (self.policy.summaries?, self.turns.first);
         let wanted = rules.wanted(self.turn_count()).filter(|wanted| *wanted > first)?;
         let Some(model) = rules.model else { return Some(wanted) };
-        let end = self.log.len();
-        self.log.with_fold(&self.policy, |ground, fold| fold.grow(ground, end));
-        let evicted = |until: usize| &self.turns.evicted[..self.turns.evicted.len().min(until - first)];
-        let here = 2 * self.first_shown();
-        let end_of = |until: usize| 2 * until.saturating_sub(self.evicted_turns());
-        let fold = &self.log.fold;
-        // Characters in the context of the turns after the summary, up to one of them.
-        let shown = |until: usize| {
-            let evicted: usize = evicted(until).iter().map(|turn| turn.shown_chars).sum();
-            evicted + fold.chars_before(end_of(until)) - fold.chars_before(here.min(end_of(until)))
-        };
-        let replaced = self.turns.summary_chars + shown(wanted);
+        let replaced = self.replaced_chars(wanted);
         if model.summary_chars >= replaced {
             return None;
         }
-        let raw = (here..end_of(wanted)).map(|message| self.log.outline.chars_of(message, 0)).sum::<usize>()
-            + evicted(wanted).iter().map(|turn| turn.raw_chars).sum::<usize>();
+        let here = 2 * self.first_shown()..2 * wanted.saturating_sub(self.evicted_turns());
+        let raw = here.map(|message| self.log.outline.chars_of(message, 0)).sum::<usize>()
+            + self.evicted_until(wanted).iter().map(|turn| turn.raw_chars).sum::<usize>();
         let waste = self.turns.waste.saturating_add(replaced - model.summary_chars);
         // The turns of the previous request (all but the last) that stay are written to the cache again after the summary.
         let before = self.turn_count() - 1;
-        let stays = shown(before.max(wanted)) - shown(wanted);
+        let stays = self.shown_chars(before.max(wanted)) - self.shown_chars(wanted);
         let call = (raw + self.turns.summary_chars + model.prompt_chars, model.summary_chars);
         self.turns.waste = waste;
         rules.pays(waste, model.summary_chars + stays, call).then_some(wanted)
+    }
+
+    /// Characters of the context that a summary of so many turns replaces, as rendered in the previous request.
+    pub fn replaced_chars(&mut self, until: usize) -> usize {
+        let end = self.log.len();
+        self.log.with_fold(&self.policy, |ground, fold| fold.grow(ground, end));
+        self.turns.summary_chars + self.shown_chars(until)
+    }
+
+    /// Characters of the turns after the summary, up to one of them, as far as the fold has grown.
+    fn shown_chars(&self, until: usize) -> usize {
+        let evicted: usize = self.evicted_until(until).iter().map(|turn| turn.shown_chars).sum();
+        let (fold, end) = (&self.log.fold, 2 * until.saturating_sub(self.evicted_turns()));
+        evicted + fold.chars_before(end) - fold.chars_before(end.min(2 * self.first_shown()))
+    }
+
+    /// The evicted turns after the summary, up to one of them.
+    fn evicted_until(&self, until: usize) -> &[EvictedTurn] {
+        let TurnState { evicted, first, .. } = &self.turns;
+        &evicted[..evicted.len().min(until.saturating_sub(*first))]
     }
 
     /// Replaces the turns up to this one, from 1, by a summary of so many characters and tokens. Everything outside the window

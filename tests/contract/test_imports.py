@@ -27,14 +27,15 @@ PYTHON: dict[str, set[str]] = {
     "_strict": {"_errors"},
     "_engine": {"_core", "_pure"},
     "_response": set(),
+    "_summarizer": {"_response"},
     "_pure": {"_errors", "types", "reduction"},
-    "reduction": LEAVES | {"_engine", "_pure"},
+    "reduction": LEAVES | {"_engine", "_pure", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "reduction", "store"},
     "agent": LEAVES | {"_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction"},
-    "turns": LEAVES | {"_engine", "costs", "reduction", "store"},
-    "summarizers": LEAVES | {"_engine", "_response", "reduction", "turns"},
+    "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
+    "summarizers": LEAVES | {"_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"reduction"},
 }
 PUBLIC_MODULES = {"agent", "costs", "reduction", "session", "store", "summarizers", "transcripts", "turns", "types"}

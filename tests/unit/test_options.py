@@ -300,10 +300,41 @@ def test_a_changed_mapping_is_read_anew() -> None:
 
 
 def test_history_reducer_checks_its_options_at_once() -> None:
-    with pytest.raises(ValueError, match="budget"):
-        HistoryReducer()
-    with pytest.raises(ValueError, match="mask_chunk"):
-        HistoryReducer(max_input_chars=1, mask_chunk=0)
+    for options in ({"max_input_chars": 1, "mask_chunk": 0}, {"mask_chunk": 0}):
+        with pytest.raises(ValueError, match="mask_chunk"):
+            HistoryReducer(**options)
+    with pytest.raises(ValueError, match="give max_input_chars or max_input_tokens, not both"):
+        HistoryReducer(max_input_chars=1, max_input_tokens=1)
+
+
+def test_history_reducer_reduce_takes_options_that_override_its_own() -> None:
+    history = turns(9)
+    expected = HistoryReducer(max_input_chars=500, keep_results=2).reduce(history)
+    assert expected.reduced
+    for held, given in (
+        ({}, {"max_input_chars": 500, "keep_results": 2}),
+        ({"keep_results": 2}, {"max_input_chars": 500}),
+        ({"max_input_chars": 500, "keep_results": 5}, {"keep_results": 2}),
+        ({"max_input_tokens": 9_000, "keep_results": 2}, {"max_input_chars": 500}),
+        ({"max_input_chars": 500, "keep_results": 2}, {}),
+    ):
+        reducer = HistoryReducer(**held)  # type: ignore[arg-type]
+        assert reducer.reduce(history, given) == expected
+        assert repr(reducer) == repr(HistoryReducer(**held)), "a call changes nothing"  # type: ignore[arg-type]
+    raw = b'[{"role":"user","content":"hi"}]'
+    assert HistoryReducer().reduce_json(raw, {"max_input_chars": 9}).json is raw
+
+
+def test_history_reducer_names_what_is_wrong_with_options_of_a_call() -> None:
+    for options in (None, {}, {"keep_results": 2}):
+        with pytest.raises(ValueError, match="a budget is required: give max_input_chars or max_input_tokens"):
+            HistoryReducer().reduce([], options)
+    with pytest.raises(TypeError, match="did you mean 'max_input_chars'"):
+        HistoryReducer().reduce([], {"maxInputChars": 12_000})
+    with pytest.raises(TypeError, match="did you mean 'summary_max_chars'"):
+        HistoryReducer(max_input_chars=1).reduce([], {"summaryMaxChars": 12_000})
+    with pytest.raises(TypeError, match="options must be a mapping of names to values, not int"):
+        HistoryReducer().reduce([], 12_000)  # type: ignore[arg-type]
 
 
 def test_history_reducer_does_what_reduce_does() -> None:

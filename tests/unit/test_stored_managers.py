@@ -347,7 +347,7 @@ def test_what_is_old_is_masked_on_disk_and_counted_once(path: Path) -> None:
 
     with TurnStore(path) as store:
         stored = fill(ObservationMaskingContextManager(2, token_counter=counter, store=store), 23)
-        assert [turn.masked for turn in store] == [True] * 18 + [False] * 5
+        assert [turn.masked for turn in store] == [True] * 21 + [False] * 2
         report = stored.report()
         counted.clear()
         again = ObservationMaskingContextManager(2, token_counter=counter, store=store)

@@ -127,7 +127,9 @@ class _Target:
 
 def _reducer(options: dict[str, Any]) -> HistoryReducer:
     try:
-        return HistoryReducer(**{"fill": OPTIONS["fill"].default, **options})
+        reducer = HistoryReducer(**{"fill": OPTIONS["fill"].default, **options})
+        reducer.reduce([])  # reports a missing budget
+        return reducer
     except ValueError as error:
         message = str(error)
         for parameter in click.get_current_context().command.params:

@@ -44,6 +44,7 @@ __all__ = [
 
 # Beyond any model, and what the core can add up.
 _MOST_TOKENS = 1 << 40
+_BUDGETS = ("max_input_chars", "max_input_tokens")
 
 
 def _for_messages(goal: str) -> Callable[..., Reduction]:
@@ -175,7 +176,17 @@ def reduce_json(
     """
 
 
-@runs(_for_messages("mask"))
+def _masked(*arguments: Any, **options: Any) -> Reduction:
+    # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
+    if len(arguments) > 1 or not options.keys().isdisjoint(("turns", "current_turn", "m")):
+        raise TypeError(
+            "mask_observations(messages, keep_results=N) takes one history of messages; of turns and a current_turn, "
+            "use recede.apply_observation_masking(trajectory, current_turn, window_size_m)"
+        )
+    return _for_messages("mask")(*arguments, **options)
+
+
+@runs(_masked)
 def mask_observations(
     messages: list[Any], *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -294,15 +305,18 @@ def truncate_history(
 class HistoryReducer:
     """The options of `reduce`, checked once and held.
 
-    The options are those of `reduce`; without a `fill` the published rule applies.
+    The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill` the
+    published rule applies.
 
     Raises:
-        TypeError, ValueError: as for `reduce`.
+        TypeError, ValueError: as for `reduce`; that a budget is missing is reported by the call.
 
     Example:
         >>> import recede
         >>> reducer = recede.HistoryReducer(max_input_tokens=8_000)
         >>> reducer.reduce([{"role": "user", "content": "hello"}]).reduced
+        False
+        >>> reducer.reduce([{"role": "user", "content": "hello"}], {"max_input_chars": 5}).reduced
         False
         >>> reducer.reduce_json(b"[]").json
         b'[]'
@@ -329,15 +343,28 @@ class HistoryReducer:
 
     def _hold(self, options: Any) -> None:
         self._options = {**options, "fill": options.get("fill")}
-        compiled(_engine.engine, "reduce", self._options)
+        # A budget may come with each call.
+        has_budget = any(options.get(name) is not None for name in _BUDGETS)
+        compiled(_engine.engine, "reduce", self._options if has_budget else {**self._options, "max_input_chars": 0})
 
-    def reduce(self, messages: list[Any]) -> Reduction:
-        """`recede.reduce` with the options held."""
-        return _reduce_messages("reduce", messages, self._options)
+    def reduce(self, messages: list[Any], options: Mapping[str, Any] | None = None) -> Reduction:
+        """`recede.reduce` with the options held; those of this call go before them."""
+        return _reduce_messages("reduce", messages, self._merged(options))
 
-    def reduce_json(self, data: Json) -> JsonReduction:
-        """`recede.reduce_json` with the options held."""
-        return _reduce_json("reduce", data, self._options)
+    def _merged(self, options: Mapping[str, Any] | None) -> Any:
+        if options is None:
+            return self._options
+        if not hasattr(options, "keys"):
+            raise TypeError(f"options must be a mapping of names to values, not {type(options).__name__}")
+        held = dict(self._options)
+        if not options.keys().isdisjoint(_BUDGETS):  # the other unit may be held
+            for name in _BUDGETS:
+                held.pop(name, None)
+        return {**held, **options}
+
+    def reduce_json(self, data: Json, options: Mapping[str, Any] | None = None) -> JsonReduction:
+        """`recede.reduce_json`, likewise."""
+        return _reduce_json("reduce", data, self._merged(options))
 
     def __repr__(self) -> str:
         given = ((name, value) for name, value in self._options.items() if (name, value) != ("fill", None))
@@ -620,7 +647,9 @@ def asked_summary(
     text = builtin
     if summarizer is not None:
         try:
-            text = summarizer(dropped, previous)
+            from recede._summarizer import bound, text_of_summary  # lazily: it imports inspect
+
+            text = text_of_summary(bound("summarizer", summarizer)(dropped, previous))
             if not isinstance(text, str):
                 raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
             if not text.strip():

@@ -227,6 +227,13 @@ def optional_function(name: str, value: Any) -> Any:
     return value
 
 
+def optional_summarizer(name: str, value: Any) -> Any:
+    """The check for a function, an object with ``.generate``, or None."""
+    if value is None or callable(value) or callable(getattr(value, "generate", None)):
+        return value
+    raise TypeError(f"{name} must be callable, have .generate(prompt), or be None, not {type(value).__name__}")
+
+
 def _whole(least: int = 0, ceiling: int = _CEILING) -> Kind:
     return Kind("int", whole_number(least, ceiling=ceiling), least=least)
 
@@ -303,7 +310,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "what an image or a document counts, in characters"),
     ("strict_pairs", _FLAG, False, _REDUCE,
      "any call without result, or result without call, rules a stage out"),
-    ("summarizer", Kind("Summarizer | None", optional_function), None, _SUMMARY,
+    ("summarizer", Kind("Summarizer | None", optional_summarizer), None, _SUMMARY,
      "`(messages, previous_summary) -> str`, instead of the built-in summary", None),
     ("summary_max_chars", _whole(_LEAST_SUMMARY_CHARS), 1_400, _SUMMARY,
      "the summary is clipped at N characters"),

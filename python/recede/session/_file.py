@@ -34,5 +34,5 @@ def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping)
         else value
         for name, value in options.items()
-        if not callable(value)
+        if not callable(value) and not callable(getattr(value, "generate", None))
     }

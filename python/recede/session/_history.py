@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,14 @@ from recede._files import is_same_file, write_whole
 from recede._response import messages_of, plain
 from recede._strict import unique
 from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
-from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
+from recede.reduction._policy import (
+    block_policy,
+    compiled,
+    image_chars_of,
+    optional_function,
+    optional_summarizer,
+    whole_number,
+)
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 from recede.session._file import as_json, elements
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
 
 __all__ = ["History", "HistoryStats"]
+
+_log = logging.getLogger("recede")
 
 # Placeholders with recall handles, by whether there is a budget.
 _HANDLES = {
@@ -61,6 +71,7 @@ class HistoryStats(NamedTuple):
             view; the prefix before it is still in a prompt cache. None if no view changed yet.
         boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
             store, a sequence that reads them there.
+        summary_failures: how often the summarizer raised or returned no text, since this object was made.
 
     Example:
         >>> import recede
@@ -80,6 +91,7 @@ class HistoryStats(NamedTuple):
     changed_message: int | None
     changed_byte: int | None
     boundary_moves: Sequence[BoundaryMove]
+    summary_failures: int
 
     @property
     def raw_tokens(self) -> int:
@@ -207,6 +219,7 @@ class History:
         self._has_uncounted = False  # the messages after a new summary are not counted yet
         self._is_replaying = False  # stored messages must be appended to the session again
         self._summarizer_error: Exception | None = None
+        self._summary_failures = 0
         if store is not None:
             try:
                 self._resume(store)
@@ -513,11 +526,20 @@ class History:
         try:
             objects = [] if self._summarizer is None else list(map(_loads, messages))
         except TranscriptError as fault:  # JSON that Python cannot read: no call
-            self._summarizer_error = fault
+            self._summarized(fault)
             return False
         arguments = objects, previous, built_in, self._summarizer, self._counter
-        summary, self._summarizer_error = self._called(asked_summary, *arguments)
+        summary, error = self._called(asked_summary, *arguments)
+        self._summarized(error)
         return summary
+
+    def _summarized(self, error: Exception | None) -> None:
+        """Record the outcome of a call of the summarizer; the first failure is logged with its traceback."""
+        self._summarizer_error = error
+        if error is not None:
+            self._summary_failures += 1
+            first = error if self._summary_failures == 1 else None
+            _log.warning("no summary: %s", error, exc_info=first)
 
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
@@ -638,6 +660,7 @@ class History:
                 changed_message=message,
                 changed_byte=byte,
                 boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
+                summary_failures=self._summary_failures,
             )
 
     def __repr__(self) -> str:
@@ -710,7 +733,7 @@ class History:
             OSError: it cannot be read.
         """
         functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
-        if optional_function("summarizer", summarizer) is not None:
+        if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()
         try:
