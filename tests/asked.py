@@ -29,7 +29,7 @@ class Reducing:
     """The views of a session that is reduced whole each time: without stage 2 as long as a failure is waited for."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
+        self.options = {"fill": None, **options}
         self.waiting = Waiting()
         self._seen: tuple[int, recede.Reduction] | None = None
 
