@@ -269,7 +269,7 @@ def test_a_task_in_parts_with_an_image_is_cut_to_text() -> None:
     view = reduce(history, max_input_chars=2_000, summarizer=failing)
     assert view.messages[0]["content"] == "a" * 238 + "[… 6924 chars omitted …]" + "b" * 238
     wide = reduce(history, max_input_chars=6_000, summarizer=failing)
-    assert wide.messages[0]["content"] == "a" * 500 + "[… 6400 chars omitted …]" + "b" * 500
+    assert wide.messages[0]["content"] == "a" * 500 + "b" * 500 + "[… 6400 chars omitted …]"
 
 
 def test_before_a_message_of_the_task_that_is_cut_none_is_shown() -> None:
@@ -277,7 +277,7 @@ def test_before_a_message_of_the_task_that_is_cut_none_is_shown() -> None:
     image = [{"type": "text", "text": "t" * 50}, {"type": "image_url"}]
     history = [user("e" * 300), user(image), *said(60, 100), user("end")]
     view = reduce(history, max_input_chars=2_000, summarizer=failing)
-    assert view.messages[0]["content"] == "t" * 25 + "[… 6400 chars omitted …]" + "t" * 25
+    assert view.messages[0]["content"] == "t" * 50 + "[… 6400 chars omitted …]"
     assert history[0] not in view.messages
 
 
