@@ -139,6 +139,12 @@ def test_a_clip_is_known_by_a_marker_in_its_middle(before: int, after: int, is_c
     assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text) if is_clip else 100]
 
 
+@pytest.mark.parametrize("text", ["x" * 40 + "[… 900 chars omitted …]" + "x" * 39, f"[… {'9' * 20} chars omitted …]"])
+def test_each_form_of_a_clip_is_known(text: str) -> None:
+    text = "y" * 200 + text + "y" * 200
+    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text)]
+
+
 def test_what_is_masked_to_a_longer_text_is_not_cut() -> None:
     history = [user("task"), *turns(2, chars=900)]
     view = reduce(history, max_input_chars=300, clip_results=100, max_observation_chars=200)
