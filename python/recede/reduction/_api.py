@@ -546,8 +546,8 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
-    costs: Any = None
     given = messages
+    costs: Any = None
     if summarizer is not None or counter is not None:
         messages = _copied(messages)
     if counter is not None:
