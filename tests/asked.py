@@ -38,7 +38,7 @@ class Reducing:
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
+        self.options = {"fill": None, **options}
         self.waiting = Waiting()
         self.turns_before = 0  # dropped from the session
         self._seen: tuple[list[Any], recede.Reduction] | None = None

@@ -335,7 +335,7 @@ def _grow_over_the_budget() -> None:
     history, messages = History(**options), [user("Go.")]
     for turn in range(40):
         messages += [chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 400)]
-        reduction = recede.reduce(messages, **options)
+        reduction = recede.reduce(messages, **options, fill=None)
         history.extend(messages[len(history) :])
         assert history.view() == recede.reduction.truncate_history(reduction.messages, keep_messages=99).messages
         assert not reduction.within_budget

@@ -133,6 +133,12 @@ def test_a_text_that_tells_of_a_clip_is_cut_as_any_other() -> None:
     assert clipped(history, 300) == [100]
 
 
+@pytest.mark.parametrize(("before", "after", "is_clip"), [(200, 200, 1), (201, 200, 1), (200, 201, 0), (202, 200, 0)])
+def test_a_clip_is_known_by_a_marker_in_its_middle(before: int, after: int, is_clip: int) -> None:
+    text = "y" * before + "[… 900 chars omitted …]" + "y" * after
+    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text) if is_clip else 100]
+
+
 @pytest.mark.parametrize("text", ["x" * 40 + "[… 900 chars omitted …]" + "x" * 39, f"[… {'9' * 20} chars omitted …]"])
 def test_each_form_of_a_clip_is_known(text: str) -> None:
     text = "y" * 200 + text + "y" * 200

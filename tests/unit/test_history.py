@@ -98,7 +98,7 @@ def test_with_a_budget_it_is_the_reducer() -> None:
         history = History(**options)
         for count, message in enumerate(SESSION, 1):
             history.append(message)
-            assert history.view() == recede.reduce(SESSION[:count], **expected).messages
+            assert history.view() == recede.reduce(SESSION[:count], **expected, fill=None).messages
 
 
 def test_a_summary_stands_until_the_view_no_longer_fits() -> None:
@@ -472,7 +472,7 @@ def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again() -> None:
         history.append(user("more"))
     assert len(history) == 31
     is_faulty = False
-    view = history.view()
+    view, options = history.view(), {**options, "fill": None}
     assert view == recede.reduce(history.messages, **options, token_counter=counter, summarizer=summarizer).messages
     history.append(user("more"))
     assert history.view() == [*view, user("more")]

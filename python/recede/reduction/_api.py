@@ -573,7 +573,8 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
-    costs, given = None, messages
+    given = messages
+    costs: Any = None
     if summarizer is not None or counter is not None:
         messages = _copied(messages)
     if counter is not None:
@@ -602,7 +603,7 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
     policy = compiled(engine, goal, options)
     raw, surrogates = as_bytes(data)
     counter = options.get("token_counter")
-    costs = None
+    costs: Any = None
     if counter is not None:
         # Only after the strict reader has accepted it, json may read it.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
