@@ -46,7 +46,7 @@ impl Clip {
         self.beginning + MARKER_CHARS + digits_of(self.omitted) + self.end
     }
 
-    /// What stands between beginning and end.
+    /// The text between beginning and end.
     #[must_use]
     pub fn marker(&self) -> String {
         format!("{HEAD}{}{TAIL}", self.omitted)
@@ -65,7 +65,7 @@ fn digits_of(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Whether decoded text was cut before: a marker stands in its middle.
+/// Whether decoded text was cut before: a marker is in its middle.
 #[must_use]
 pub fn is_clipped(text: &[u8]) -> bool {
     let chars = count_chars(text);

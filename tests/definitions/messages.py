@@ -15,7 +15,6 @@ from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.summary import built_in_summary
 
-
 Counted = list[tuple[str, int]]
 """Texts, and what each costs."""
 
@@ -24,7 +23,9 @@ class Messages:
     """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
-        self.policy = Policy({**vars(policy), "ask_summary": True, "shrinks_window": True})  # the caller has the built-in one, too
+        self.policy = Policy(
+            {**vars(policy), "ask_summary": True, "shrinks_window": True}
+        )  # the caller has the built-in one, too
         self.raw_cost_at_most = raw_cost_at_most
         self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None  # of the session
         self.next: tuple[list[bytes], list[int]] | None = None  # what it will be, with its numbers

@@ -305,8 +305,8 @@ def truncate_history(
 class HistoryReducer:
     """The options of `reduce`, checked once and held.
 
-    The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill` the
-    published rule applies.
+    The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill`
+    the published rule applies.
 
     Raises:
         TypeError, ValueError: as for `reduce`; that a budget is missing is reported by the call.
