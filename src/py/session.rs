@@ -167,8 +167,8 @@ impl PySession {
         })
     }
 
-    /// What changed in the list of the view: from which message on, and each as its index or its bytes; or None, and the
-    /// bytes of the view. And whether a reader keeps it.
+    /// What changed in the list of the view: from which message on, and each as its index, its bytes, or if it is
+    /// masked both; or None, and the bytes of the view. And whether a reader keeps it.
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<(Option<usize>, Bound<'py, PyAny>, bool)> {
         guarded(|| {
             let (change, keeps) = self.with(py, keeping(Session::changes))?;
@@ -180,6 +180,7 @@ impl PySession {
             for item in items {
                 match item {
                     Shown::Appended(index) => list.append(index)?,
+                    Shown::Masked(index, bytes) => list.append((index, PyBytes::new(py, &bytes)))?,
                     Shown::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }

@@ -83,6 +83,8 @@ pub enum Change {
 pub enum Shown {
     /// The message of this index, as it was appended.
     Appended(usize),
+    /// The message of this index, masked.
+    Masked(usize, Vec<u8>),
     /// Another text.
     Bytes(Vec<u8>),
 }
@@ -497,15 +499,17 @@ impl Session {
         for message in first..self.log.len() {
             let is_masked = masked.peek() == Some(&message);
             while masked.next_if_eq(&message).is_some() {}
-            items.push(match self.origins.get(gone + message) {
-                _ if is_masked => Shown::Bytes(self.shown_message(message)),
-                Some(Origin::New) => Shown::Bytes(self.log.message(message).to_vec()),
+            let index = match self.origins.get(gone + message) {
+                Some(Origin::New) => None,
                 // Of a message that the store alone has as it was appended, the session has the bytes.
-                Some(Origin::Message(index)) if (*index as usize) < self.past.first => {
-                    Shown::Bytes(self.log.message(message).to_vec())
-                }
-                Some(Origin::Message(index)) => Shown::Appended(*index as usize),
-                None => Shown::Appended(self.past.end() + gone + message - self.origins.len()),
+                Some(Origin::Message(index)) => Some(*index as usize).filter(|index| *index >= self.past.first),
+                None => Some(self.past.end() + gone + message - self.origins.len()),
+            };
+            items.push(match index {
+                Some(index) if is_masked => Shown::Masked(index, self.shown_message(message)),
+                None if is_masked => Shown::Bytes(self.shown_message(message)),
+                Some(index) => Shown::Appended(index),
+                None => Shown::Bytes(self.log.message(message).to_vec()),
             });
         }
         self.view.list_from = self.log.end();

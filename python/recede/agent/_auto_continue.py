@@ -6,18 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from recede._response import (
-    CUT,
-    answer_of,
-    blocks_of,
-    changed,
-    choice_of,
-    is_openai,
-    plain,
-    read,
-    stop_reason,
-    usable,
-)
+from recede._objects import changed, plain, read
+from recede._response import CUT, answer_of, blocks_of, choice_of, is_openai, stop_reason, usable
 from recede.reduction._policy import whole_number
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "auto_continue", "auto_continue_async", "usage_sum"]

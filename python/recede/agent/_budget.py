@@ -160,7 +160,8 @@ class Budget:
         return History(keep=self.keep, threshold_tokens=self.threshold_tokens, **options)
 
     def _masked(self, messages: list[Any]) -> Reduction:
-        return reduced(messages, self._policy())
+        reduction: Reduction = reduced(messages, self._policy())
+        return reduction
 
     def __repr__(self) -> str:
         return f"<Budget: {self.threshold_tokens:,} tokens, keep {self.keep}>"

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recede._response import answer_of, encodable, read, stop_reason, text_of
+from recede._objects import changed, plain_message, read
+from recede._response import answer_of, encodable, stop_reason, text_of
 from recede.agent._auto_continue import CONTINUE, Answers, usage_sum
 from recede.agent._budget import Budget
 from recede.agent._stream import Streamed
@@ -198,9 +199,9 @@ class Conversation:
             return messages if self.system is None else [{"role": "system", "content": self.system}, *messages]
         # Anthropic has no system role. A summary uses it, and so does a history begun with another provider.
         for place, message in enumerate(messages):
-            if message.get("role") not in ("system", "developer"):
+            if read(message, "role") not in ("system", "developer"):
                 break
-            messages[place] = {**message, "role": "user"}
+            messages[place] = changed(message, role="user")
         return messages
 
     def __repr__(self) -> str:
@@ -214,7 +215,7 @@ class Conversation:
             self.history.append(spoken)
         elif not len(self.history):
             raise ValueError("the history is empty: begin with a turn")
-        elif self.history[-1].get("role") == "assistant":
+        elif read(self.history[-1], "role") == "assistant":
             self.history.append({"role": "user", "content": CONTINUE})
         usage: Any = None
         requests = tool_calls = 0
@@ -276,7 +277,7 @@ class Conversation:
 
     def _close_calls(self) -> None:
         """Answer calls that are open at the end of the history."""
-        calls = open_calls(self.history[place] for place in reversed(range(len(self.history))))
+        calls = open_calls(plain_message(self.history[place]) for place in reversed(range(len(self.history))))
         if calls:
             self._store(Round(calls), "interrupted before it ended")
 

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from recede import _engine
+from recede._errors import TranscriptError
+from recede._objects import Forms, plain_message
 from recede.reduction._policy import BODY_KEYS, block_policy, compiled, image_chars_of, template_policy
 from recede.reduction._repair import apply_repairs
 from recede.reduction._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
@@ -23,6 +25,7 @@ __all__ = [
     "HistoryReducer",
     "approx_tokens",
     "as_bytes",
+    "ask_engine",
     "asked_summary",
     "check_pairs",
     "costs_of",
@@ -340,9 +343,7 @@ class HistoryReducer:
 
 
 def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
-    engine = _engine.engine
-    view: list[Any] = engine.reduce(messages, block_policy(engine, keep, mask_chunk, options)).messages
-    return view
+    return reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
 
 
 def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Any) -> bytes:
@@ -453,7 +454,7 @@ def check_pairs(messages: list[Any]) -> PairReport:
         >>> report.is_whole
         False
     """
-    return PairReport(tuple(Finding(*finding) for finding in _engine.engine.check_pairs(messages)))
+    return PairReport(tuple(Finding(*finding) for finding in ask_engine("check_pairs", messages)[0]))
 
 
 def repair_pairs(messages: list[Any]) -> list[Any]:
@@ -480,8 +481,14 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
         []
     """
     copied = _copied(messages)
-    operations = _engine.engine.repairs(copied)
-    return apply_repairs(copied, operations) if operations else messages
+    operations, forms = ask_engine("repairs", copied)
+    if not operations:
+        return messages
+    return (
+        apply_repairs(copied, operations)
+        if forms is None
+        else forms.restored(apply_repairs(forms.messages, operations))
+    )
 
 
 def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
@@ -505,7 +512,7 @@ def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])
         5
     """
-    chars: int = _engine.engine.count_chars(messages, image_chars_of({"image_chars": image_chars}))
+    chars: int = ask_engine("count_chars", messages, image_chars_of({"image_chars": image_chars}))[0]
     return chars
 
 
@@ -545,15 +552,31 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     if summarizer is not None or counter is not None:
         messages = _copied(messages)
     if counter is not None:
-        costs = costs_of(engine.texts(messages, policy), counter, image_chars_of(options))
-    answer, error = engine.reduce(messages, policy, costs), None
+        costs = costs_of(ask_engine("texts", messages, policy)[0], counter, image_chars_of(options))
+    answer, error = reduced(messages, policy, costs), None
     if type(answer) is SummaryRequest:
-        dropped = [messages[index] for index in answer.dropped]
+        dropped = [plain_message(messages[index]) for index in answer.dropped]
         summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
-        answer = engine.reduce(messages, policy, costs, summary)
+        answer = reduced(messages, policy, costs, summary)
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
-    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+    return answer if error is None else answer._replace(summarizer_error=error)
+
+
+def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
+    """What the engine answers about a history, and its plain forms where it holds objects of a client.
+
+    The only way of a list to the engine. The engine reads plain dicts and refuses what it cannot read, so a history
+    without objects is not searched for them.
+    """
+    function = getattr(_engine.engine, name)
+    try:
+        return function(messages, *rest), None
+    except TranscriptError:
+        forms = Forms.of(messages)
+        if forms is None:
+            raise
+    return function(forms.messages, *rest), forms
 
 
 def _copied(messages: list[Any]) -> list[Any]:
@@ -600,18 +623,20 @@ def asked_summary(
     return (text, None if counter is None else 4 * count_tokens(counter, text)), None
 
 
-def reduced(messages: list[Any], policy: Any) -> Reduction:
-    """The reduction of a history by a policy that asks for no summary."""
-    reduction: Reduction = _engine.engine.reduce(messages, policy)
-    return reduction
+def reduced(messages: list[Any], policy: Any, *rest: Any) -> Any:
+    """The reduction of a history, or where the policy asks for a summary the request for one."""
+    answer, forms = ask_engine("reduce", messages, policy, *rest)
+    if forms is None or type(answer) is SummaryRequest:
+        return answer
+    view = answer.messages
+    return answer._replace(messages=messages if view is forms.messages else forms.restored(view))
 
 
 def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     """The tokens of a history by the caller's counter; without one, about as many."""
     if counter is None:
         return approx_tokens(messages)
-    engine = _engine.engine
-    texts = engine.texts(messages, compiled(engine, "truncate", {}))
+    texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
     unmasked = [(*own, [(text, images, None) for text, images, _ in results]) for *own, results in texts]
     costs, observations = costs_of(unmasked, counter, image_chars_of({}))
     return -(-(sum(costs) + sum(raw for raw, _ in observations)) // 4)

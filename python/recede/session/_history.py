@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from recede import _engine
 from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
-from recede._response import messages_of, plain
+from recede._objects import is_object, plain, plain_message, restored
+from recede._response import messages_of
 from recede._strict import unique
 from recede.reduction._api import as_bytes, asked_summary, costs_of
 from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
@@ -200,6 +201,7 @@ class History:
         self._lock = threading.RLock()
         self._is_in_callback = False
         self._objects: dict[int, Any] = {}  # messages as they were appended, or read; of those in memory
+        self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
         self._first = 0  # the first message in memory
         self._list: list[Any] = []  # the view, and its chunks, as they were read last
         self._chunks: list[bytes] = []
@@ -235,26 +237,26 @@ class History:
             StoreError: the history has it, but its store does not yet; the next message is stored together with it.
                 Where the store was closed, the history is as before.
         """
-        if hasattr(message, "model_dump"):
-            made = messages_of(message)
-            if not all(isinstance(one, dict) and ("role" in one or "type" in one) for one in made):
+        for one in messages_of(message) if is_object(message) else (message,):
+            self._append_object(one)
+
+    def _append_object(self, message: Any) -> None:
+        objects: list[Any] = []
+
+        def as_plain(value: Any) -> Any:
+            if not is_object(value):
+                raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
+            form = plain_message(value) if value is message else plain(value)
+            if form is message:
                 raise TypeError(
                     f"a history takes messages, not a {type(message).__name__}: what its model_dump gives has neither "
                     "a role nor a type"
                 )
-            self.extend(made)
-            return
-        objects: list[Any] = []
-
-        def as_plain(value: Any) -> Any:
-            if not hasattr(value, "model_dump"):
-                raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
             objects.append(value)
-            return plain(value)
+            return form
 
         text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
-        # With objects of a client in it, what is given back is what they were in JSON.
-        self._append(*as_bytes(text), None if objects else message)
+        self._append(*as_bytes(text), message, has_objects=bool(objects))
 
     def append_json(self, data: Json) -> None:
         """Append a serialized message; every byte of it that is not masked stays as it is.
@@ -269,7 +271,7 @@ class History:
         for message in messages:
             self.append(message)
 
-    def _append(self, data: bytes, surrogates: bool, message: Any) -> None:
+    def _append(self, data: bytes, surrogates: bool, message: Any, *, has_objects: bool = False) -> None:
         with self._lock:
             self._refuse_callbacks()
             self._catch_up()
@@ -282,8 +284,10 @@ class History:
             finally:  # the session may have it though its store does not
                 if message is not None and len(self._session) > index:
                     self._objects[index] = message
+                    if has_objects:
+                        self._of_clients.add(index)
             for evicted in range(self._first, first):
-                self._objects.pop(evicted, None)
+                self._forget(evicted)
             self._first = first
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
@@ -349,7 +353,11 @@ class History:
             if not self._session.rewind(messages):
                 self._make_again(messages)
             for index in range(messages, before):
-                self._objects.pop(index, None)
+                self._forget(index)
+
+    def _forget(self, index: int) -> None:
+        self._objects.pop(index, None)
+        self._of_clients.discard(index)
 
     def _make_again(self, messages: int) -> None:
         """A session of the first messages, of what the store has, or else of what `save` would have written then."""
@@ -457,10 +465,9 @@ class History:
             start, items, keeps = self._session.changes()
             try:
                 if start is None:
-                    self._list = _loads(items)
+                    self._list = self._shown_whole(items)
                 else:
-                    new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
-                    self._list[start:] = new
+                    self._list[start:] = list(map(self._shown, items))
             except BaseException:
                 self._session.forget()  # the next view begins again
                 self._chunks, self._list = [], []
@@ -469,6 +476,26 @@ class History:
             if not keeps:
                 self._list = []
             return view
+
+    def _shown(self, item: int | bytes | tuple[int, bytes]) -> Any:
+        """A message of the view: unchanged; of the store; or masked, in the kind in which it was appended."""
+        if isinstance(item, int):
+            return self._message(item)
+        if isinstance(item, bytes):
+            return _loads(item)
+        index, masked = item
+        if index not in self._of_clients:
+            return _loads(masked)
+        return restored(self._objects[index], _loads(self._session.message(index)), _loads(masked))
+
+    def _shown_whole(self, view: bytes) -> list[Any]:
+        """A view of a later stage, whose messages are as they were appended but for those that it masks."""
+        if not self._of_clients:
+            messages: list[Any] = _loads(view)
+            return messages
+        own = {self._session.message(index): self._objects[index] for index in self._of_clients}
+        parts = (text.encode("utf-8", "surrogatepass") for text in elements(view.decode("utf-8", "surrogatepass")))
+        return [own[message] if message in own else _loads(message) for message in parts]
 
     def view_json(self) -> bytes:
         """What is to be sent, serialized: a JSON array."""
