@@ -99,12 +99,12 @@ def restored(original: Any, before: Any, after: Any) -> Any:
         if len(after) != len(before):  # blocks came or went: those that stay are the same objects
             return [own.get(id(form), form) for form in after]
         return [
-            own[id(form)] if id(form) in own else restored(*parts, form)
-            for form, *parts in zip(after, original, before, strict=True)
+            own[id(form)] if id(form) in own else restored(part, old, form)
+            for part, old, form in zip(original, before, after, strict=True)
         ]
     is_readable = isinstance(original, dict) or is_object(original)
     if is_readable and isinstance(after, dict) and isinstance(before, dict) and after.keys() == before.keys():
-        names = {} if isinstance(original, dict) else _names_of(original)
+        names = _names_of(original)
         fields = {}
         for key, form in after.items():
             name = names.get(key, key)
@@ -115,13 +115,13 @@ def restored(original: Any, before: Any, after: Any) -> Any:
 
 
 def _names_of(value: Any) -> dict[str, str]:
-    """The attributes of an object whose fields have another name in JSON, by that."""
-    fields = getattr(type(value), "model_fields", None) or {}
+    """The attributes of an object by the names of its fields in JSON."""
+    fields: dict[str, Any] = getattr(type(value), "model_fields", None) or {}
     return {field.serialization_alias or field.alias or name: name for name, field in fields.items()}
 
 
 class Forms:
-    """A history that holds objects, as plain dicts: `messages`. Each that stands for an object knows its place."""
+    """A history that holds objects, as plain dicts: `messages`. The form of an object has its place."""
 
     def __init__(self, history: list[Any], forms: list[Any]) -> None:
         self._history = history

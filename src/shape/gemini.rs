@@ -1,7 +1,9 @@
 //! Gemini's contents: calls and results are parts. Both spellings of a field are read: that of the API, and that of its
 //! Python library.
 
-use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content};
+use super::value::{
+    Id, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
+};
 use super::words::{Key, Keys};
 use super::{Frame, Head, Path};
 use std::collections::HashMap;

@@ -78,7 +78,8 @@ def reduce(
 
     Args:
         messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
-            Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
+            Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so; or what the clients
+            of Anthropic and OpenAI give, as messages or inside them.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
         max_input_tokens: the budget in tokens, of about four characters each.
         enabled: False returns the history as it is.
@@ -343,7 +344,8 @@ class HistoryReducer:
 
 
 def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
-    return reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
+    view: list[Any] = reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
+    return view
 
 
 def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Any) -> bytes:
@@ -560,23 +562,28 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
         answer = reduced(messages, policy, costs, summary)
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
-    return answer if error is None else answer._replace(summarizer_error=error)
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 
 def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
-    """What the engine answers about a history, and its plain forms where it holds objects of a client.
-
-    The only way of a list to the engine. The engine reads plain dicts and refuses what it cannot read, so a history
-    without objects is not searched for them.
-    """
+    """What the engine answers about a history, and its plain forms where it holds objects of a client."""
     function = getattr(_engine.engine, name)
     try:
         return function(messages, *rest), None
-    except TranscriptError:
-        forms = Forms.of(messages)
-        if forms is None:
-            raise
+    except TranscriptError as fault:
+        forms = _forms_of(messages, fault)
     return function(forms.messages, *rest), forms
+
+
+def _forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
+    """The plain forms of a history that the engine has refused, if it holds objects.
+
+    The engine reads plain dicts and refuses what it cannot read, so a history without objects is never searched.
+    """
+    forms = Forms.of(messages)
+    if forms is None:
+        raise fault
+    return forms
 
 
 def _copied(messages: list[Any]) -> list[Any]:
@@ -623,10 +630,15 @@ def asked_summary(
     return (text, None if counter is None else 4 * count_tokens(counter, text)), None
 
 
-def reduced(messages: list[Any], policy: Any, *rest: Any) -> Any:
+def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
     """The reduction of a history, or where the policy asks for a summary the request for one."""
-    answer, forms = ask_engine("reduce", messages, policy, *rest)
-    if forms is None or type(answer) is SummaryRequest:
+    engine = _engine.engine
+    try:
+        return engine.reduce(messages, policy, costs, summary)
+    except TranscriptError as fault:
+        forms = _forms_of(messages, fault)
+    answer = engine.reduce(forms.messages, policy, costs, summary)
+    if type(answer) is SummaryRequest:
         return answer
     view = answer.messages
     return answer._replace(messages=messages if view is forms.messages else forms.restored(view))

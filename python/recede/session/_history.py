@@ -227,9 +227,8 @@ class History:
     def append(self, message: Any) -> None:
         """Append a message: a dict in any of the four shapes. It is kept, so do not change it afterwards.
 
-        What the clients of Anthropic and OpenAI answer with is taken too, as the messages that their providers take
-        back: a response, a message of one, a block or an item; also inside a dict, such as
-        ``{"role": "assistant", "content": response.content}``.
+        What the clients of Anthropic and OpenAI answer with is taken and kept too: a message, an item, or blocks inside
+        a dict, such as ``{"role": "assistant", "content": response.content}``; and of a response its messages.
 
         Raises:
             TranscriptError: it is no message; the history is as before.
