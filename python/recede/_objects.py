@@ -105,9 +105,9 @@ def restored(original: Any, before: Any, after: Any) -> Any:
     is_readable = isinstance(original, dict) or is_object(original)
     if is_readable and isinstance(after, dict) and isinstance(before, dict) and after.keys() == before.keys():
         names = _names_of(original)
-        fields = {}
+        fields: dict[str, Any] = {}
         for key, form in after.items():
-            name = names[key] if key in names else key
+            name: str = names.get(key, key)
             if form is not before[key] and form != before[key]:
                 fields[name] = restored(read(original, name), before[key], form)
         return changed(original, **fields)

@@ -279,10 +279,13 @@ impl Session {
         Ok(Look::Ready)
     }
 
-    /// Without a budget: raw while the history is small, else masked.
+    /// Without a budget: raw while the history is small, else masked; over the limit, up to the window.
     fn look_masked(&mut self) {
         if self.log.cost > self.raw_cost_at_most {
-            let tentative = self.settle();
+            let mut tentative = self.settle();
+            if !self.policy.boundary.remembers() && !Limits::of(&self.policy).fit(self.log.fold.cost()) {
+                tentative = self.log.with_rules(&self.policy, |ground, fold| fold.peek(ground, false));
+            }
             self.show_masked(tentative);
         }
     }

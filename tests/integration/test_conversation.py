@@ -200,21 +200,20 @@ def test_what_is_sent_is_masked_and_nothing_else_is_added(some_talk: Talk) -> No
     assert conversation.history.stats().masked_count == 36
 
 
-def test_by_default_the_boundary_is_the_one_that_spares_caches() -> None:
+def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
     def create(**request: Any) -> Any:
         raise AssertionError
 
-    history = History(threshold_tokens=8_000)
+    history = History(threshold_tokens=8_000, boundary="break_even")
     assert Conversation(create).history._options == history._options
-    assert Conversation(create, budget=Budget(5)).history._options["threshold_tokens"] == 5
-    chunked = Conversation(create, budget=Budget(5, 6, 10, exclude_tools=["x"])).history
+    assert Conversation(create, budget=Budget(boundary="break_even")).history._options == history._options
+    assert Conversation(create, budget=Budget(5)).history._options["boundary"] == "sliding"
+    chunked = Conversation(create, budget=Budget(5, 6, 10, max_input_tokens=99, exclude_tools=["x"])).history
     assert chunked._options == {**history._options, "threshold_tokens": 5, "keep": 6, "mask_chunk": 10} | {
-        "exclude_tools": ["x"]
+        "boundary": "sliding",
+        "max_view_tokens": 99,
+        "exclude_tools": ["x"],
     }
-    sliding = Conversation(create, budget=Budget(boundary="sliding")).history
-    assert sliding._options["boundary"] == "sliding"
-    stepped = Conversation(create, budget=Budget(boundary="stepped", mask_chunk=3)).history
-    assert stepped._options["mask_chunk"] == 3
     given = History(max_input_tokens=500)
     assert Conversation(create, history=given).history is given
 

@@ -80,7 +80,8 @@ class Conversation:
         run_tool: ``(name, input) -> result``, for all tools. A result is a text or a list of content parts; None is
             an empty text, anything else is sent as JSON. An exception becomes a result flagged as an error.
         system: the system prompt. It is sent with each request and is not part of the history.
-        budget: when to mask; by default over 8,000 tokens, all but the newest 4 results, with a break-even boundary.
+        budget: when to mask; what is sent is its `view`. Without one, over 8,000 tokens, all but the newest 4 results,
+            with a break-even boundary: ``Budget(boundary="break_even")``.
         history: continue this `History`, whose own options then decide the view.
         shape: ``"anthropic"`` or ``"openai"``; by default detected from the client or the tools.
         parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.
@@ -138,7 +139,8 @@ class Conversation:
             raise TypeError(f"a Conversation makes {name} itself: leave it out")
         Answers([], request, max_attempts, max_total_output_tokens)  # checks the two
         whole_number()("max_tool_rounds", max_tool_rounds)
-        self.history = history if history is not None else (budget or Budget()).history()
+        self._budget = budget
+        self.history = history if history is not None else (budget or Budget(boundary="break_even")).history()
         self.shape: Shape = shape or _shape_of(create, tools)
         self.system = system
         self.on_text = on_text
@@ -221,6 +223,8 @@ class Conversation:
         requests = tool_calls = 0
         for rounds in itertools.count():
             sent = self.view()
+            if self._budget is not None:
+                self._budget.warn_if_over(self.history.view())
             answers = Answers(sent, self._arguments(), *self._attempts)
             response = yield from self._answered(answers, sent)
             # An answer is fully validated before any of it is added to the history.

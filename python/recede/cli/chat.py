@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -19,6 +19,8 @@ from recede.cli.repl import Played, Repl, Talk
 from recede.cli.terminal import Terminal
 
 __all__ = ["chat"]
+
+Boundary = Literal["sliding", "break_even"]
 
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _TOUR = Path(__file__).with_name("tour.json")
@@ -58,6 +60,14 @@ _TOKENS = 8_000
     metavar="N",
     help=f"A history of at most so many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
 )
+@click.option(
+    "--boundary",
+    type=click.Choice(["sliding", "break_even"]),
+    default="sliding",
+    show_default=True,
+    metavar="WHEN",
+    help="When old results are masked: sliding, at each request; break_even, when a prompt cache makes it pay.",
+)
 @click.option("--store", metavar="FILE", help="Keep the session in this turn store, and resume what it has.")
 @click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
 @max_bytes_option
@@ -72,6 +82,7 @@ def chat(
     folder: str,
     keep: int,
     threshold_tokens: int | None,
+    boundary: Boundary,
     store: str | None,
     replay: str | None,
     max_bytes: int,
@@ -95,7 +106,7 @@ def chat(
         provider = next((name for name, key in _KEYS.items() if os.environ.get(key)), "anthropic")
     key = os.environ.get(_KEYS[provider])
     if replay or tour or not (key or base_url):
-        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), store)
+        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), boundary, store)
         recording = replay or str(_TOUR)
         messages = _messages(recording, max_bytes)
         if history.messages != messages[: len(history)]:
@@ -111,7 +122,7 @@ def chat(
         return
     if model is None:
         raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
-    history = _history(keep, _first(threshold_tokens, _TOKENS), store)
+    history = _history(keep, _first(threshold_tokens, _TOKENS), boundary, store)
     files = Folder(folder) if tools else None
     with _client(provider, key, base_url) as client:
         talk = Talk(terminal, files)
@@ -136,11 +147,13 @@ def chat(
         )
 
 
-def _history(keep: int, threshold_tokens: int, path: str | None) -> History:
+def _history(keep: int, threshold_tokens: int, boundary: Boundary, path: str | None) -> History:
     """An empty history, or one that resumes from a store. The store is closed with the command."""
     try:
         store = None if path is None else click.get_current_context().with_resource(_opened(path))
-        return History(keep=keep, threshold_tokens=threshold_tokens, recall_handles=True, store=store)
+        return History(
+            keep=keep, threshold_tokens=threshold_tokens, boundary=boundary, recall_handles=True, store=store
+        )
     except StoreError as error:
         raise BadFile(str(error)) from None
 

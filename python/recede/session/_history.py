@@ -105,6 +105,8 @@ class History:
     Args:
         keep: without a budget: how many of the newest results stay raw, at least 3.
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
+        max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
+            model of a small context window needs it. What the window alone has is never masked.
         recall_handles: placeholders name the number of the observation, so that the agent can ask for it with the
             tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold; each text is counted once, when it comes,
@@ -145,8 +147,8 @@ class History:
 
     @runs(lambda self, **options: self._begin(**options))
     def __init__(
-        self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
+        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
         preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
         keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
@@ -164,13 +166,18 @@ class History:
         *,
         keep: int = 4,
         threshold_tokens: int = 0,
+        max_view_tokens: int | None = None,
         recall_handles: bool = False,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         **options: Any,
     ) -> None:
         options = dict(options)
+        whole_number()("threshold_tokens", threshold_tokens)
         own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
+        if max_view_tokens is not None:
+            own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
+            threshold_tokens = min(threshold_tokens, max_view_tokens)
         self._options = {**own, **options}
         if not isinstance(recall_handles, bool):
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
@@ -186,12 +193,13 @@ class History:
         if has_budget:
             if handles is not None:
                 options["placeholder"] = handles
-            if threshold_tokens:
-                raise TypeError("threshold_tokens is for a History without a budget")
+            if threshold_tokens or max_view_tokens is not None:
+                name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
+                raise TypeError(f"{name} is for a History without a budget")
             self._policy = compiled(self._engine, "reduce", {**options, "token_counter": token_counter})
         else:
-            self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
-        whole_number()("threshold_tokens", threshold_tokens)
+            chunk = options.pop("mask_chunk", None)
+            self._policy = block_policy(self._engine, keep, chunk, options, handles, max_view_tokens)
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._image_chars = image_chars_of(options)
@@ -389,8 +397,8 @@ class History:
     @classmethod
     @runs(lambda cls, messages, **options: cls(**options)._with(messages))
     def from_messages(
-        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
+        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
         preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
         keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
@@ -416,8 +424,8 @@ class History:
     @classmethod
     @runs(lambda cls, data, **options: cls(**options)._with_json(data))
     def from_json(
-        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
+        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
         preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
         keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
