@@ -63,10 +63,9 @@ _TOKENS = 8_000
 @click.option(
     "--boundary",
     type=click.Choice(["sliding", "break_even"]),
-    default="sliding",
-    show_default=True,
     metavar="WHEN",
-    help="When old results are masked: sliding, at each request; break_even, when a prompt cache makes it pay.",
+    help="When old results are masked: sliding, at each request; break_even, when a prompt cache makes it pay.  "
+    "[default: sliding; of a recording break_even]",
 )
 @click.option("--store", metavar="FILE", help="Keep the session in this turn store, and resume what it has.")
 @click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
@@ -82,7 +81,7 @@ def chat(
     folder: str,
     keep: int,
     threshold_tokens: int | None,
-    boundary: Boundary,
+    boundary: Boundary | None,
     store: str | None,
     replay: str | None,
     max_bytes: int,
@@ -106,7 +105,7 @@ def chat(
         provider = next((name for name, key in _KEYS.items() if os.environ.get(key)), "anthropic")
     key = os.environ.get(_KEYS[provider])
     if replay or tour or not (key or base_url):
-        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), boundary, store)
+        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), boundary or "break_even", store)
         recording = replay or str(_TOUR)
         messages = _messages(recording, max_bytes)
         if history.messages != messages[: len(history)]:
@@ -118,11 +117,11 @@ def chat(
         else:
             greeting = f"No key is set ({' or '.join(_KEYS.values())}): a recorded session is played instead."
         played = Played(terminal, history, messages)
-        Repl(terminal, played, has_store=store is not None, recording=recording).run(greeting)
+        Repl(terminal, played, keep, has_store=store is not None, recording=recording).run(greeting)
         return
     if model is None:
         raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
-    history = _history(keep, _first(threshold_tokens, _TOKENS), boundary, store)
+    history = _history(keep, _first(threshold_tokens, _TOKENS), boundary or "sliding", store)
     files = Folder(folder) if tools else None
     with _client(provider, key, base_url) as client:
         talk = Talk(terminal, files)
@@ -142,7 +141,7 @@ def chat(
             on_text=talk.hear,
             **request,
         )
-        Repl(terminal, talk, has_store=store is not None).run(
+        Repl(terminal, talk, keep, has_store=store is not None).run(
             f"{provider}, {model}{f', files of {folder}' if files else ''}."
         )
 
