@@ -107,7 +107,7 @@ def restored(original: Any, before: Any, after: Any) -> Any:
         names = _names_of(original)
         fields: dict[str, Any] = {}
         for key, form in after.items():
-            name: str = names.get(key, key)
+            name = str(names.get(key, key))
             if form is not before[key] and form != before[key]:
                 fields[name] = restored(read(original, name), before[key], form)
         return changed(original, **fields)

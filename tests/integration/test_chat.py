@@ -480,6 +480,17 @@ def test_above_the_threshold_the_boundary_slides_or_waits_until_it_pays(
     assert ("recall #1]" in json.dumps(server.requests[-1]["messages"])) == (boundary is None)
 
 
+def test_an_answer_that_is_cut_is_told_and_continued(server: Server, tmp_path: Path) -> None:
+    unfinished = calls({**call("read_file"), "partial": "{"}, say="I read it.", stop="max_tokens")
+    server.script = [unfinished, text("It is"), text("one ", stop="max_tokens"), text("two.")]
+    options = [*with_server(server, "anthropic"), "--max-tokens", "100"]
+    done = talk_with(tmp_path, b"Go.\nAnd?\n", *options)
+    said = done.stdout.decode()
+    assert "I read it.\n[an answer was cut in a tool call (request 1, max_tokens=100): it is asked for with" in said
+    assert "one \n[an answer was cut in its text (request 1, max_tokens=100): it is sent back" in said
+    assert done.stderr == b""
+
+
 # What ends no session, and what is saved before one is ended
 
 

@@ -261,12 +261,46 @@ def test_an_answer_that_stays_cut_ends_the_turn(some_talk: Talk) -> None:
     talk = some_talk
     unfinished = {**call("run"), "partial": "{"}
     talk.server.script = [calls(unfinished, stop="max_tokens"), text("Again.")]
-    conversation = talk()
+    conversation = talk(max_tokens_limit=500)
     answer = talk.turn(conversation, "Go.")
     assert answer.stop_reason == ("length" if talk.shape == "openai" else "max_tokens")
     assert (answer.text, talk.ran) == ("", [])
     assert conversation.history.messages == [user("Go.")]
     assert talk.resume(conversation).text == "Again."
+    assert len(conversation.history) == 2
+
+
+def test_a_call_that_was_cut_is_asked_for_with_twice_the_limit(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    unfinished = {**call("write_file"), "partial": '{"path": "a'}
+    talk.server.script = [
+        calls(unfinished, stop="max_tokens"),
+        calls(call("run", {"n": 1})),
+        calls(unfinished, say="I write ", stop="max_tokens"),
+        calls(call("run", {"n": 2}), say="it."),
+        text("Done."),
+    ]
+    reported: list[recede.agent.Cut] = []
+    limit = {"max_completion_tokens": 500} if talk.shape == "openai" else {}
+    conversation = talk(on_cut=reported.append, **limit)
+    answer = talk.turn(conversation, "Go.")
+    assert (answer.text, answer.requests, answer.tool_calls) == ("Done.", 5, 2)
+    assert talk.ran == [("run", {"n": 1}), ("run", {"n": 2})]
+    name = "max_completion_tokens" if limit else "max_tokens"
+    assert [request[name] for request in talk.server.requests] == [500, 1_000, 500, 1_000, 500]
+    assert reported == [recede.agent.Cut("tool_use", 1, 500, "retry")] * 2
+    assert [line for line in caplog.messages if "cut" in line] == [str(cut) for cut in reported]
+    said = json.dumps(conversation.history.messages)
+    assert "I write it." in said and "write_file" not in said
+
+
+def test_a_call_that_is_cut_again_keeps_the_text_before_it(some_talk: Talk) -> None:
+    unfinished = {**call("write_file"), "partial": '{"path": "a'}
+    some_talk.server.script = [calls(unfinished, say=said, stop="max_tokens") for said in ("I write it.", "")]
+    limit = {"max_completion_tokens": 500} if some_talk.shape == "openai" else {}
+    conversation = some_talk(**limit)
+    answer = some_talk.turn(conversation, "Go.")
+    assert (answer.text, answer.requests) == ("I write it.", 2)
+    assert answer.stop_reason == ("length" if some_talk.shape == "openai" else "max_tokens")
     assert len(conversation.history) == 2
 
 

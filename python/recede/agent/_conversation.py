@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from recede._objects import changed, plain_message, read
 from recede._response import answer_of, encodable, stop_reason, text_of
-from recede.agent._auto_continue import CONTINUE, Answers, usage_sum
+from recede.agent._auto_continue import CONTINUE, Answers, Cut, usage_sum
 from recede.agent._budget import Budget
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (
@@ -89,6 +89,9 @@ class Conversation:
         max_tool_rounds: the maximum number of tool rounds in one turn.
         max_attempts: the maximum number of requests for one answer; see `auto_continue`.
         max_total_output_tokens: the limit of one answer over all its requests; see `auto_continue`.
+        max_tokens_limit: the upper bound with which an answer that was cut in a tool call is asked for again; see
+            `auto_continue`.
+        on_cut: called with a `Cut` for each answer that was cut; see `auto_continue`.
         on_text: called with the text of answers as it arrives; requests then use ``stream=True``.
         **request: arguments of every request: ``model``, ``max_tokens`` and so on.
 
@@ -124,6 +127,8 @@ class Conversation:
         max_tool_rounds: int = 50,
         max_attempts: int = 3,
         max_total_output_tokens: int | None = None,
+        max_tokens_limit: int | None = None,
+        on_cut: Callable[[Cut], Any] | None = None,
         on_text: Callable[[str], Any] | None = None,
         **request: Any,
     ) -> None:
@@ -137,7 +142,8 @@ class Conversation:
             raise ValueError(f"shape must be 'anthropic' or 'openai', not {shape!r}")
         for name in {"messages", "stream"} & request.keys():
             raise TypeError(f"a Conversation makes {name} itself: leave it out")
-        Answers([], request, max_attempts, max_total_output_tokens)  # checks the two
+        self._attempts = (max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
+        Answers([], request, *self._attempts)  # checks them
         whole_number()("max_tool_rounds", max_tool_rounds)
         self._budget = budget
         self.history = history if history is not None else (budget or Budget(boundary="break_even")).history()
@@ -147,7 +153,6 @@ class Conversation:
         self._create = create
         self._tools = Tools(run_tool, parallel_tools)
         self._max_tool_rounds = max_tool_rounds
-        self._attempts = (max_attempts, max_total_output_tokens)
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +126,7 @@ def chat(
     files = Folder(folder) if tools else None
     with _client(provider, key, base_url) as client:
         talk = Talk(terminal, files)
+        click.get_current_context().with_resource(_warnings_shown(talk))
         request: dict[str, Any] = {"model": model}
         if provider == "anthropic":
             create, request["max_tokens"] = client.messages.create, max_tokens
@@ -165,6 +167,19 @@ def _opened(path: str) -> Iterator[TurnStore]:
             yield store
     except StoreError as error:
         raise BadFile(str(error)) from None
+
+
+@contextmanager
+def _warnings_shown(talk: Talk) -> Iterator[None]:
+    """In it, warnings in the log of the library, such as that an answer was cut, are lines of the chat."""
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: talk.note(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("recede")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _first(given: int | None, default: int) -> int:

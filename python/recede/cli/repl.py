@@ -117,6 +117,11 @@ class Talk:
         self._terminal.say(harmless(text), end="")
         self._is_within_line = not text.endswith("\n")
 
+    def note(self, text: str) -> None:
+        """Show a line that is not of the model."""
+        self._end_line()
+        self._terminal.say(f"[{harmless(text)}]")
+
     def run_tool(self, name: str, value: Any) -> str:
         """Run a tool of the folder, or fetch what was masked."""
         self._end_line()
