@@ -66,11 +66,9 @@ def plain_message(message: Any) -> Any:
     if not is_object(message):
         return _unwrapped(message, 0)
     form = plain(message)
-    if not isinstance(form, dict) or not form.keys() & {"role", "type", "parts"}:
-        return message
-    if "type" in form:
-        return form
-    return {name: field for name, field in form.items() if field is not None or name == "content"}
+    if isinstance(form, dict) and "type" not in form:
+        form = {name: field for name, field in form.items() if field is not None or name == "content"}
+    return form if isinstance(form, dict) and form.keys() & {"role", "type", "parts"} else message
 
 
 def _unwrapped(value: Any, level: int) -> Any:

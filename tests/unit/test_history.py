@@ -542,6 +542,7 @@ def test_an_object_that_is_no_message_is_named(fields: Any) -> None:
     "fields", [{"role": "user", "content": "x"}, {"type": "function_call_output", "call_id": "1", "output": "x"}]
 )
 def test_an_object_with_a_role_or_a_type_is_a_message(fields: dict[str, Any]) -> None:
-    history = History()
-    history.append(Step(fields))
-    assert history.messages == [fields]
+    history, step = History(), Step(fields)
+    history.append(step)
+    assert history[0] is step
+    assert json.loads(history.view_json()) == [fields]
