@@ -15,6 +15,7 @@ from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseFunctionToolCallOutputItem,
 )
+from pydantic import BaseModel, ConfigDict, Field
 
 import recede
 from provider_server import Answer, Server, call, calls, serving, text, thought
@@ -225,7 +226,14 @@ def test_what_a_summary_leaves_is_the_callers_own(agent: Callable[[Server], list
     assert dropped and all(type(message) is dict for message in dropped)
     history.append(user("And now?"))
     assert history.view()[-3] is given[-2]
-    reduction = recede.reduce(given, max_input_chars=2_500, observation_masking=False, summarizer=lambda *_: "Much.")
+    dropped.clear()
+    reduction = recede.reduce(
+        given,
+        max_input_chars=2_500,
+        observation_masking=False,
+        summarizer=lambda messages, _: str(dropped.extend(messages)),
+    )
+    assert dropped and plain(dropped) == dropped
     assert reduction.reduction_stage == "summarization" and reduction.messages[-2] is given[-2]
 
 
@@ -242,6 +250,22 @@ def test_a_conversation_goes_on_with_objects() -> None:
     assert history[11] is given[11]
     assert history[12]["content"][0]["content"] == "interrupted before it ended"
     assert history[13]["content"][0] is part
+
+
+class Result(BaseModel):
+    """As of a framework that has names of its own for the fields of the API."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    role: str = "tool"
+    call: str = Field(alias="tool_call_id")
+    text: str = Field(alias="content")
+
+
+def test_a_field_with_another_name_in_json_is_masked_under_its_own(engine: str) -> None:
+    history = [Result(role="tool", call=str(number), text="x" * 90) for number in range(4)]
+    view = recede.mask_old_observations(history, 3)
+    assert view[0] == Result(role="tool", call="0", text="[observation masked — 1 lines omitted]")
+    assert history[0].text == "x" * 90 and view[1:] == history[1:]
 
 
 def test_a_response_is_no_message_of_a_list() -> None:

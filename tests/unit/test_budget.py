@@ -75,6 +75,9 @@ def test_a_limit_below_the_threshold_is_the_threshold() -> None:
     assert Budget(8_000).view(history) is history
     assert Budget(8_000, max_input_tokens=3_000).view(history) == recede.mask_old_observations(history)
     assert Budget(8_000, max_input_tokens=3_000).is_over(history)
+    kept = Budget(8_000, max_input_tokens=3_000).history()
+    kept.extend(history)
+    assert kept.view() == recede.mask_old_observations(history)
 
 
 def test_a_view_that_is_still_over_is_sent_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
