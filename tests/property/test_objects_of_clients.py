@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,7 +17,20 @@ import recede
 from recede import History
 from recede._objects import plain
 from recede.testing import histories
-from support import built_engines, outcome, using
+from support import (
+    built_engines,
+    call,
+    chat_call,
+    chat_result,
+    function_call,
+    function_call_output,
+    outcome,
+    result,
+    tool_result,
+    tool_use,
+    user,
+    using,
+)
 
 ENGINES = pytest.mark.parametrize("engine_name", built_engines())
 Messages = list[Any]
@@ -46,6 +60,55 @@ def pairs(draw: st.DrawFn) -> tuple[Messages, Messages]:
     share = draw(st.sampled_from([0.1, 0.5, 1.0]))
     chances = draw(st.randoms(use_true_random=False))
     return history, [wrapped(message, lambda: chances.random() < share, is_message=True) for message in history]
+
+
+SAMPLES: list[Messages] = [
+    [call("1"), result("1", "x" * 900), result("2", [{"type": "text", "text": "y" * 900}])],
+    [
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "custom": {"name": "run", "input": "patch"}}]},
+        result("1", "x" * 900),
+    ],
+    [
+        tool_use("1", value={"path": {"of": ["a", {"b": 1}]}}),
+        user([tool_result("1", [{"type": "text", "text": "x" * 900}])]),
+    ],
+    [
+        {"type": "computer_call", "call_id": "1", "action": {"type": "click", "x": 12}},
+        {"type": "computer_call_output", "call_id": "1", "output": {"type": "image", "url": "data"}},
+        function_call("2"),
+        function_call_output("2", [{"type": "input_text", "text": "x" * 900}]),
+    ],
+    [chat_call("1", "Look."), chat_result("1", "x" * 900)],
+    [
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "run", "input": {"a": {"b": 1}}}}]},
+        user([{"toolResult": {"toolUseId": "1", "content": [{"text": "x" * 900}]}}]),
+        user([{"toolResult": {"toolUseId": "2", "content": [{"json": {"a": {"b": "x" * 900}}}]}}]),
+    ],
+    [
+        {"role": "model", "parts": [{"functionCall": {"name": "run", "args": {"a": {"b": 1}}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "run", "response": {"output": "x" * 900}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "see", "response": {"a": {"b": "x" * 900}}}}]},
+    ],
+]
+
+
+@ENGINES
+@pytest.mark.parametrize("history", SAMPLES, ids=lambda history: str(history[0])[:40])
+def test_one_object_anywhere_is_read(engine_name: str, history: Messages) -> None:
+    for place in count():
+        turn = count()
+        objects = [wrapped(message, lambda turn=turn, place=place: next(turn) == place) for message in history]
+        if next(turn) <= place:
+            break
+        with using(engine_name):
+            assert recede.count_chars(objects) == recede.count_chars(history), objects
+            assert recede.check_pairs(objects) == recede.check_pairs(history)
+            view = recede.mask_observations(objects, keep_results=0).messages
+            assert plain(view) == recede.mask_observations(history, keep_results=0).messages
+            assert plain(recede.repair_pairs(objects)) == recede.repair_pairs(history)
+            for message, mended in zip(objects, recede.repair_pairs(objects), strict=False):
+                assert mended is message or plain(mended) != plain(message)
+    assert place >= 2
 
 
 def same(of_objects: Any, of_dicts: Any) -> None:
