@@ -46,7 +46,10 @@ _WORDS = {
     "trailing": ("data after the end of the value", "pass one JSON value; the command line reads JSON Lines"),
     "duplicate_key": ("a duplicate field", "parsers differ on which one counts, so keep one"),
     "history": ("not a history", "pass a list of messages, or an object whose `messages` or `input` is one"),
-    "message": ("a message that is not an object", "each message must be a JSON object (a dict)"),
+    "message": (
+        "a message that is not an object",
+        "each message must be a JSON object (a dict) or an object of a client; of a response, pass its message",
+    ),
     "content": ("a content of the wrong type", "it must be a string, a list of parts, or null"),
     "part": ("a part that is not an object", "each part of a content must be a JSON object (a dict)"),
     "session": ("not a saved session of a History", "pass what `save` wrote, unchanged"),

@@ -10,20 +10,19 @@ import math
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from recede._objects import MOST_LEVELS, is_object, plain, read
+
 __all__ = [
     "CUT",
     "INVALID_JSON",
     "NO_NAME",
     "answer_of",
     "blocks_of",
-    "changed",
     "choice_of",
     "encodable",
     "is_openai",
     "messages_of",
     "parsed",
-    "plain",
-    "read",
     "stop_reason",
     "text_of",
     "usable",
@@ -36,8 +35,6 @@ CUT = frozenset({"max_tokens", "length", "model_context_window_exceeded", "refus
 # Replacements for an input that is not a JSON object, as Anthropic recommends, and for a missing name.
 INVALID_JSON = "INVALID_JSON"
 NO_NAME = "no_name"
-# Clients and the reducer accept a few levels more, which leaves room for what encloses the value.
-_MOST_LEVELS = 200
 _NAME_CHARS = 64
 _THINKING = ("thinking", "redacted_thinking")
 # Block types that Anthropic returns and accepts again, besides `*tool_use` and `*_tool_result`.
@@ -60,46 +57,10 @@ _THOUGHTS = frozenset(
 )
 
 
-def read(value: Any, name: str) -> Any:
-    """A field of an object or of a dict; None if it is missing."""
-    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-
-
-def changed(value: Any, /, **updates: Any) -> Any:
-    """A copy of an object or of a dict with some fields replaced."""
-    if isinstance(value, dict):
-        return {**value, **updates}
-    if hasattr(value, "model_copy"):
-        return value.model_copy(update=updates)
-    import copy
-
-    other = copy.copy(value)
-    for name, field in updates.items():
-        setattr(other, name, field)
-    return other
-
-
-def plain(value: Any, level: int = 0) -> Any:
-    """Objects of a client as plain JSON values: only the fields that came over the wire."""
-    if level > _MOST_LEVELS:
-        return value  # `encodable` refuses it
-    if hasattr(value, "model_dump"):
-        try:
-            return value.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-        except ValueError:  # pydantic refuses to dump deeply nested values
-            fields = {**vars(value), **(value.model_extra or {})}
-            return {name: plain(fields[name], level + 1) for name in fields if name in value.model_fields_set}
-    if isinstance(value, dict):
-        return {name: plain(field, level + 1) for name, field in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(element, level + 1) for element in value]
-    if hasattr(value, "__dict__"):
-        return {name: plain(field, level + 1) for name, field in vars(value).items()}
-    return value
-
-
 def encodable(value: Any, level: int = 0) -> Any:
     """The value in a form that a client can send: surrogate pairs are joined, lone surrogates replaced.
+
+    Values that need no change, and objects of a client whose fields need none, are returned as they are.
 
     Raises:
         TypeError: it contains something that JSON cannot represent.
@@ -113,8 +74,8 @@ def encodable(value: Any, level: int = 0) -> Any:
         if math.isfinite(value):
             return value
         raise ValueError(f"it contains {value}, which JSON cannot represent")
-    if level > _MOST_LEVELS:
-        raise ValueError(f"it is nested deeper than {_MOST_LEVELS} levels")
+    if level > MOST_LEVELS:
+        raise ValueError(f"it is nested deeper than {MOST_LEVELS} levels")
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
             raise TypeError("it contains an object with a key that is not a string")
@@ -125,8 +86,10 @@ def encodable(value: Any, level: int = 0) -> Any:
         elements = [encodable(element, level + 1) for element in value]
         is_same = isinstance(value, list) and all(map(_is, elements, value))
         return value if is_same else elements
-    if hasattr(value, "model_dump"):
-        return encodable(plain(value), level + 1)
+    if is_object(value):
+        form = plain(value)
+        sound = encodable(form, level + 1)
+        return value if sound is form else sound
     raise TypeError(f"it contains a {type(value).__name__}, which JSON cannot represent")
 
 
@@ -209,21 +172,18 @@ def stop_reason(response: Any) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def messages_of(response: Any) -> list[dict[str, Any]]:
+def messages_of(response: Any) -> list[Any]:
     """The history messages of a client's object: a response, a message, or an item of one."""
-    body = plain(response)
-    if not isinstance(body, dict):
-        return [body]
-    if "choices" in body:
-        message = read(choice_of(body), "message")
-        if not isinstance(message, dict):
+    if hasattr(response, "choices"):
+        message = read(choice_of(response), "message")
+        if message is None:
             raise ValueError("a chat completion without choices holds no message")
-        return [_without_nulls(message)]
-    if body.get("object") == "response":
-        return list(body["output"])
-    if "stop_reason" in body:
-        return [{"role": body.get("role", "assistant"), "content": body["content"]}]
-    return [body if "type" in body else _without_nulls(body)]
+        return [message]
+    if read(response, "object") == "response":
+        return list(response.output)
+    if hasattr(response, "stop_reason"):  # as the provider takes it back: without the fields around a message
+        return [{"role": read(response, "role") or "assistant", "content": response.content}]
+    return [response]
 
 
 def text_of(message: dict[str, Any] | None) -> str:
@@ -376,10 +336,10 @@ class _Calls:
     def _sent_ids(self) -> set[Any]:
         found = set()
         for message in self._sent:
-            for calls in (message.get("content"), message.get("tool_calls")):
+            for calls in (read(message, "content"), read(message, "tool_calls")):
                 for call in calls if isinstance(calls, list) else ():
-                    if isinstance(call, dict) and isinstance(call.get("id"), str):
-                        found.add(call["id"])
+                    if isinstance(call_id := read(call, "id"), str):
+                        found.add(call_id)
         return found
 
     def of_anthropic(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -440,7 +400,3 @@ class _Calls:
 def _is_plain(text: str) -> bool:
     """Whether it has only characters allowed in ids and names."""
     return text.isascii() and text.replace("-", "_").replace("_", "a").isalnum()
-
-
-def _without_nulls(message: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in message.items() if value is not None or name == "content"}

@@ -11,6 +11,7 @@ from typing import Any, Union
 from recede import _engine
 from recede._response import answer_of, text_of
 from recede._summarizer import PROMPT, prompt_text
+from recede.reduction._api import reduced
 from recede.reduction._policy import compiled
 from recede.turns._log import Turn
 
@@ -101,10 +102,9 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
             messages.append({"role": "tool", "tool_call_id": str(item.turn), "content": item.observation})
         else:
             messages.append(item)
-    engine = _engine.engine
     options = {"max_input_chars": 0, "preserve_recent_raw_turns": 0, "observation_masking": False, "fill": None}
-    asking = compiled(engine, "reduce", {**options, "summarizer": _built_in})
-    text: str = engine.reduce(messages, asking).built_in
+    asking = compiled(_engine.engine, "reduce", {**options, "summarizer": _built_in})
+    text: str = reduced(messages, asking).built_in
     return text
 
 

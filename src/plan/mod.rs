@@ -286,10 +286,7 @@ impl<'a> Planner<'a> {
     fn plan(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let raw = Masking::default();
         Ok(match self.policy.goal {
-            Goal::Mask => {
-                let first = self.maskings().into_iter().next();
-                self.masked(first.unwrap_or_default())
-            }
+            Goal::Mask => self.mask_alone(),
             Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.done(None, raw)),
             Goal::Truncate => Outcome::Plan(Box::new(self.truncate(raw))),
             Goal::Reduce => return self.reduce(summary),
@@ -340,6 +337,15 @@ impl<'a> Planner<'a> {
         let rounded = self.policy.rounded(older_end);
         let stepped = (rounded != older_end).then(|| whole.clone().up_to(rounded, least));
         stepped.into_iter().chain([whole.up_to(older_end, least)]).collect()
+    }
+
+    /// Stage 1 alone: up to the boundary, or to the window where a limit asks for that.
+    fn mask_alone(&self) -> Outcome {
+        let mut maskings = self.maskings().into_iter();
+        let rounded = maskings.next().unwrap_or_default();
+        let is_over = self.policy.max_cost.is_some_and(|max| self.cost(&rounded) > max);
+        let whole = if is_over { maskings.next() } else { None };
+        self.masked(whole.unwrap_or(rounded))
     }
 
     fn masked(&self, masking: Masking) -> Outcome {

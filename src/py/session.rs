@@ -118,8 +118,7 @@ impl PySession {
         guarded(|| {
             let summary = summary_of(summary)?;
             if let Some(texts) = texts {
-                let texts: Vec<(Vec<u8>, usize)> =
-                    texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
+                let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
                 self.read(py, |session| session.set_text_costs(texts));
             }
             if costs.is_some() {
@@ -176,8 +175,8 @@ impl PySession {
         })
     }
 
-    /// The changes of the view's list: the first changed message, and from there on each as its index or bytes; and whether
-    /// to cache it.
+    /// The changes of the view's list: the first changed message, and from there on each as its index, its bytes, or if it is
+    /// masked both; and whether to cache it.
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyList>, bool)> {
         guarded(|| {
             let ((from, items), keeps) = self.with(py, keeping(Session::changes))?;
@@ -185,6 +184,7 @@ impl PySession {
             for item in items {
                 match item {
                     ViewMessage::Appended(index) => list.append(index)?,
+                    ViewMessage::Rendered(index, bytes) => list.append((index, PyBytes::new(py, &bytes)))?,
                     ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }

@@ -1,11 +1,13 @@
 //! Conversion and size of Python values.
 
+use crate::error::Kind;
 use crate::json::MAX_DEPTH;
 use crate::shape::Key;
 use pyo3::exceptions::PyOverflowError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
 pub type Dict<'py> = Bound<'py, PyDict>;
@@ -31,8 +33,13 @@ pub fn cast<'a, 'py, T: PyTypeCheck + PyTypeInfo>(value: &'a Any<'py>) -> Option
     value.cast_exact().ok().or_else(|| value.cast().ok())
 }
 
-/// The size of a value as compact JSON; without recursion, and with an error over `MAX_DEPTH`.
-pub fn compact_chars(value: &Any, depth: usize) -> Result<usize, ()> {
+/// Whether a value is an object of a client.
+pub fn is_of_client(value: &Any) -> bool {
+    value.hasattr(intern!(value.py(), "model_dump")).unwrap_or(false) && !value.is_instance_of::<PyType>()
+}
+
+/// The size of a value as compact JSON; without recursion, and with an error over `MAX_DEPTH` and for an object of a client.
+pub fn compact_chars(value: &Any, depth: usize) -> Result<usize, Kind> {
     const NUMBER_CHARS: usize = 4;
     let mut size = 0;
     let mut to_visit = vec![(value.clone(), depth)];
@@ -54,14 +61,16 @@ pub fn compact_chars(value: &Any, depth: usize) -> Result<usize, ()> {
             to_visit.extend(tuple.iter().map(|value| (value, depth + 1)));
         } else if let Ok(flag) = value.cast::<PyBool>() {
             size += if flag.is_true() { 4 } else { 5 };
-        } else {
+        } else if value.is_none() || value.cast::<PyInt>().is_ok() || !is_of_client(&value) {
             size += NUMBER_CHARS; // null has four characters as well
+        } else {
+            return Err(Kind::Part);
         }
     }
     Ok(size)
 }
 
 /// Brackets and commas.
-pub fn container(length: usize, depth: usize) -> Result<usize, ()> {
-    if depth >= MAX_DEPTH { Err(()) } else { Ok(2 + length.saturating_sub(1)) }
+pub fn container(length: usize, depth: usize) -> Result<usize, Kind> {
+    if depth >= MAX_DEPTH { Err(Kind::Depth) } else { Ok(2 + length.saturating_sub(1)) }
 }

@@ -4,7 +4,7 @@ use super::convert::{Stopped, Walked, with_text};
 use super::cpython;
 use super::dicts::Dicts;
 use super::premask::Premask;
-use super::values::{Any, Dict, cast, compact_chars, name};
+use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::scan::CALL_CHARS;
@@ -64,11 +64,16 @@ impl<'py> Value for Any<'py> {
         dict.iter().next().filter(|_| dict.len() == 1).map(|(_, value)| value)
     }
 
+    #[cold]
+    fn is_foreign(&self) -> bool {
+        is_of_client(self)
+    }
+
     fn size(&self, depth: usize) -> Walked<usize> {
         match self.text() {
             Some(text) => Ok(text.len()?),
             None => compact_chars(self, 1 + depth)
-                .map_err(|()| Error { kind: Kind::Depth, offset: None, message_index: None, field: None }.into()),
+                .map_err(|kind| Error { kind, offset: None, message_index: None, field: None }.into()),
         }
     }
 

@@ -280,10 +280,13 @@ impl Session {
         Ok(Update::Done)
     }
 
-    /// Without a budget.
+    /// Without a budget: raw while the history is small, else masked; over the limit, up to the window.
     fn update_masked(&mut self) {
         if self.log.cost > self.raw_cost_at_most {
-            let tentative = self.move_boundary();
+            let mut tentative = self.move_boundary();
+            if !self.policy.boundary.remembers() && !Limits::of(&self.policy).fit(self.log.fold.cost()) {
+                tentative = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
+            }
             self.show_peek(tentative);
         }
     }

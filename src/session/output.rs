@@ -24,7 +24,9 @@ pub type Change = (usize, Vec<ViewMessage>);
 pub enum ViewMessage {
     /// The appended message of this index.
     Appended(usize),
-    /// Its rendering.
+    /// The appended message of this index, with its rendering.
+    Rendered(usize, Vec<u8>),
+    /// The rendering of another message.
     Bytes(Vec<u8>),
 }
 
@@ -150,14 +152,17 @@ impl Session {
         for message in first..self.log.len() {
             let is_masked = masked.peek() == Some(&message);
             while masked.next_if_eq(&message).is_some() {}
-            items.push(match self.origins.get(evicted + message) {
-                _ if is_masked => ViewMessage::Bytes(self.rendered_message(message)),
-                // If only the store has the appended message, the log has its bytes.
-                Some(Origin::Appended(index)) if (*index as usize) >= self.past.first => {
-                    ViewMessage::Appended(*index as usize)
-                }
-                Some(_) => ViewMessage::Bytes(self.log.message(message).to_vec()),
-                None => ViewMessage::Appended(self.past.end() + evicted + message - self.origins.len()),
+            let (index, is_rendered) = match self.origins.get(evicted + message) {
+                None => (Some(self.past.end() + evicted + message - self.origins.len()), is_masked),
+                Some(Origin::Appended(index)) => (Some(*index as usize), is_masked),
+                Some(Origin::Rendered(index)) => (Some(*index as usize), true),
+                Some(Origin::New) => (None, true),
+            };
+            // If only the store has the appended message, the log has its bytes.
+            items.push(match index.filter(|index| *index >= self.past.first) {
+                Some(index) if is_rendered => ViewMessage::Rendered(index, self.rendered_message(message)),
+                Some(index) => ViewMessage::Appended(index),
+                None => ViewMessage::Bytes(self.rendered_message(message)),
             });
         }
         self.view.list_from = self.log.end();

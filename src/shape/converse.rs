@@ -1,7 +1,7 @@
 //! Bedrock's Converse: calls and results are blocks of the content, which have no `type`.
 
 use super::value::{
-    Id, Place, RawCall, RawResult, Sink, Value, get_present, part, refuse_repeated, word, wrong_content,
+    Id, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
 use super::words::{Key, Keys};
 use super::{Frame, Path, RawMessage};
@@ -43,17 +43,17 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
     let content = Place::of(Key::Content);
     for (block, item) in message.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
         let place = content.index(block);
-        let object = part(&item, BLOCK_KEYS, &place)?;
-        if let Some(call) = V::get(object, Key::ToolUse)?.as_ref().and_then(V::object) {
+        let fields = part(&item, BLOCK_KEYS, &place)?;
+        if let Some(call) = object(V::get(fields, Key::ToolUse)?.as_ref(), &place.key(Key::ToolUse))? {
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(Key::ToolUse)))?;
             let (id, name) = (V::get(call, Key::ToolUseIdCamel)?, V::get(call, Key::Name)?);
             let arguments = get_present::<V>(call, Key::Input)?;
             let (id, name, arguments) = (Id::of(id.as_ref()), name.as_ref(), arguments.as_ref());
             sink.call(&RawCall { id, name, arguments, block, depth: CALL_DEPTH })?;
-        } else if let Some(result) = V::get(object, Key::ToolResult)?.as_ref().and_then(V::object) {
+        } else if let Some(result) = object(V::get(fields, Key::ToolResult)?.as_ref(), &place.key(Key::ToolResult))? {
             read_result::<V>(result, block, &place.key(Key::ToolResult), sink)?;
         } else {
-            text_or_media::<V>(object, sink)?;
+            text_or_media::<V>(fields, sink)?;
         }
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
-use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part, refuse_repeated, wrong_content};
+use super::value::{
+    Id, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
+};
 use super::words::{Key, Keys};
 use super::{Frame, Path, RawMessage};
 use std::collections::HashMap;
@@ -37,27 +39,27 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
     let (mut calls, mut results) = (HashMap::new(), HashMap::new());
     for (block, item) in items.enumerate() {
         let place = parts.index(block);
-        let object = part(&item, PART_KEYS, &place)?;
-        if let Some((field, value)) = first::<V>(object, CALL)?
-            && let Some(call) = value.object()
+        let fields = part(&item, PART_KEYS, &place)?;
+        if let Some((field, value)) = first::<V>(fields, CALL)?
+            && let Some(call) = object(Some(&value), &place.key(field))?
         {
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(field)))?;
             let (id, name) = (V::get(call, Key::Id)?, V::get(call, Key::Name)?);
             let arguments = get_present::<V>(call, Key::Args)?;
             let id = id_of(id.as_ref(), name.as_ref(), &mut calls);
             sink.call(&RawCall { id, name: name.as_ref(), arguments: arguments.as_ref(), block, depth: DEPTH })?;
-        } else if let Some((field, value)) = first::<V>(object, RESULT)?
-            && let Some(result) = value.object()
+        } else if let Some((field, value)) = first::<V>(fields, RESULT)?
+            && let Some(result) = object(Some(&value), &place.key(field))?
         {
             let place = place.key(field);
             refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
             let (id, name) = (V::get(result, Key::Id)?, V::get(result, Key::Name)?);
             let id = id_of(id.as_ref(), name.as_ref(), &mut results);
             read_response(id, get_present::<V>(result, Key::Response)?.as_ref(), block, &place, sink)?;
-        } else if first::<V>(object, MEDIA)?.is_some() {
+        } else if first::<V>(fields, MEDIA)?.is_some() {
             sink.image();
-        } else if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text)
-            && !V::get(object, Key::Thought)?.is_some_and(|thought| thought.is_true())
+        } else if let Some(text) = V::get(fields, Key::Text)?.as_ref().and_then(V::text)
+            && !V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true())
         {
             sink.text(text)?;
         }

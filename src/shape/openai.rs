@@ -1,7 +1,7 @@
 //! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`.
 
 use super::RawMessage;
-use super::value::{Id, Place, RawCall, Sink, Value, get_present, refuse_repeated};
+use super::value::{Id, Place, RawCall, Sink, Value, get_present, object, refuse_repeated};
 use super::words::{Key, Keys, RoleName};
 
 const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Function, Key::Custom]);
@@ -13,14 +13,21 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
     match message.role {
         RoleName::Tool => message.content_result(message.tool_call_id.as_ref(), sink)?,
         RoleName::Assistant => {
-            let is_call = |call: V| call.object().is_some();
-            let has_calls = message.tool_calls.as_ref().and_then(V::items).is_some_and(|mut calls| calls.any(is_call));
+            let calls = || message.tool_calls.as_ref().and_then(V::items).into_iter().flatten();
+            let place = Place::of(Key::ToolCalls);
+            let mut has_calls = false;
+            for (block, call) in calls().enumerate() {
+                has_calls = object(Some(&call), &place.index(block))?.is_some();
+                if has_calls {
+                    break;
+                }
+            }
             if !has_calls {
                 return Ok(false);
             }
             message.content(sink)?;
-            for (block, call) in message.tool_calls.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
-                if let Some(object) = call.object() {
+            for (block, call) in calls().enumerate() {
+                if let Some(object) = object(Some(&call), &place.index(block))? {
                     read_call::<V>(object, block, sink)?;
                 }
             }
@@ -37,10 +44,10 @@ fn read_call<V: Value>(call: &V::Object, block: usize, sink: &mut impl Sink<V>) 
     refuse_repeated::<V>(call, CALL_KEYS, Some(&place))?;
     let id = V::get(call, Key::Id)?;
     let function = V::get(call, Key::Function)?;
-    let (name, arguments) = if let Some(function) = function.as_ref().and_then(V::object) {
+    let (name, arguments) = if let Some(function) = object(function.as_ref(), &place.key(Key::Function))? {
         refuse_repeated::<V>(function, FUNCTION_KEYS, Some(&place.key(Key::Function)))?;
         (V::get(function, Key::Name)?, get_present::<V>(function, Key::Arguments)?)
-    } else if let Some(custom) = V::get(call, Key::Custom)?.as_ref().and_then(V::object) {
+    } else if let Some(custom) = object(V::get(call, Key::Custom)?.as_ref(), &place.key(Key::Custom))? {
         refuse_repeated::<V>(custom, CUSTOM_KEYS, Some(&place.key(Key::Custom)))?;
         (V::get(custom, Key::Name)?, get_present::<V>(custom, Key::Input)?)
     } else {

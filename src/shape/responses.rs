@@ -1,6 +1,6 @@
 //! Items of `OpenAI`'s Responses: calls and outputs are identified by the end of their `type`.
 
-use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present};
+use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, object};
 use super::words::{ItemType, Key};
 use super::{PART_KEYS, Path, RawMessage, observation};
 
@@ -33,6 +33,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             let result = RawResult::of(id.as_ref(), value.as_ref(), 0, false);
             let is_left_alone = value.as_ref().is_some_and(|value| value.text().is_none() && value.items().is_none());
             if is_left_alone {
+                object(value.as_ref(), &Place::of(Key::Output))?;
                 sink.begin_observation();
                 sink.result(&result)?;
             } else {

@@ -41,6 +41,10 @@ pub trait Value: Sized {
     }
     /// The value of the only member of an object, whatever its key.
     fn only(object: &Self::Object) -> Option<Self>;
+    /// Whether it is an object of a client, which must first be converted.
+    fn is_foreign(&self) -> bool {
+        false
+    }
     /// Its size as the arguments of a call, nested this deep in its message.
     fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
     /// Reads a text.
@@ -212,6 +216,16 @@ pub fn part<'a, V: Value>(part: &'a V, keys: Keys, place: &Place) -> Result<&'a 
     let Some(object) = part.object() else { return Err(fault::<V>(Kind::Part, part.offset(), place)) };
     refuse_repeated::<V>(object, keys, Some(place))?;
     Ok(object)
+}
+
+/// The object that a value is, if it is there and is one.
+#[inline]
+pub fn object<'a, V: Value>(value: Option<&'a V>, place: &Place) -> Result<Option<&'a V::Object>, V::Stop> {
+    let Some(value) = value else { return Ok(None) };
+    match value.object() {
+        None if value.is_foreign() => Err(fault::<V>(Kind::Part, value.offset(), place)),
+        found => Ok(found),
+    }
 }
 
 /// The error for a content that is neither text, list nor null.

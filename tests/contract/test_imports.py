@@ -18,17 +18,18 @@ PACKAGE = ROOT / "python" / "recede"
 CORE = ROOT / "src"
 
 # What knows nothing of the rest of recede, but for the errors.
-LEAVES = {"_errors", "_files", "_strict", "types"}
+LEAVES = {"_errors", "_files", "_objects", "_strict", "types"}
 # A room of the package (a folder, or a module of the root) -> the rooms that it may import.
 PYTHON: dict[str, set[str]] = {
     "_errors": set(),
     "_files": set(),
+    "_objects": set(),
     "types": set(),
     "_strict": {"_errors"},
     "_engine": {"_core", "_pure"},
-    "_response": set(),
+    "_response": {"_objects"},
     "_summarizer": {"_response"},
-    "_pure": {"_errors", "types", "reduction"},
+    "_pure": {"_errors", "_objects", "types", "reduction"},
     "reduction": LEAVES | {"_engine", "_pure", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "reduction", "store"},

@@ -124,7 +124,10 @@ def test_cut_twice_all_three_parts_are_joined(ask: Asking, caplog: pytest.LogCap
     _, second, third = (request["messages"] for request in ask.server.requests)
     assert third[: len(second)] == second
     assert len(third) == 5
-    assert not caplog.records
+    assert caplog.messages == [
+        f"an answer was cut in its text (request {number}, max_tokens=500): it is sent back to be continued"
+        for number in (1, 2)
+    ]
 
 
 def test_cut_for_ever_it_ends_after_three(ask: Asking, caplog: pytest.LogCaptureFixture) -> None:
@@ -134,8 +137,8 @@ def test_cut_for_ever_it_ends_after_three(ask: Asking, caplog: pytest.LogCapture
     assert (ask.said(response), ask.reason(response)) == ("0 1 2 ", "end_turn")
     assert response.continuation == recede.agent.Continuation(3, ("text",) * 3, None)
     assert len(ask.server.requests) == 3
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "still cut after 3 requests" in caplog.text
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
+    assert caplog.messages[-1] == "an answer was cut in its text (request 3, max_tokens=500): it ends there"
 
 
 def test_the_number_of_requests_can_be_set(ask: Asking) -> None:
@@ -192,6 +195,7 @@ def test_a_cut_inside_a_call_leaves_the_text_before_it(ask: Asking) -> None:
     assert ask.said(response) == "I look. Again."
     assert ask.reason(response) == "tool_use"
     assert response.continuation.cut == ("tool_use",)
+    assert [request["max_tokens"] for request in ask.server.requests] == [500, 1_000]
     if ask.is_openai:
         [made] = response.choices[0].message.tool_calls
         assert made.function.arguments == '{"n": 2}'
@@ -200,16 +204,88 @@ def test_a_cut_inside_a_call_leaves_the_text_before_it(ask: Asking) -> None:
         assert response.content[1].input == {"n": 2}
 
 
-def test_a_cut_inside_the_only_call_leaves_nothing_to_send_back(ask: Asking) -> None:
-    ask.server.script = [calls({**call("run"), "partial": "{"}, stop="max_tokens"), text("never asked for")]
-    response = ask()
-    assert ask.reason(response) == "max_tokens"
-    assert not ask.said(response)
-    assert len(ask.server.requests) == 1
-    assert response.continuation == recede.agent.Continuation(1, ("tool_use",), None)
+def unfinished_call(say: str = "") -> Answer:
+    return calls({**call("run"), "partial": '{"path": "a'}, say=say, stop="max_tokens")
+
+
+def test_a_cut_inside_the_only_call_asks_again_with_twice_the_limit(
+    ask: Asking, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask.server.script = [unfinished_call(), calls(call("run", {"n": 2}), say="Again.")]
+    reported: list[recede.agent.Cut] = []
+    response = ask(on_cut=reported.append)
+    first, second = ask.server.requests
+    assert (second["messages"], second["max_tokens"]) == (first["messages"], 2 * first["max_tokens"])
+    assert (ask.said(response), ask.reason(response)) == ("Again.", "tool_use")
+    assert response.continuation == recede.agent.Continuation(2, ("tool_use",), None)
+    assert ask.output_tokens(response) == 10
+    assert reported == [recede.agent.Cut("tool_use", 1, 500, "retry")]
+    assert caplog.messages == [
+        "an answer was cut in a tool call (request 1, max_tokens=500): it is asked for with twice the limit"
+    ]
+
+
+def test_a_call_that_is_cut_again_ends_it_with_the_text_before_it(ask: Asking) -> None:
+    ask.server.script = [unfinished_call("I write. "), unfinished_call("Here."), text("never asked for")]
+    reported: list[recede.agent.Cut] = []
+    response = ask(on_cut=reported.append)
+    assert (ask.said(response), ask.reason(response)) == ("I write. Here.", "max_tokens")
+    assert [cut.then for cut in reported] == ["retry", "end"]
+    assert len(ask.server.requests) == 2
     assert "run" not in response.model_dump_json()
-    if ask.is_openai:
-        assert response.choices[0].message.tool_calls is None
+
+
+def test_a_continuation_after_more_room_keeps_the_room(ask: Asking) -> None:
+    ask.server.script = [unfinished_call("one "), cut("two "), text("three")]
+    response = ask()
+    assert (ask.said(response), ask.reason(response)) == ("one two three", "end_turn")
+    assert [request["max_tokens"] for request in ask.server.requests] == [500, 1_000, 1_000]
+
+
+@pytest.mark.parametrize(
+    ("options", "limits"),
+    [
+        ({"max_tokens_limit": 700}, [500, 700]),
+        ({"max_tokens_limit": 500}, [500]),
+        ({"max_tokens_limit": 50}, [500]),
+        ({"max_attempts": 1}, [500]),
+        ({"max_total_output_tokens": 600}, [500, 595]),
+        ({"max_total_output_tokens": 5}, [5]),
+    ],
+)
+def test_the_room_of_a_second_request_has_bounds(ask: Asking, options: dict[str, int], limits: list[int]) -> None:
+    ask.server.script = [unfinished_call(), text("Again.")]
+    response = ask(**options)
+    assert [request["max_tokens"] for request in ask.server.requests] == limits
+    assert ask.reason(response) == ("end_turn" if len(limits) == 2 else "max_tokens")
+
+
+def test_without_a_limit_there_is_no_more_room_to_ask_for(server: Server) -> None:
+    ask = Asking("openai", server)
+    server.script = [unfinished_call(), text("never asked for")]
+    response = ask(max_tokens=openai.omit)
+    assert ask.reason(response) == "max_tokens"
+    assert response.continuation == recede.agent.Continuation(1, ("tool_use",), None)
+    assert not ask.said(response) and response.choices[0].message.tool_calls is None
+    server.script = [unfinished_call("I write. "), text("Done.")]
+    assert ask.said(ask(max_tokens=openai.omit)) == "I write. Done."
+    server.script = [unfinished_call(), text("Done.")]
+    assert ask.said(ask(max_tokens=openai.omit, max_completion_tokens=40)) == "Done."
+    assert server.requests[-1]["max_completion_tokens"] == 80
+
+
+def test_a_provider_that_refuses_more_room_ends_it_with_what_there_is(ask: Asking) -> None:
+    ask.retries = 0
+    ask.server.script = [unfinished_call("I write."), Failure(400, "max_tokens: too many")]
+    response = ask()
+    assert (ask.said(response), ask.reason(response)) == ("I write.", "max_tokens")
+    assert "too many" in str(response.continuation.error)
+
+
+def test_a_report_of_a_cut_that_fails_loses_nothing(ask: Asking, caplog: pytest.LogCaptureFixture) -> None:
+    ask.server.script = [cut("one "), text("two")]
+    assert ask.said(ask(on_cut=lambda cut: 1 / 0)) == "one two"
+    assert "on_cut raised an error" in caplog.messages
 
 
 def test_a_call_that_is_cut_in_the_last_part_is_left_out(ask: Asking) -> None:
@@ -242,11 +318,22 @@ def test_a_cut_inside_the_thinking_leaves_nothing_to_send_back(server: Server) -
         assert response.continuation.cut == ("thinking",)
 
 
+def test_thinking_before_a_call_that_was_cut_is_that_of_the_next_answer(server: Server) -> None:
+    for ask in thinking_asks(server):
+        unfinished = {**call("run"), "partial": "{"}
+        server.script = [
+            Answer([thought("hm\n é"), unfinished], "max_tokens"),
+            Answer([thought("again"), call("run")], "tool_use"),
+        ]
+        assert [block.type for block in ask().content] == ["thinking", "tool_use"]
+        assert server.refusals == []
+
+
 def test_whole_thinking_alone_is_kept_and_not_sent_back(server: Server) -> None:
     for ask in thinking_asks(server):
         unfinished = {**call("run"), "partial": "{"}
         server.script = [Answer([thought("hm\n é"), unfinished], "max_tokens"), text("never asked for")]
-        response = ask()
+        response = ask(max_tokens_limit=500)
         assert [block.to_dict() for block in response.content] == [thought("hm\n é")]
         assert response.stop_reason == "max_tokens"
         assert response.continuation == recede.agent.Continuation(1, ("tool_use",), None)
@@ -347,7 +434,7 @@ def test_output_tokens_are_capped_in_all(ask: Asking, caplog: pytest.LogCaptureF
     assert (ask.said(response), ask.reason(response)) == ("0 1 ", "end_turn")
     assert ask.output_tokens(response) == 10
     assert [request["max_tokens"] for request in ask.server.requests] == [10, 5]
-    assert "still cut after 2 requests" in caplog.text
+    assert caplog.messages[-1] == "an answer was cut in its text (request 2, max_tokens=5): it ends there"
 
 
 # Without a client

@@ -172,7 +172,8 @@ def test_each_command(start: Start, tmp_path: Path) -> None:
     chat.type("6")
     chat.sees("turns 6 · messages 15")
     chat.type("/stats")
-    chat.sees("turns: 6, messages: 15", "kept, raw: ", "sent, masked: ", "observations masked", "all requests so far: ")
+    chat.sees("turns: 6, messages: 15", "raw: ", "masked, all but the newest 3 results: ", "observations masked")
+    chat.sees("all requests so far: ")
     chat.type("/history")
     chat.sees("system: You are an agent", "chars more: /history all]")
     chat.type("/view")
@@ -458,6 +459,36 @@ def test_old_results_are_masked_in_what_is_sent(start: Start, server: Server, tm
     chat.type("/quit")
     chat.ends()
     assert "recall #1]" in json.dumps(server.requests[-1]["messages"])
+
+
+@pytest.mark.parametrize("boundary", [None, "break_even"])
+def test_above_the_threshold_the_boundary_slides_or_waits_until_it_pays(
+    boundary: str | None, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "long.txt").write_text("a line of the log\n" * 300)
+    server.script = [*(calls(call("read_file", {"path": "long.txt"})) for _ in range(8)), text("Done.")]
+    options = ["--tools", "files", *(["--boundary", boundary] if boundary else [])]
+    said = piped(tmp_path, "/stats\nGo.\n/stats\n/quit\n", *with_server(server, "anthropic"), *options)
+    assert "all requests so far: 0 tokens instead of 0, 0% less" in said
+    raw, masked, sent = re.findall(
+        r"^(?:raw|masked, all but the newest 4 results|sent): .*about ([\d,]+) tokens", said, re.M
+    )[3:]
+    tokens, masked_tokens, sent_tokens = (int(number.replace(",", "")) for number in (raw, masked, sent))
+    assert masked_tokens < 0.6 * tokens
+    # A placeholder that names the number for `recall` is some characters longer.
+    assert sent == raw if boundary else 0 <= sent_tokens - masked_tokens < 20
+    assert ("recall #1]" in json.dumps(server.requests[-1]["messages"])) == (boundary is None)
+
+
+def test_an_answer_that_is_cut_is_told_and_continued(server: Server, tmp_path: Path) -> None:
+    unfinished = calls({**call("read_file"), "partial": "{"}, say="I read it.", stop="max_tokens")
+    server.script = [unfinished, text("It is"), text("one ", stop="max_tokens"), text("two.")]
+    options = [*with_server(server, "anthropic"), "--max-tokens", "100"]
+    done = talk_with(tmp_path, b"Go.\nAnd?\n", *options)
+    said = done.stdout.decode()
+    assert "I read it.\n[an answer was cut in a tool call (request 1, max_tokens=100): it is asked for with" in said
+    assert "one \n[an answer was cut in its text (request 1, max_tokens=100): it is sent back" in said
+    assert done.stderr == b""
 
 
 # What ends no session, and what is saved before one is ended

@@ -1,18 +1,26 @@
-"""What the real clients answer with goes into a history as it is, and comes out as the provider takes it back."""
+"""What the real clients answer with is taken everywhere as it is, kept, and accepted when it is sent back."""
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 import anthropic
 import openai
 import pytest
-from openai.types.responses import Response
+from openai.types.responses import (
+    Response,
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
+)
+from pydantic import BaseModel, ConfigDict, Field
 
 import recede
-from provider_server import Answer, call, calls, serving, text, thought
+from provider_server import Answer, Server, call, calls, serving, text, thought
 from recede import History
+from recede._objects import plain
 from support import result, tool_result, user
 
 SAID = [thought("hm\n é"), {"type": "text", "text": "I look."}, call("run", {"path": "é"}, id="toolu_1")]
@@ -36,11 +44,14 @@ def test_messages_of_anthropic() -> None:
             with client.messages.stream(messages=history.view(), **request) as stream:
                 history.append(stream.get_final_message())
         assert server.refusals == []
-    assert history[1] == {"role": "assistant", "content": SAID}
-    assert history[3] == {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
-    assert history[5]["content"][0]["text"] == "Well."
+    assert history[1]["content"] is response.content
+    assert history[3]["content"] is again.content
+    assert history[5]["content"][0].text == "Well."
     assert history.recall("toolu_1") == "x"
-    assert history.view() == history.messages == json.loads(history.view_json())
+    sent = json.loads(history.view_json())
+    assert sent[1] == {"role": "assistant", "content": SAID}
+    assert sent[3] == {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+    assert all(shown is kept for shown, kept in zip(history.view(), history, strict=True))
 
 
 def test_messages_of_openai() -> None:
@@ -48,7 +59,9 @@ def test_messages_of_openai() -> None:
     history.append(user("Go."))
     with serving(calls(call("run", id="1")), text("Done.")) as server:
         with openai.OpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0) as client:
-            history.append(client.chat.completions.create(model="m", messages=history.view()))
+            completion = client.chat.completions.create(model="m", messages=history.view())
+            history.append(completion)
+            assert history[-1] is completion.choices[0].message
             history.append(result("1", "x"))
             completion = client.chat.completions.create(model="m", messages=history.view())
             history.append(completion.choices[0].message)
@@ -56,9 +69,12 @@ def test_messages_of_openai() -> None:
             server.script.append(text("Well."))
             client.chat.completions.create(model="m", messages=history.view())
         assert server.refusals == []
-    assert history[1]["content"] is None
-    assert history[1]["tool_calls"][0]["function"] == {"name": "run", "arguments": "{}"}
-    assert history[3]["content"] == "Done."
+    assert history[1].tool_calls[0].function.name == "run"
+    assert history[3] is completion.choices[0].message
+    sent = json.loads(history.view_json())
+    assert sent[1]["content"] is None and "refusal" not in sent[1]
+    assert sent[1]["tool_calls"][0]["function"] == {"name": "run", "arguments": "{}"}
+    assert sent[3]["content"] == "Done."
     assert recede.check_pairs(history.messages).is_whole
 
 
@@ -74,13 +90,192 @@ def test_items_of_a_response() -> None:
             "status": "completed",
         },
     ]
-    response = Response.model_construct(object="response", output=items)
+    response = Response.model_validate(
+        {"id": "resp_1", "object": "response", "created_at": 0, "model": "m", "output": items, "tools": []}
+        | {"parallel_tool_calls": True, "tool_choice": "auto"}
+    )
     for give in (lambda history: history.append(response), lambda history: history.extend(response.output)):
         history = History()
         give(history)
         history.append({"type": "function_call_output", "call_id": "1", "output": "x"})
-        assert history[:2] == items
+        assert history[0] is response.output[0] and history[1] is response.output[1]
+        assert json.loads(history.view_json())[:2] == items
         assert recede.check_pairs(history.messages).is_whole
+
+
+def test_the_loop_of_minimum_viable_masking() -> None:
+    """The harness chapter's, as it is written there."""
+    output = "a line of the log\n" * 300
+    script = [calls(call("run", {"number": number})) for number in range(9)]
+    with serving(*script, text("It is ", "max_tokens"), text("fixed.")) as server:
+        with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
+            history: list[Any] = [{"role": "user", "content": "Find the bug."}]
+            while True:
+                view = recede.mask_old_observations(history) if recede.approx_tokens(history) > 8_000 else history
+                r = recede.auto_continue(client.messages.create, messages=view, model="m", max_tokens=99)
+                history.append({"role": "assistant", "content": r.content})
+                if r.stop_reason != "tool_use":
+                    break
+                results = [tool_result(block.id, output) for block in r.content if block.type == "tool_use"]
+                history.append({"role": "user", "content": results})
+        assert server.refusals == []
+    assert r.content[0].text == "It is fixed."
+    assert len(history) == 1 + 9 * 2 + 1
+    sent = server.requests[9]["messages"]
+    shown = [message["content"][0]["content"] for message in sent[2::2]]
+    assert shown == ["[observation masked — 301 lines omitted]"] * 5 + [output] * 4
+    assert sent[1]["content"] == [{"type": "tool_use", "id": "toolu_1", "name": "run", "input": {"number": 0}}]
+
+
+def agent_of_anthropic(server: Server) -> list[Any]:
+    """A history that an agent grows with the blocks of its client."""
+    with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
+        history: list[Any] = [user("Go.")]
+        for _ in range(6):
+            response = client.messages.create(model="m", max_tokens=9, messages=history)
+            history.append({"role": "assistant", "content": response.content})
+            history.append(user([tool_result(response.content[-1].id, "x" * 900)]))
+        return history
+
+
+def agent_of_openai(server: Server) -> list[Any]:
+    """The same with messages, of which some are within a dict."""
+    with openai.OpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0) as client:
+        history: list[Any] = [user("Go.")]
+        for number in range(6):
+            message = client.chat.completions.create(model="m", messages=history).choices[0].message
+            made = {"role": "assistant", "content": message.content, "tool_calls": message.tool_calls}
+            history += [made if number % 2 else message, result(message.tool_calls[0].id, "x" * 900)]
+        return history
+
+
+def agent_of_responses(server: Server) -> list[Any]:
+    """Items, the outputs among them, as `client.responses.input_items.list` gives them."""
+    history: list[Any] = [user("Go.")]
+    for number in range(6):
+        called = {"type": "function_call", "call_id": str(number), "name": "run", "arguments": "{}"}
+        output = {"type": "function_call_output", "id": f"fc_{number}", "call_id": str(number), "status": "completed"}
+        history.append(ResponseFunctionToolCall.model_validate(called))
+        history.append(ResponseFunctionToolCallOutputItem.model_validate({**output, "output": "x" * 900}))
+    return history
+
+
+@pytest.mark.parametrize("agent", [agent_of_anthropic, agent_of_openai, agent_of_responses])
+def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], list[Any]], engine: str) -> None:
+    with serving(*(calls(call("run", {"path": "é"}), say="Next.") for _ in range(6))) as server:
+        history = agent(server)
+        assert server.refusals == []
+    before = copy.deepcopy(history)
+    dicts = plain(history)
+    assert recede.approx_tokens(history) == recede.approx_tokens(dicts) > 1_350
+    assert recede.count_chars(history) == recede.count_chars(dicts)
+    assert recede.check_pairs(history) == recede.check_pairs(dicts)
+    assert recede.check_pairs(history).is_whole
+    assert recede.repair_pairs(history) is history
+    assert plain(recede.repair_pairs(history[2:])) == recede.repair_pairs(dicts[2:])
+    budget = recede.Budget(1_000)
+    assert budget.is_over(history) and budget.report(history) == budget.report(dicts)
+    reducer = recede.HistoryReducer(max_input_chars=4_200, keep_results=4)
+    for view_of in (
+        recede.mask_old_observations,
+        budget.view,
+        lambda messages: reducer.reduce(messages).messages,
+        lambda messages: recede.mask_observations(messages, keep_results=4).messages,
+        lambda messages: recede.reduce(messages, keep_results=4, max_input_tokens=4_200, token_counter=len).messages,
+    ):
+        view = view_of(history)
+        assert plain(view) == view_of(dicts)
+        changed = [place for place, message in enumerate(view) if message is not history[place]]
+        assert changed == [2, 4]
+        assert all(type(view[place]) is type(history[place]) for place in changed)
+        assert "masked" in str(plain(view[2]))
+    assert history == before
+    assert recede.reduce(history, max_input_chars=9_999).messages is history
+
+
+@pytest.mark.parametrize("agent", [agent_of_anthropic, agent_of_openai, agent_of_responses])
+@pytest.mark.parametrize("options", [{}, {"max_input_chars": 4_200, "keep_results": 4}])
+def test_a_history_keeps_what_clients_give(agent: Callable[[Server], list[Any]], options: dict[str, Any]) -> None:
+    with serving(*(calls(call("run"), say="Next.") for _ in range(6))) as server:
+        given = agent(server)
+    history = History(boundary="sliding", **options)
+    history.extend(given)
+    assert all(kept is message for kept, message in zip(history, given, strict=True))
+    view = history.view()
+    changed = [place for place, message in enumerate(view) if message is not given[place]]
+    assert changed == [2, 4]
+    assert all(type(view[place]) is type(given[place]) for place in changed)
+    assert [plain(view[place]) for place in changed] == [json.loads(history.view_json())[place] for place in changed]
+    assert history.view()[2] is view[2]
+    history.rewind(7)
+    assert all(shown is message for shown, message in zip(history.view(), given[:7], strict=True))
+
+
+@pytest.mark.parametrize("agent", [agent_of_anthropic, agent_of_openai, agent_of_responses])
+def test_what_a_summary_leaves_is_the_callers_own(agent: Callable[[Server], list[Any]]) -> None:
+    with serving(*(calls(call("run"), say="Next.") for _ in range(6))) as server:
+        given = agent(server)
+    dropped: list[Any] = []
+    history = History(
+        max_input_chars=2_500, observation_masking=False, summarizer=lambda messages, _: str(dropped.extend(messages))
+    )
+    history.extend(given)
+    view = history.view()
+    assert len(view) < len(given) and view[-2:] == given[-2:]
+    assert view[-2] is given[-2]
+    assert dropped and all(type(message) is dict for message in dropped)
+    history.append(user("And now?"))
+    assert history.view()[-3] is given[-2]
+    dropped.clear()
+    reduction = recede.reduce(
+        given,
+        max_input_chars=2_500,
+        observation_masking=False,
+        summarizer=lambda messages, _: str(dropped.extend(messages)),
+    )
+    assert dropped and plain(dropped) == dropped
+    assert reduction.reduction_stage == "summarization" and reduction.messages[-2] is given[-2]
+
+
+def test_a_conversation_goes_on_with_objects() -> None:
+    with serving(*(calls(call("run"), say="Next.") for _ in range(6)), text("Done.")) as server:
+        given = agent_of_anthropic(server)
+        with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
+            history = History()
+            history.extend(given[:-1])
+            conversation = recede.Conversation(client.messages.create, history=history, model="m", max_tokens=9)
+            part = anthropic.types.TextBlock(type="text", text="And now?")
+            assert conversation.turn([part]).text == "Done."
+        assert server.refusals == []
+    assert history[11] is given[11]
+    assert history[12]["content"][0]["content"] == "interrupted before it ended"
+    assert history[13]["content"][0] is part
+
+
+class Result(BaseModel):
+    """As of a framework that has names of its own for the fields of the API."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    role: str = "tool"
+    call: str = Field(alias="tool_call_id")
+    text: str = Field(alias="content")
+
+
+def test_a_field_with_another_name_in_json_is_masked_under_its_own(engine: str) -> None:
+    history = [Result(role="tool", call=str(number), text="x" * 90) for number in range(4)]
+    view = recede.mask_old_observations(history, 3)
+    assert view[0] == Result(role="tool", call="0", text="[observation masked — 1 lines omitted]")
+    assert history[0].text == "x" * 90 and view[1:] == history[1:]
+
+
+def test_a_response_is_no_message_of_a_list() -> None:
+    with serving(text("Done.")) as server, openai.OpenAI(api_key="none", base_url=f"{server.url}/v1") as client:
+        completion = client.chat.completions.create(model="m", messages=[user("Go.")])
+    with pytest.raises(recede.TranscriptError, match="of a response, pass its message"):
+        recede.count_chars([completion])
+    assert recede.count_chars([completion.choices[0].message]) == 5
+    with pytest.raises(TypeError, match="a history takes messages, not a CompletionUsage"):
+        History().append(completion.usage)
 
 
 def test_what_json_has_no_form_for_is_refused_and_named() -> None:

@@ -200,21 +200,20 @@ def test_what_is_sent_is_masked_and_nothing_else_is_added(some_talk: Talk) -> No
     assert conversation.history.stats().masked_count == 36
 
 
-def test_by_default_the_boundary_is_the_one_that_spares_caches() -> None:
+def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
     def create(**request: Any) -> Any:
         raise AssertionError
 
-    history = History(threshold_tokens=8_000)
+    history = History(threshold_tokens=8_000, boundary="break_even")
     assert Conversation(create).history._options == history._options
-    assert Conversation(create, budget=Budget(5)).history._options["threshold_tokens"] == 5
-    chunked = Conversation(create, budget=Budget(5, 6, 10, exclude_tools=["x"])).history
+    assert Conversation(create, budget=Budget(boundary="break_even")).history._options == history._options
+    assert Conversation(create, budget=Budget(5)).history._options["boundary"] == "sliding"
+    chunked = Conversation(create, budget=Budget(5, 6, 10, max_input_tokens=99, exclude_tools=["x"])).history
     assert chunked._options == {**history._options, "threshold_tokens": 5, "keep": 6, "mask_chunk": 10} | {
-        "exclude_tools": ["x"]
+        "boundary": "sliding",
+        "max_view_tokens": 99,
+        "exclude_tools": ["x"],
     }
-    sliding = Conversation(create, budget=Budget(boundary="sliding")).history
-    assert sliding._options["boundary"] == "sliding"
-    stepped = Conversation(create, budget=Budget(boundary="stepped", mask_chunk=3)).history
-    assert stepped._options["mask_chunk"] == 3
     given = History(max_input_tokens=500)
     assert Conversation(create, history=given).history is given
 
@@ -262,12 +261,46 @@ def test_an_answer_that_stays_cut_ends_the_turn(some_talk: Talk) -> None:
     talk = some_talk
     unfinished = {**call("run"), "partial": "{"}
     talk.server.script = [calls(unfinished, stop="max_tokens"), text("Again.")]
-    conversation = talk()
+    conversation = talk(max_tokens_limit=500)
     answer = talk.turn(conversation, "Go.")
     assert answer.stop_reason == ("length" if talk.shape == "openai" else "max_tokens")
     assert (answer.text, talk.ran) == ("", [])
     assert conversation.history.messages == [user("Go.")]
     assert talk.resume(conversation).text == "Again."
+    assert len(conversation.history) == 2
+
+
+def test_a_call_that_was_cut_is_asked_for_with_twice_the_limit(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    unfinished = {**call("write_file"), "partial": '{"path": "a'}
+    talk.server.script = [
+        calls(unfinished, stop="max_tokens"),
+        calls(call("run", {"n": 1})),
+        calls(unfinished, say="I write ", stop="max_tokens"),
+        calls(call("run", {"n": 2}), say="it."),
+        text("Done."),
+    ]
+    reported: list[recede.agent.Cut] = []
+    limit = {"max_completion_tokens": 500} if talk.shape == "openai" else {}
+    conversation = talk(on_cut=reported.append, **limit)
+    answer = talk.turn(conversation, "Go.")
+    assert (answer.text, answer.requests, answer.tool_calls) == ("Done.", 5, 2)
+    assert talk.ran == [("run", {"n": 1}), ("run", {"n": 2})]
+    name = "max_completion_tokens" if limit else "max_tokens"
+    assert [request[name] for request in talk.server.requests] == [500, 1_000, 500, 1_000, 500]
+    assert reported == [recede.agent.Cut("tool_use", 1, 500, "retry")] * 2
+    assert [line for line in caplog.messages if "cut" in line] == [str(cut) for cut in reported]
+    said = json.dumps(conversation.history.messages)
+    assert "I write it." in said and "write_file" not in said
+
+
+def test_a_call_that_is_cut_again_keeps_the_text_before_it(some_talk: Talk) -> None:
+    unfinished = {**call("write_file"), "partial": '{"path": "a'}
+    some_talk.server.script = [calls(unfinished, say=said, stop="max_tokens") for said in ("I write it.", "")]
+    limit = {"max_completion_tokens": 500} if some_talk.shape == "openai" else {}
+    conversation = some_talk(**limit)
+    answer = some_talk.turn(conversation, "Go.")
+    assert (answer.text, answer.requests) == ("I write it.", 2)
+    assert answer.stop_reason == ("length" if some_talk.shape == "openai" else "max_tokens")
     assert len(conversation.history) == 2
 
 

@@ -40,10 +40,53 @@ def test_above_it_the_view_is_the_block_maskers() -> None:
     assert history == session(20)
 
 
-def test_the_default_chunk_of_one_is_the_sliding_boundary() -> None:
+def test_the_default_boundary_slides() -> None:
     history = session(20)
     assert Budget(0).view(history) == recede.mask_old_observations(history, boundary="sliding")
-    assert Budget(0, mask_chunk=None).view(history) == Budget(0).view(history)
+    assert Budget(0, mask_chunk=1).view(history) == Budget(0).view(history)
+    assert Budget(0, boundary="stepped", mask_chunk=3).view(history) == Budget(0, mask_chunk=3).view(history)
+
+
+def test_over_the_limit_the_boundary_moves_to_the_window(caplog: pytest.LogCaptureFixture) -> None:
+    whole = session(20)
+    late = Budget(0, boundary="break_even", cache_write=1e9)  # which no waste pays for
+    for options in ({"boundary": "break_even", "cache_write": 1e9}, {"mask_chunk": 12}):
+        budget = Budget(0, **options, max_input_tokens=2_300)
+        for count in range(1, 21):
+            history = session(count)
+            view = budget.view(history)
+            assert budget.tokens(view) <= 2_300
+            if budget.tokens(Budget(0, **options).view(history)) <= 2_300 and count < 11:
+                assert view == Budget(0, **options).view(history)
+        masked = [place for place, message in enumerate(budget.view(session(10))) if "masked" in str(message)]
+        assert masked == list(range(2, 13, 2)), "all but the newest four"
+    assert late.tokens(late.view(whole)) == late.tokens(whole) > 4_600
+    assert caplog.messages == []
+
+
+def test_the_limit_counts_with_the_callers_counter() -> None:
+    budget = Budget(0, boundary="break_even", cache_write=1e9, max_input_tokens=9_000, token_counter=len)
+    assert [budget.tokens(budget.view(session(count))) <= 9_000 for count in range(1, 21)] == [True] * 20
+    assert len(str(budget.view(session(9)))) > 8_000
+
+
+def test_a_limit_below_the_threshold_is_the_threshold() -> None:
+    history = session(20)
+    assert Budget(8_000).view(history) is history
+    assert Budget(8_000, max_input_tokens=3_000).view(history) == recede.mask_old_observations(history)
+    assert Budget(8_000, max_input_tokens=3_000).is_over(history)
+    kept = Budget(8_000, max_input_tokens=3_000).history()
+    kept.extend(history)
+    assert kept.view() == recede.mask_old_observations(history)
+
+
+def test_a_view_that_is_still_over_is_sent_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    budget = Budget(0, max_input_tokens=900)
+    assert budget.view(session(20)) == recede.mask_old_observations(session(20))
+    [warning] = caplog.messages
+    assert warning == (
+        "a view of about 1,178 tokens is over max_input_tokens=900 though all but the newest 4 results are masked"
+    )
 
 
 def test_the_report_is_one_that_anthropics_client_reads() -> None:
@@ -90,6 +133,9 @@ def test_tokens_are_the_callers_where_a_counter_is_given() -> None:
         ({"keep": 2}, ValueError, "keep must be at least 3"),
         ({"mask_chunk": 0}, ValueError, "mask_chunk must be at least 1"),
         ({"mask_chunk": 5, "boundary": "break_even"}, ValueError, "not both"),
+        ({"boundary": None}, ValueError, "boundary must be one of"),
+        ({"max_input_tokens": -1}, ValueError, "max_input_tokens must be at least 0"),
+        ({"max_input_tokens": "9"}, TypeError, "max_input_tokens must be a whole number"),
         ({"boundary": "jumping"}, ValueError, "boundary must be one of"),
         ({"token_counter": 5}, TypeError, "token_counter must be callable"),
         ({"exclude": ["run"]}, TypeError, "did you mean 'exclude_tools'"),

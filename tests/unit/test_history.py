@@ -462,7 +462,7 @@ def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again() -> None:
         asked.append(len(messages))
         return "What was done."
 
-    options: dict[str, Any] = {"max_input_tokens": 60, "preserve_recent_raw_turns": 4}
+    options: dict[str, Any] = {"max_input_tokens": 60, "preserve_recent_raw_turns": 4, "fill": None}
     history = History(**options, token_counter=counter, summarizer=summarizer)
     is_faulty = True
     history.extend([user("Go."), *(user("so many words") for _ in range(30))])
@@ -472,7 +472,7 @@ def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again() -> None:
         history.append(user("more"))
     assert len(history) == 31
     is_faulty = False
-    view, options = history.view(), {**options, "fill": None}
+    view = history.view()
     assert view == recede.reduce(history.messages, **options, token_counter=counter, summarizer=summarizer).messages
     history.append(user("more"))
     assert history.view() == [*view, user("more")]
@@ -542,6 +542,7 @@ def test_an_object_that_is_no_message_is_named(fields: Any) -> None:
     "fields", [{"role": "user", "content": "x"}, {"type": "function_call_output", "call_id": "1", "output": "x"}]
 )
 def test_an_object_with_a_role_or_a_type_is_a_message(fields: dict[str, Any]) -> None:
-    history = History()
-    history.append(Step(fields))
-    assert history.messages == [fields]
+    history, step = History(), Step(fields)
+    history.append(step)
+    assert history[0] is step
+    assert json.loads(history.view_json()) == [fields]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede._objects import is_object
 from recede._pure.reading import MAX_DEPTH, JsonObject
 
 # A JSON value that is neither string, object nor list counts this, and so does what is no JSON at all.
@@ -12,6 +13,10 @@ _SCALAR_CHARS = 4
 
 class TooDeep(Exception):
     """A value is nested over 1,024 levels."""
+
+
+class ForeignObject(Exception):
+    """A value holds an object of a client, which must first be converted."""
 
 
 def compact_chars(value: Any, depth: int) -> int:
@@ -35,6 +40,8 @@ def compact_chars(value: Any, depth: int) -> int:
                 members = list(value)
             chars += len("[]") + max(0, len(members) - 1)  # brackets and commas
             waiting += [(member, depth + 1) for member in members]
+        elif is_object(value):
+            raise ForeignObject
         else:
             chars += _SCALAR_CHARS
     return chars

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from recede._errors import TranscriptError
+from recede._objects import is_object
 from recede._pure.outline import Call, Message, Outline, Result, Span, Text
 from recede._pure.reading import JsonList, JsonObject
 from recede._pure.shape import shape_of
 from recede._pure.shape.words import BLOCK_KEYS, IMAGE_TYPES, MESSAGE_KEYS, TEXT_TYPES, block_type, items, string
-from recede._pure.size import TooDeep, compact_chars
+from recede._pure.size import ForeignObject, TooDeep, compact_chars
 
 
 def walk(messages: Any) -> Outline:
@@ -88,6 +89,12 @@ class _MessageWalk:
             self.refuse_repeated(block, watched, path + ".")
             yield place, path, block
 
+    def object(self, value: Any, path: str) -> dict[str, Any] | None:
+        """The object that a value is, if it is one."""
+        if is_object(value):
+            self.fault("part", None, path)
+        return value if isinstance(value, dict) else None
+
     def no_text(self) -> Text:
         return Text()
 
@@ -138,6 +145,8 @@ class _MessageWalk:
             return compact_chars(value, 1 + depth)
         except TooDeep:
             raise TranscriptError("depth", message_index=self.index) from None
+        except ForeignObject:
+            raise TranscriptError("part", message_index=self.index) from None
 
     def text(self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str]) -> Text:
         """The text of a value that is a string, a list of parts, or null."""

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from recede._response import (
-    CUT,
-    answer_of,
-    blocks_of,
-    changed,
-    choice_of,
-    is_openai,
-    plain,
-    read,
-    stop_reason,
-    usable,
-)
-from recede.reduction._policy import whole_number
+from recede._objects import changed, plain, read
+from recede._response import CUT, answer_of, blocks_of, choice_of, is_openai, stop_reason, usable
+from recede.reduction._policy import optional_function, whole_number
 
-__all__ = ["CONTINUE", "Answers", "Continuation", "auto_continue", "auto_continue_async", "usage_sum"]
+__all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async", "usage_sum"]
 
 _log = logging.getLogger("recede")
 
@@ -51,12 +41,49 @@ class Continuation(NamedTuple):
     error: Exception | None
 
 
+class Cut(NamedTuple):
+    """An answer that was cut at its limit of output tokens, and what was done.
+
+    Attributes:
+        kind: what it was cut in: ``"text"``, ``"thinking"``, ``"tool_use"``, or ``""`` if it was empty.
+        request: the number of the request that it answered, from 1.
+        max_tokens: the limit of that request; None if the request had none.
+        then: ``"continue"`` where what came is sent back; ``"retry"`` where it is asked for with twice the limit;
+            ``"end"`` where the answer ends with what there is.
+
+    Example:
+        >>> import recede
+        >>> cut = recede.agent.Cut("tool_use", 1, 4_096, "retry")
+        >>> print(cut)
+        an answer was cut in a tool call (request 1, max_tokens=4,096): it is asked for with twice the limit
+    """
+
+    kind: str
+    request: int
+    max_tokens: int | None
+    then: Literal["continue", "retry", "end"]
+
+    def __str__(self) -> str:
+        what = {"text": "its text", "thinking": "its thinking", "tool_use": "a tool call"}.get(
+            self.kind, "its beginning"
+        )
+        limit = "" if self.max_tokens is None else f", max_tokens={self.max_tokens:,}"
+        then = {
+            "continue": "it is sent back to be continued",
+            "retry": "it is asked for with twice the limit",
+            "end": "it ends there",
+        }
+        return f"an answer was cut in {what} (request {self.request}{limit}): {then[self.then]}"
+
+
 def auto_continue(
     create: Callable[..., Any],
     *,
     messages: list[Any],
     max_attempts: int = 3,
     max_total_output_tokens: int | None = None,
+    max_tokens_limit: int | None = None,
+    on_cut: Callable[[Cut], Any] | None = None,
     **request: Any,
 ) -> Any:
     """Request an answer; if it is truncated, send it back and ask the model to continue.
@@ -68,6 +95,9 @@ def auto_continue(
         max_attempts: the maximum number of requests.
         max_total_output_tokens: the limit of output tokens over all requests; no request asks for more than what
             remains.
+        max_tokens_limit: the upper bound of the limit with which an answer that was cut in a tool call is asked for
+            again; by default twice the request's ``max_tokens``.
+        on_cut: called with a `Cut` for each answer that was cut; the log gets a warning in any case.
         **request: the other arguments of `create`.
 
     Returns:
@@ -76,9 +106,10 @@ def auto_continue(
         lose their calls, which may be incomplete, and thinking without a signature. ``continuation`` is a
         `Continuation`.
 
-        A text that is still truncated after the last request gets the ``stop_reason`` "end_turn" ("stop" for OpenAI)
-        and a warning in the log. If nothing of a part can be sent back, because it was cut in its thinking or first
-        call, the response keeps "max_tokens" ("length").
+        An answer that was cut in a tool call is asked for once more with twice the limit, after the text that came
+        before the call. If it is cut in a call again, or cut in its thinking, the response keeps "max_tokens"
+        ("length"). A text that is still truncated after the last request gets the ``stop_reason`` "end_turn" ("stop"
+        for OpenAI).
 
     Raises:
         Exception: what `create` raised at the first request. Later errors are kept on the response.
@@ -94,7 +125,7 @@ def auto_continue(
         >>> answer["content"], answer.continuation.requests
         ([{'type': 'text', 'text': 'The answer is forty-two.'}], 2)
     """
-    answers = Answers(messages, request, max_attempts, max_total_output_tokens)
+    answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
     while (ask := answers.next_request()) is not None:
         try:
             response = create(**ask)
@@ -111,6 +142,8 @@ async def auto_continue_async(
     messages: list[Any],
     max_attempts: int = 3,
     max_total_output_tokens: int | None = None,
+    max_tokens_limit: int | None = None,
+    on_cut: Callable[[Cut], Any] | None = None,
     **request: Any,
 ) -> Any:
     """`auto_continue` for an async client.
@@ -121,6 +154,8 @@ async def auto_continue_async(
         messages: as for `auto_continue`.
         max_attempts: as for `auto_continue`.
         max_total_output_tokens: as for `auto_continue`.
+        max_tokens_limit: as for `auto_continue`.
+        on_cut: as for `auto_continue`; it is not awaited.
         **request: the other arguments of `create`.
 
     Raises:
@@ -134,7 +169,7 @@ async def auto_continue_async(
         >>> answer["content"][0]["text"]
         'Done.'
     """
-    answers = Answers(messages, request, max_attempts, max_total_output_tokens)
+    answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
     while (ask := answers.next_request()) is not None:
         try:
             response = await create(**ask)
@@ -149,50 +184,94 @@ class Answers:
     """The parts of one answer: builds the next request and assembles the parts. It makes no requests itself."""
 
     def __init__(
-        self, messages: list[Any], request: dict[str, Any], max_attempts: int, max_total_output_tokens: int | None
+        self,
+        messages: list[Any],
+        request: dict[str, Any],
+        max_attempts: int,
+        max_total_output_tokens: int | None,
+        max_tokens_limit: int | None = None,
+        on_cut: Callable[[Cut], Any] | None = None,
     ) -> None:
         whole_number(1)("max_attempts", max_attempts)
-        if max_total_output_tokens is not None:
-            whole_number(1)("max_total_output_tokens", max_total_output_tokens)
+        whole_number(1, optional=True)("max_total_output_tokens", max_total_output_tokens)
+        whole_number(1, optional=True)("max_tokens_limit", max_tokens_limit)
+        optional_function("on_cut", on_cut)
         if request.get("stream"):
             raise TypeError("auto_continue takes whole responses: leave stream out, or use a Conversation with on_text")
         self._messages = messages
         self._request = request
         self._most = max_attempts
         self._cap = max_total_output_tokens
+        self._most_tokens = max_tokens_limit
+        self._on_cut = on_cut
         self._parts: list[Any] = []
+        self._cut_in: list[str] = []  # what each part that was cut ended in
         self._requests = 0
+        self._asked: int | None = None  # the limit of the last request
         self._error: Exception | None = None
         self._used_up = False  # more requests were needed than allowed
+        self._is_retried = False  # with twice the limit
 
     def next_request(self) -> dict[str, Any] | None:
         """The arguments of the next request; None when the answer is complete or cannot be continued."""
-        left = None if self._cap is None else self._cap - sum(map(_output_tokens, self._parts))
-        if self._parts:
-            last = self._parts[-1]
-            if self._error is not None or stop_reason(last) not in _CUT_FOR_LENGTH:
-                return None
-            said = answer_of(last)
-            if said is None:
-                return None
-            self._used_up = len(self._parts) >= self._most or (left is not None and left <= 0)
-            if self._used_up:
-                _log.warning("an answer was still cut after %d requests", self._requests)
-                return None
+        if self._parts and not self._goes_on():
+            return None
+        self._requests += 1
+        limits = self._limits()
+        self._asked = min(limits.values(), default=None)
+        return {**self._request, **limits, "messages": self._messages}
+
+    def _limits(self, factor: int = 1) -> dict[str, int]:
+        """The limits of output tokens that the request has, within what remains of the total."""
+        bounds = [self._most_tokens] if factor > 1 else []
+        bounds.append(None if self._cap is None else self._cap - sum(map(_output_tokens, self._parts)))
+        given = {name: self._request[name] for name in _OUTPUT_LIMITS if isinstance(self._request.get(name), int)}
+        return {
+            name: min([factor * limit, *(bound for bound in bounds if bound is not None)])
+            for name, limit in given.items()
+        }
+
+    def _goes_on(self) -> bool:
+        """Whether there is a next request, which is prepared; a cut is reported."""
+        last = self._parts[-1]
+        if self._error is not None or stop_reason(last) not in _CUT_FOR_LENGTH:
+            return False
+        limits, said = self._limits(), answer_of(last)
+        is_in_call = self._cut_in[-1] == "tool_use"
+        more = self._limits(2) if is_in_call and not self._is_retried else {}
+        is_retry = any(more[name] > limits[name] for name in more)
+        may_go_on = is_retry or (said is not None and not (is_in_call and self._is_retried))
+        is_left = self._cap is None or sum(map(_output_tokens, self._parts)) < self._cap
+        self._used_up = may_go_on and said is not None and not (self._requests < self._most and is_left)
+        may_go_on = may_go_on and self._requests < self._most and is_left
+        then: Literal["continue", "retry", "end"] = "end" if not may_go_on else "retry" if is_retry else "continue"
+        self._report(Cut(self._cut_in[-1], self._requests, self._asked, then))
+        if then == "end":
+            return False
+        if then == "retry":
+            self._is_retried = True
+            self._request = {**self._request, **more}
+        if said is not None:
             # Parts are sent back unchanged, so that the prompt cache serves them.
             self._messages = [*self._messages, said, {"role": "user", "content": CONTINUE}]
-        self._requests += 1
-        request = {**self._request, "messages": self._messages}
-        if left is not None:
-            for name in _OUTPUT_LIMITS:
-                if request.get(name) is not None:
-                    request[name] = min(request[name], left)
-        return request
+        elif not is_openai(last):  # of its thinking nothing belongs to the next one
+            self._parts[-1] = changed(last, content=[])
+        return True
+
+    def _report(self, cut: Cut) -> None:
+        _log.warning("%s", cut)
+        if self._on_cut is not None:
+            try:
+                self._on_cut(cut)
+            except Exception:  # the answer is worth more than a report of it
+                _log.exception("on_cut raised an error")
 
     def add(self, response: Any) -> None:
         """Add the response to the last request."""
         is_openai(response)
         self._parts.append(response)
+        if stop_reason(response) in _CUT_FOR_LENGTH:
+            self._cut_in.append(_cut_in(response))
 
     def fail(self, error: Exception) -> None:
         """Record what the last request raised; re-raise it for the first request."""
@@ -208,9 +287,9 @@ class Answers:
     def response(self) -> Any:
         """The assembled parts; a single part is returned unchanged."""
         last = self._parts[-1]
-        cut = [part for part in self._parts if stop_reason(part) in _CUT_FOR_LENGTH]
-        whole = (_completion if is_openai(last) else _message)(self._parts, self._used_up) if cut else last
-        continuation = Continuation(self._requests, tuple(map(_cut_in, cut)), self._error)
+        put_together = _completion if is_openai(last) else _message
+        whole = put_together(self._parts, self._used_up) if self._cut_in else last
+        continuation = Continuation(self._requests, tuple(self._cut_in), self._error)
         if isinstance(whole, dict):
             whole = _Response(whole)
         object.__setattr__(whole, "continuation", continuation)  # a pydantic field would appear in dumps

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 from recede import _engine
-from recede.reduction._api import history_tokens, reduced
-from recede.reduction._policy import block_policy, optional_function, whole_number
+from recede.reduction._api import ask_engine, costs_of, history_tokens, reduced
+from recede.reduction._policy import block_policy, image_chars_of, optional_function, whole_number
 from recede.reduction._signature import runs
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget"]
 
+_log = logging.getLogger("recede")
+
 # The name that Anthropic's context editing uses, so that existing telemetry reads our reports.
 _EDIT = "clear_tool_uses_20250919"
 
@@ -25,14 +28,18 @@ _EDIT = "clear_tool_uses_20250919"
 class Budget:
     """A threshold in tokens: up to it a history is sent raw, above it old observations are masked.
 
-    It stores no history. The view of a history over the threshold is that of `mask_old_observations`.
+    It stores no history. The view of a history over the threshold is that of `mask_old_observations`, alone and in a
+    `Conversation`.
 
     Args:
         threshold_tokens: a history of at most this many tokens is sent raw.
         keep: how many of the newest results stay raw, at least 3.
-        mask_chunk: move the boundary by this many observations at once; 1 or None slides it.
-        boundary: when the boundary moves, as in `reduce`; by default `mask_chunk` decides. A `Conversation` uses
-            ``"break_even"`` if neither is given.
+        mask_chunk: move the boundary by this many observations at once.
+        boundary: when the boundary moves: ``"sliding"``, at each request; or ``"break_even"``, when that pays off under
+            a prompt cache, which sends more and costs less.
+        max_input_tokens: the boundary moves to the window where the view would have more tokens. A view that is still
+            over is sent, with a warning in the log. It counts messages only: leave room for system prompt, tools and
+            answer.
         token_counter: ``text -> tokens``; by default four characters count as one token.
 
     The other options are those of `mask_old_observations`.
@@ -63,8 +70,9 @@ class Budget:
 
     @runs(lambda self, *window, **options: self._begin(*window, **options))
     def __init__(
-        self, threshold_tokens: int = 8_000, keep: int = 4, mask_chunk: int | None = 1, *,
-        boundary: Literal["sliding", "stepped", "break_even"] | None = None, token_counter: TokenCounter | None = None,
+        self, threshold_tokens: int = 8_000, keep: int = 4, mask_chunk: int | None = None, *,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", max_input_tokens: int | None = None,
+        token_counter: TokenCounter | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, cache_read: float = 0.1, cache_write: float = 1.25,
         cache_cold: bool | Collection[int] = False,
@@ -75,29 +83,28 @@ class Budget:
         self,
         threshold_tokens: int = 8_000,
         keep: int = 4,
-        mask_chunk: int | None = 1,
+        mask_chunk: int | None = None,
         *,
-        boundary: str | None = None,
+        boundary: str = "sliding",
+        max_input_tokens: int | None = None,
         token_counter: TokenCounter | None = None,
         **options: Any,
     ) -> None:
         whole_number()("threshold_tokens", threshold_tokens)
+        whole_number(optional=True)("max_input_tokens", max_input_tokens)
         optional_function("token_counter", token_counter)
         self.threshold_tokens = threshold_tokens
         self.keep = keep
         self.mask_chunk = mask_chunk
         self.boundary = boundary
+        self.max_input_tokens = max_input_tokens
         self.token_counter = token_counter
         self.options = options
         self._policy()
 
     def _policy(self) -> Any:
-        options = dict(self.options)
-        if self.boundary is not None:
-            options["boundary"] = self.boundary
-        # Sliding is moving by 1, so a chunk of 1 is compatible with every boundary.
-        chunk = None if self.mask_chunk == 1 and self.boundary in ("break_even", "sliding") else self.mask_chunk
-        return block_policy(_engine.engine, self.keep, chunk, options)
+        options = {**self.options, "boundary": self.boundary}
+        return block_policy(_engine.engine, self.keep, self.mask_chunk, options, max_tokens=self.max_input_tokens)
 
     def tokens(self, messages: list[Any]) -> int:
         """Count the tokens of the history, with `token_counter` or at four characters each.
@@ -109,12 +116,16 @@ class Budget:
         return history_tokens(messages, self.token_counter)
 
     def is_over(self, messages: list[Any]) -> bool:
-        """Whether the history has more tokens than the threshold.
+        """Whether the history has more tokens than the threshold, or than `max_input_tokens`.
 
         Raises:
             TranscriptError: the input is not a history.
         """
-        return self.tokens(messages) > self.threshold_tokens
+        return self._is_over(self.tokens(messages))
+
+    def _is_over(self, tokens: int) -> bool:
+        limit = self.threshold_tokens if self.max_input_tokens is None else self.max_input_tokens
+        return tokens > min(self.threshold_tokens, limit)
 
     def view(self, messages: list[Any]) -> list[Any]:
         """The messages to send: the history itself unless it is over the threshold and has old observations.
@@ -122,7 +133,24 @@ class Budget:
         Raises:
             TranscriptError: the input is not a history.
         """
-        return self._masked(messages).messages if self.is_over(messages) else messages
+        if not self.is_over(messages):
+            return messages
+        view = self._masked(messages).messages
+        self.warn_if_over(view)
+        return view
+
+    def warn_if_over(self, view: list[Any]) -> None:
+        """Log a warning if the view has more than `max_input_tokens`."""
+        if self.max_input_tokens is None:
+            return
+        tokens = self.tokens(view)
+        if tokens > self.max_input_tokens:
+            _log.warning(
+                "a view of about %s tokens is over max_input_tokens=%s though all but the newest %s results are masked",
+                f"{tokens:,}",
+                f"{self.max_input_tokens:,}",
+                self.keep,
+            )
 
     def report(self, messages: list[Any]) -> dict[str, Any]:
         """Report what `view` does to the history, in the format of Anthropic's context editing.
@@ -135,7 +163,7 @@ class Budget:
             TranscriptError: the input is not a history.
         """
         raw_tokens = self.tokens(messages)
-        masked = self._masked(messages) if raw_tokens > self.threshold_tokens else None
+        masked = self._masked(messages) if self._is_over(raw_tokens) else None
         if masked is None or not masked.masked_count:
             return {"applied_edits": []}
         # The format has no negative numbers, which a counter that charges placeholders heavily would produce.
@@ -144,23 +172,25 @@ class Budget:
         return {"applied_edits": [edit]}
 
     def history(self) -> History:
-        """An empty `History` that masks by this budget.
-
-        Without `boundary` and `mask_chunk`, its boundary moves when that breaks even.
-        """
+        """An empty `History` that masks by this budget: its views are those of `view`."""
         from recede.session._history import History
 
-        options = dict(self.options)
-        if self.boundary is not None:
-            options["boundary"] = self.boundary
-        if self.mask_chunk not in (None, 1) or self.boundary == "stepped":
+        options = {**self.options, "boundary": self.boundary}
+        if self.mask_chunk is not None:
             options["mask_chunk"] = self.mask_chunk
         if self.token_counter is not None:
             options["token_counter"] = self.token_counter
-        return History(keep=self.keep, threshold_tokens=self.threshold_tokens, **options)
+        return History(
+            keep=self.keep, threshold_tokens=self.threshold_tokens, max_view_tokens=self.max_input_tokens, **options
+        )
 
     def _masked(self, messages: list[Any]) -> Reduction:
-        return reduced(messages, self._policy())
+        policy, costs = self._policy(), None  # of messages, of observations, and of new texts: there are none
+        if self.max_input_tokens is not None and self.token_counter is not None:
+            texts, _ = ask_engine("texts", messages, policy)
+            costs = (*costs_of(texts, self.token_counter, image_chars_of({})), {})
+        reduction: Reduction = reduced(messages, policy, costs)
+        return reduction
 
     def __repr__(self) -> str:
         return f"<Budget: {self.threshold_tokens:,} tokens, keep {self.keep}>"

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recede._response import answer_of, encodable, read, stop_reason, text_of
-from recede.agent._auto_continue import CONTINUE, Answers, usage_sum
+from recede._objects import changed, plain_message, read
+from recede._response import answer_of, encodable, stop_reason, text_of
+from recede.agent._auto_continue import CONTINUE, Answers, Cut, usage_sum
 from recede.agent._budget import Budget
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (
@@ -79,7 +80,8 @@ class Conversation:
         run_tool: ``(name, input) -> result``, for all tools. A result is a text or a list of content parts; None is
             an empty text, anything else is sent as JSON. An exception becomes a result flagged as an error.
         system: the system prompt. It is sent with each request and is not part of the history.
-        budget: when to mask; by default over 8,000 tokens, all but the newest 4 results, with a break-even boundary.
+        budget: when to mask; what is sent is its `view`. Without one, over 8,000 tokens, all but the newest 4 results,
+            with a break-even boundary: ``Budget(boundary="break_even")``.
         history: continue this `History`, whose own options then decide the view.
         shape: ``"anthropic"`` or ``"openai"``; by default detected from the client or the tools.
         parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.
@@ -87,6 +89,9 @@ class Conversation:
         max_tool_rounds: the maximum number of tool rounds in one turn.
         max_attempts: the maximum number of requests for one answer; see `auto_continue`.
         max_total_output_tokens: the limit of one answer over all its requests; see `auto_continue`.
+        max_tokens_limit: the upper bound with which an answer that was cut in a tool call is asked for again; see
+            `auto_continue`.
+        on_cut: called with a `Cut` for each answer that was cut; see `auto_continue`.
         on_text: called with the text of answers as it arrives; requests then use ``stream=True``.
         **request: arguments of every request: ``model``, ``max_tokens`` and so on.
 
@@ -122,6 +127,8 @@ class Conversation:
         max_tool_rounds: int = 50,
         max_attempts: int = 3,
         max_total_output_tokens: int | None = None,
+        max_tokens_limit: int | None = None,
+        on_cut: Callable[[Cut], Any] | None = None,
         on_text: Callable[[str], Any] | None = None,
         **request: Any,
     ) -> None:
@@ -135,16 +142,17 @@ class Conversation:
             raise ValueError(f"shape must be 'anthropic' or 'openai', not {shape!r}")
         for name in {"messages", "stream"} & request.keys():
             raise TypeError(f"a Conversation makes {name} itself: leave it out")
-        Answers([], request, max_attempts, max_total_output_tokens)  # checks the two
+        self._attempts = (max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
+        Answers([], request, *self._attempts)  # checks them
         whole_number()("max_tool_rounds", max_tool_rounds)
-        self.history = history if history is not None else (budget or Budget()).history()
+        self._budget = budget
+        self.history = history if history is not None else (budget or Budget(boundary="break_even")).history()
         self.shape: Shape = shape or _shape_of(create, tools)
         self.system = system
         self.on_text = on_text
         self._create = create
         self._tools = Tools(run_tool, parallel_tools)
         self._max_tool_rounds = max_tool_rounds
-        self._attempts = (max_attempts, max_total_output_tokens)
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()
@@ -198,9 +206,9 @@ class Conversation:
             return messages if self.system is None else [{"role": "system", "content": self.system}, *messages]
         # Anthropic has no system role. A summary uses it, and so does a history begun with another provider.
         for place, message in enumerate(messages):
-            if message.get("role") not in ("system", "developer"):
+            if read(message, "role") not in ("system", "developer"):
                 break
-            messages[place] = {**message, "role": "user"}
+            messages[place] = changed(message, role="user")
         return messages
 
     def __repr__(self) -> str:
@@ -214,12 +222,14 @@ class Conversation:
             self.history.append(spoken)
         elif not len(self.history):
             raise ValueError("the history is empty: begin with a turn")
-        elif self.history[-1].get("role") == "assistant":
+        elif read(self.history[-1], "role") == "assistant":
             self.history.append({"role": "user", "content": CONTINUE})
         usage: Any = None
         requests = tool_calls = 0
         for rounds in itertools.count():
             sent = self.view()
+            if self._budget is not None:
+                self._budget.warn_if_over(self.history.view())
             answers = Answers(sent, self._arguments(), *self._attempts)
             response = yield from self._answered(answers, sent)
             # An answer is fully validated before any of it is added to the history.
@@ -276,7 +286,7 @@ class Conversation:
 
     def _close_calls(self) -> None:
         """Answer calls that are open at the end of the history."""
-        calls = open_calls(self.history[place] for place in reversed(range(len(self.history))))
+        calls = open_calls(plain_message(self.history[place]) for place in reversed(range(len(self.history))))
         if calls:
             self._store(Round(calls), "interrupted before it ended")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recede._response import INVALID_JSON, encodable, parsed, plain, read
+from recede._objects import plain, read
+from recede._response import INVALID_JSON, encodable, parsed
 
 __all__ = ["Streamed"]
 

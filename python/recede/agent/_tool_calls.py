@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recede._response import INVALID_JSON, NO_NAME, encodable, parsed, plain
+from recede._objects import plain
+from recede._response import INVALID_JSON, NO_NAME, encodable, parsed
 
 __all__ = [
     "Round",

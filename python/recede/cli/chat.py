@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -19,6 +20,8 @@ from recede.cli.repl import Played, Repl, Talk
 from recede.cli.terminal import Terminal
 
 __all__ = ["chat"]
+
+Boundary = Literal["sliding", "break_even"]
 
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _TOUR = Path(__file__).with_name("tour.json")
@@ -58,6 +61,13 @@ _TOKENS = 8_000
     metavar="N",
     help=f"A history of at most so many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
 )
+@click.option(
+    "--boundary",
+    type=click.Choice(["sliding", "break_even"]),
+    metavar="WHEN",
+    help="When old results are masked: sliding, at each request; break_even, when a prompt cache makes it pay.  "
+    "[default: sliding; of a recording break_even]",
+)
 @click.option("--store", metavar="FILE", help="Keep the session in this turn store, and resume what it has.")
 @click.option("--replay", metavar="FILE", help="Play this session turn by turn instead of talking with a model.")
 @max_bytes_option
@@ -72,6 +82,7 @@ def chat(
     folder: str,
     keep: int,
     threshold_tokens: int | None,
+    boundary: Boundary | None,
     store: str | None,
     replay: str | None,
     max_bytes: int,
@@ -95,7 +106,7 @@ def chat(
         provider = next((name for name, key in _KEYS.items() if os.environ.get(key)), "anthropic")
     key = os.environ.get(_KEYS[provider])
     if replay or tour or not (key or base_url):
-        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), store)
+        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), boundary or "break_even", store)
         recording = replay or str(_TOUR)
         messages = _messages(recording, max_bytes)
         if history.messages != messages[: len(history)]:
@@ -107,14 +118,15 @@ def chat(
         else:
             greeting = f"No key is set ({' or '.join(_KEYS.values())}): a recorded session is played instead."
         played = Played(terminal, history, messages)
-        Repl(terminal, played, has_store=store is not None, recording=recording).run(greeting)
+        Repl(terminal, played, keep, has_store=store is not None, recording=recording).run(greeting)
         return
     if model is None:
         raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
-    history = _history(keep, _first(threshold_tokens, _TOKENS), store)
+    history = _history(keep, _first(threshold_tokens, _TOKENS), boundary or "sliding", store)
     files = Folder(folder) if tools else None
     with _client(provider, key, base_url) as client:
         talk = Talk(terminal, files)
+        click.get_current_context().with_resource(_warnings_shown(talk))
         request: dict[str, Any] = {"model": model}
         if provider == "anthropic":
             create, request["max_tokens"] = client.messages.create, max_tokens
@@ -131,16 +143,18 @@ def chat(
             on_text=talk.hear,
             **request,
         )
-        Repl(terminal, talk, has_store=store is not None).run(
+        Repl(terminal, talk, keep, has_store=store is not None).run(
             f"{provider}, {model}{f', files of {folder}' if files else ''}."
         )
 
 
-def _history(keep: int, threshold_tokens: int, path: str | None) -> History:
+def _history(keep: int, threshold_tokens: int, boundary: Boundary, path: str | None) -> History:
     """An empty history, or one that resumes from a store. The store is closed with the command."""
     try:
         store = None if path is None else click.get_current_context().with_resource(_opened(path))
-        return History(keep=keep, threshold_tokens=threshold_tokens, recall_handles=True, store=store)
+        return History(
+            keep=keep, threshold_tokens=threshold_tokens, boundary=boundary, recall_handles=True, store=store
+        )
     except StoreError as error:
         raise BadFile(str(error)) from None
 
@@ -153,6 +167,19 @@ def _opened(path: str) -> Iterator[TurnStore]:
             yield store
     except StoreError as error:
         raise BadFile(str(error)) from None
+
+
+@contextmanager
+def _warnings_shown(talk: Talk) -> Iterator[None]:
+    """In it, warnings in the log of the library, such as that an answer was cut, are lines of the chat."""
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: talk.note(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("recede")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _first(given: int | None, default: int) -> int:

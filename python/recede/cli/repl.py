@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from recede import Conversation, History, StoreError, TranscriptError
+from recede import Conversation, History, StoreError, TranscriptError, approx_tokens, mask_old_observations
 from recede._files import is_same_file
 from recede.agent import Answer
 from recede.cli.folder import Folder
@@ -27,7 +27,7 @@ _MOST_CHARS = 300
 _OFFER = "[a file to save the session in; Enter for one of ours, Ctrl-C for none] "
 
 _COMMANDS = {
-    "/stats": ("", "turns, messages, tokens raw and sent"),
+    "/stats": ("", "turns, messages, tokens raw, masked and sent"),
     "/history": ("[all]", "what is kept: its first 2,000 characters, or all"),
     "/view": ("[all]", "what would be sent now, likewise"),
     "/recall": ("ID", "the full text of an observation, by its number or the id of its call"),
@@ -116,6 +116,11 @@ class Talk:
         """Show a piece of an answer."""
         self._terminal.say(harmless(text), end="")
         self._is_within_line = not text.endswith("\n")
+
+    def note(self, text: str) -> None:
+        """Show a line that is not of the model."""
+        self._end_line()
+        self._terminal.say(f"[{harmless(text)}]")
 
     def run_tool(self, name: str, value: Any) -> str:
         """Run a tool of the folder, or fetch what was masked."""
@@ -226,10 +231,10 @@ class Played:
             )
 
     def _say_total(self) -> None:
-        saved = 1 - self.sent_tokens / max(1, self.raw_tokens)
+        less = _less(self.sent_tokens, self.raw_tokens)
         self._terminal.say(
             f"[the recording ends. Its {self._played} requests had {self.sent_tokens:,} tokens instead of "
-            f"{self.raw_tokens:,}, {saved:.0%} less; every call still has its result, and all is kept]"
+            f"{self.raw_tokens:,}, {less} less; every call still has its result, and all is kept]"
         )
 
 
@@ -237,10 +242,17 @@ class Repl:
     """The loop."""
 
     def __init__(
-        self, terminal: Terminal, speaker: Talk | Played, *, has_store: bool = False, recording: str | None = None
+        self,
+        terminal: Terminal,
+        speaker: Talk | Played,
+        keep: int,
+        *,
+        has_store: bool = False,
+        recording: str | None = None,
     ) -> None:
-        """Take where lines come from, who answers them, and the file that is played, if one is."""
+        """Take where lines come from, who answers, how many results a mask keeps, and the file that is played."""
         self._terminal = terminal
+        self._keep = keep
         self._speaker: Speaker = speaker
         self._has_store = has_store
         self._recording = recording
@@ -336,15 +348,16 @@ class Repl:
         self._terminal.say("\n".join(f"{usage:16}{what}" for usage, what in rows))
 
     def _stats(self, _: str) -> None:
-        stats = self._speaker.history.stats()
-        saved = 1 - self._speaker.sent_tokens / max(1, self._speaker.raw_tokens)
+        history, sent, raw = self._speaker.history, self._speaker.sent_tokens, self._speaker.raw_tokens
+        stats = history.stats()
+        masked = approx_tokens(mask_old_observations(history.messages, self._keep))
         self._terminal.say(
             f"turns: {stats.turns}, messages: {stats.messages}\n"
-            f"kept, raw: {stats.raw_chars:,} chars, about {stats.raw_tokens:,} tokens\n"
-            f"sent, masked: {stats.view_chars:,} chars, about {stats.view_tokens:,} tokens, "
+            f"raw: {stats.raw_chars:,} chars, about {stats.raw_tokens:,} tokens\n"
+            f"masked, all but the newest {self._keep} results: about {masked:,} tokens\n"
+            f"sent: {stats.view_chars:,} chars, about {stats.view_tokens:,} tokens, "
             f"{stats.masked_count} observations masked\n"
-            f"all requests so far: {self._speaker.sent_tokens:,} tokens instead of {self._speaker.raw_tokens:,}, "
-            f"{saved:.0%} less"
+            f"all requests so far: {sent:,} tokens instead of {raw:,}, {_less(sent, raw)} less"
         )
 
     def _history(self, argument: str) -> None:
@@ -398,6 +411,11 @@ class Repl:
             self._terminal.say(f"[{harmless(argument)}: not loaded: {error.strerror or error}]")
         else:
             self._terminal.say(f"[loaded: {len(self._speaker.history)} messages]")
+
+
+def _less(sent: int, raw: int) -> str:
+    """How much less was sent; nothing where nothing was."""
+    return f"{1 - sent / raw if raw else 0:.0%}"
 
 
 def _is_agents(message: Any) -> bool:

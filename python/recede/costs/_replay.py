@@ -9,7 +9,7 @@ from recede import _engine
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
-from recede.reduction._api import as_bytes
+from recede.reduction._api import as_bytes, ask_engine
 from recede.reduction._policy import image_chars_of, whole_number
 
 if TYPE_CHECKING:
@@ -198,7 +198,8 @@ def replay(
         (55400, 15067, 49)
     """
     asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
-    return asked.answer(_engine.core("replay").replay(messages, asked.policies, image_chars_of({})))
+    _engine.core("replay")
+    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}))[0])
 
 
 def replay_json(

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from recede import _engine
+from recede._errors import TranscriptError
+from recede._objects import Forms, plain_message
 from recede.reduction._policy import BODY_KEYS, block_policy, compiled, image_chars_of, template_policy
 from recede.reduction._repair import apply_repairs
 from recede.reduction._report import CountRequest, Finding, JsonReduction, PairReport, Reduction, SummaryRequest
@@ -23,6 +25,7 @@ __all__ = [
     "HistoryReducer",
     "approx_tokens",
     "as_bytes",
+    "ask_engine",
     "asked_summary",
     "check_pairs",
     "costs_of",
@@ -77,7 +80,8 @@ def reduce(
 
     Args:
         messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
-            Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
+            Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so; or what the clients
+            of Anthropic and OpenAI give, as messages or inside them.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
         max_input_tokens: the budget in tokens, of about four characters each.
         fill: a view without all messages fills up to this part of the budget; None: the published rule.
@@ -372,8 +376,7 @@ class HistoryReducer:
 
 
 def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
-    engine = _engine.engine
-    view: list[Any] = engine.reduce(messages, block_policy(engine, keep, mask_chunk, options)).messages
+    view: list[Any] = reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
     return view
 
 
@@ -485,7 +488,7 @@ def check_pairs(messages: list[Any]) -> PairReport:
         >>> report.is_whole
         False
     """
-    return PairReport(tuple(Finding(*finding) for finding in _engine.engine.check_pairs(messages)))
+    return PairReport(tuple(Finding(*finding) for finding in ask_engine("check_pairs", messages)[0]))
 
 
 def repair_pairs(messages: list[Any]) -> list[Any]:
@@ -512,8 +515,14 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
         []
     """
     copied = _copied(messages)
-    operations = _engine.engine.repairs(copied)
-    return apply_repairs(copied, operations) if operations else messages
+    operations, forms = ask_engine("repairs", copied)
+    if not operations:
+        return messages
+    return (
+        apply_repairs(copied, operations)
+        if forms is None
+        else forms.restored(apply_repairs(forms.messages, operations))
+    )
 
 
 def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
@@ -537,7 +546,7 @@ def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])
         5
     """
-    chars: int = _engine.engine.count_chars(messages, image_chars_of({"image_chars": image_chars}))
+    chars: int = ask_engine("count_chars", messages, image_chars_of({"image_chars": image_chars}))[0]
     return chars
 
 
@@ -578,19 +587,41 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     if summarizer is not None or counter is not None:
         messages = _copied(messages)
     if counter is not None:
-        costs = (*costs_of(engine.texts(messages, policy), counter, image_chars_of(options)), {})
-    answer, error = engine.reduce(messages, policy, costs), None
+        texts = ask_engine("texts", messages, policy)[0]
+        costs = (*costs_of(texts, counter, image_chars_of(options)), {})
+    answer, error = reduced(messages, policy, costs), None
     if type(answer) is not Reduction:
         answer, error = _answered(
             answer,
-            lambda summary: engine.reduce(messages, policy, costs, summary),
-            messages.__getitem__,
+            lambda summary: reduced(messages, policy, costs, summary),
+            lambda index: plain_message(messages[index]),
             options,
             costs,
         )
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+
+
+def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
+    """What the engine answers about a history, and its plain forms where it holds objects of a client."""
+    function = getattr(_engine.engine, name)
+    try:
+        return function(messages, *rest), None
+    except TranscriptError as fault:
+        forms = _forms_of(messages, fault)
+    return function(forms.messages, *rest), forms
+
+
+def _forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
+    """The plain forms of a history that the engine has refused, if it holds objects.
+
+    The engine reads plain dicts and refuses what it cannot read, so a history without objects is never searched.
+    """
+    forms = Forms.of(messages)
+    if forms is None:
+        raise fault
+    return forms
 
 
 def _copied(messages: list[Any]) -> list[Any]:
@@ -660,18 +691,25 @@ def asked_summary(
     return (text, None if counter is None else 4 * count_tokens(counter, text)), None
 
 
-def reduced(messages: list[Any], policy: Any) -> Reduction:
-    """The reduction of a history by a policy that asks for no summary."""
-    reduction: Reduction = _engine.engine.reduce(messages, policy)
-    return reduction
+def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
+    """The reduction of a history, or where the policy asks for a summary the request for one."""
+    engine = _engine.engine
+    try:
+        return engine.reduce(messages, policy, costs, summary)
+    except TranscriptError as fault:
+        forms = _forms_of(messages, fault)
+    answer = engine.reduce(forms.messages, policy, costs, summary)
+    if type(answer) is SummaryRequest:
+        return answer
+    view = answer.messages
+    return answer._replace(messages=messages if view is forms.messages else forms.restored(view))
 
 
 def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     """The tokens of a history by the caller's counter; without one, about as many."""
     if counter is None:
         return approx_tokens(messages)
-    engine = _engine.engine
-    texts = engine.texts(messages, compiled(engine, "truncate", {}))
+    texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
     unmasked = [(*own, [(text, images, None) for text, images, _ in results]) for *own, results in texts]
     costs, observations = costs_of(unmasked, counter, image_chars_of({}))
     return -(-(sum(costs) + sum(raw for raw, _ in observations)) // 4)

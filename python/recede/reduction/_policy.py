@@ -434,13 +434,22 @@ def replay_policy(
 
 
 def block_policy(
-    engine: Any, keep: int, mask_chunk: int | None, options: Mapping[str, Any], placeholder: str | None = None
+    engine: Any,
+    keep: int,
+    mask_chunk: int | None,
+    options: Mapping[str, Any],
+    placeholder: str | None = None,
+    max_tokens: int | None = None,
 ) -> Any:
-    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one."""
+    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one.
+
+    A view of more than `max_tokens` is masked up to the window, whatever the boundary.
+    """
     options = {**options, "keep": keep, "mask_chunk": mask_chunk}
-    if placeholder is None:
+    if placeholder is None and max_tokens is None:
         return compiled(engine, "block", options)
-    return _policy(engine, "block", options, placeholder=_template("placeholder", placeholder))
+    max_cost = None if max_tokens is None else _budget(None, max_tokens)
+    return _policy(engine, "block", options, placeholder=_template("placeholder", placeholder), max_cost=max_cost)
 
 
 def turn_policy(

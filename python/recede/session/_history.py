@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from recede import _engine
 from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
-from recede._response import messages_of, plain
+from recede._objects import is_object, plain, plain_message, restored
+from recede._response import messages_of
 from recede._strict import unique
 from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
 from recede.reduction._policy import (
@@ -115,6 +116,8 @@ class History:
     Args:
         keep: without a budget: how many of the newest results stay raw; at least 3.
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
+        max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
+            model of a small context window needs it. What the window alone has is never masked.
         recall_handles: placeholders name the number of the observation, so that the agent can request it with the
             tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
@@ -154,8 +157,8 @@ class History:
 
     @runs(lambda self, **options: self._begin(**options))
     def __init__(
-        self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
+        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -174,13 +177,18 @@ class History:
         *,
         keep: int = 4,
         threshold_tokens: int = 0,
+        max_view_tokens: int | None = None,
         recall_handles: bool = False,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         **options: Any,
     ) -> None:
         options = dict(options)
+        whole_number()("threshold_tokens", threshold_tokens)
         own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
+        if max_view_tokens is not None:
+            own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
+            threshold_tokens = min(threshold_tokens, max_view_tokens)
         self._options = {**own, **options}
         if not isinstance(recall_handles, bool):
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
@@ -196,13 +204,14 @@ class History:
         if has_budget:
             if handles is not None:
                 options["placeholder"] = handles
-            if threshold_tokens:
-                raise TypeError("threshold_tokens is for a History without a budget")
+            if threshold_tokens or max_view_tokens is not None:
+                name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
+                raise TypeError(f"{name} is for a History without a budget")
             options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
             self._policy = compiled(self._engine, "session", options)
         else:
-            self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
-        whole_number()("threshold_tokens", threshold_tokens)
+            chunk = options.pop("mask_chunk", None)
+            self._policy = block_policy(self._engine, keep, chunk, options, handles, max_view_tokens)
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._image_chars = image_chars_of(options)
@@ -212,6 +221,7 @@ class History:
         self._lock = threading.RLock()
         self._is_in_callback = False
         self._objects: dict[int, Any] = {}  # of the messages in memory, as appended or decoded
+        self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
         self._first = 0  # the first message in memory
         self._list: list[Any] = []  # the view and its chunks, as read last
         self._chunks: list[bytes] = []
@@ -238,9 +248,8 @@ class History:
     def append(self, message: Any) -> None:
         """Append a message: a dict in any of the four shapes. It is kept, so do not change it afterwards.
 
-        Objects of the Anthropic and OpenAI clients are converted to messages that the provider accepts: a response,
-        its message, a block or an item; also inside a dict, such as
-        ``{"role": "assistant", "content": response.content}``.
+        What the clients of Anthropic and OpenAI answer with is taken and kept too: a message, an item, or blocks inside
+        a dict, such as ``{"role": "assistant", "content": response.content}``; and of a response its messages.
 
         Raises:
             TranscriptError: it is no message; the history is unchanged.
@@ -248,26 +257,26 @@ class History:
             StoreError: it is appended, but not stored; the write is retried with the next message. If the store is
                 closed, the history is unchanged.
         """
-        if hasattr(message, "model_dump"):
-            made = messages_of(message)
-            if not all(isinstance(one, dict) and ("role" in one or "type" in one) for one in made):
+        for one in messages_of(message) if is_object(message) else (message,):
+            self._append_object(one)
+
+    def _append_object(self, message: Any) -> None:
+        objects: list[Any] = []
+
+        def as_plain(value: Any) -> Any:
+            if not is_object(value):
+                raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
+            form = plain_message(value) if value is message else plain(value)
+            if form is message:
                 raise TypeError(
                     f"a history takes messages, not a {type(message).__name__}: what its model_dump gives has neither "
                     "a role nor a type"
                 )
-            self.extend(made)
-            return
-        objects: list[Any] = []
-
-        def as_plain(value: Any) -> Any:
-            if not hasattr(value, "model_dump"):
-                raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
             objects.append(value)
-            return plain(value)
+            return form
 
         text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
-        # Objects of a client are given back as their JSON.
-        self._append(*as_bytes(text), None if objects else message)
+        self._append(*as_bytes(text), message, has_objects=bool(objects))
 
     def append_json(self, data: Json) -> None:
         """Append a serialized message; every byte that is not masked stays unchanged.
@@ -282,7 +291,7 @@ class History:
         for message in messages:
             self.append(message)
 
-    def _append(self, data: bytes, surrogates: bool, message: Any) -> None:
+    def _append(self, data: bytes, surrogates: bool, message: Any, *, has_objects: bool = False) -> None:
         with self._lock:
             self._refuse_callbacks()
             self._resume_replay()
@@ -295,8 +304,10 @@ class History:
             finally:  # also if only the write to the store failed
                 if message is not None and len(self._session) > index:
                     self._objects[index] = message
+                    if has_objects:
+                        self._of_clients.add(index)
             for evicted in range(self._first, first):
-                self._objects.pop(evicted, None)
+                self._forget(evicted)
             self._first = first
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
@@ -362,7 +373,11 @@ class History:
             if not self._session.rewind(messages):
                 self._rebuild(messages)
             for index in range(messages, before):
-                self._objects.pop(index, None)
+                self._forget(index)
+
+    def _forget(self, index: int) -> None:
+        self._objects.pop(index, None)
+        self._of_clients.discard(index)
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
@@ -395,8 +410,8 @@ class History:
     @classmethod
     @runs(lambda cls, messages, **options: cls(**options)._with(messages))
     def from_messages(
-        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
+        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -423,8 +438,8 @@ class History:
     @classmethod
     @runs(lambda cls, data, **options: cls(**options)._with_json(data))
     def from_json(
-        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
+        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -471,8 +486,7 @@ class History:
             self._update_view()
             start, items, keeps = self._session.changes()
             try:
-                new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
-                self._list[start:] = new
+                self._list[start:] = list(map(self._shown, items))
             except BaseException:
                 self._session.forget()
                 self._chunks, self._list = [], []
@@ -481,6 +495,17 @@ class History:
             if not keeps:
                 self._list = []
             return view
+
+    def _shown(self, item: int | bytes | tuple[int, bytes]) -> Any:
+        """A message of the view: unchanged; of the store; or masked, in the kind in which it was appended."""
+        if isinstance(item, int):
+            return self._message(item)
+        if isinstance(item, bytes):
+            return _loads(item)
+        index, masked = item
+        if index not in self._of_clients:
+            return _loads(masked)
+        return restored(self._objects[index], _loads(self._session.message(index)), _loads(masked))
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""

@@ -18,7 +18,8 @@ def make_plan(facts: Facts, summary: Given) -> Plan | Request:
     raw = Plan(kept=list(range(len(facts.outline.messages))))
     goal = facts.policy.goal
     if goal == "mask":
-        return _maskings(facts, raw)[0]
+        rounded, *whole = _maskings(facts, raw)
+        return whole[0] if whole and not facts.fits(rounded) else rounded
     if goal == "summarize":
         return summarize(facts, raw, published(facts), summary) or raw
     if goal == "truncate":

@@ -38,11 +38,12 @@ class Converse(Shape):
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         for place, path, block in walk.blocks(message, "content", _BLOCK_KEYS):
-            call, result = block.get("toolUse"), block.get("toolResult")
-            if isinstance(call, dict):
+            call = walk.object(block.get("toolUse"), path + ".toolUse")
+            result = walk.object(block.get("toolResult"), path + ".toolResult") if call is None else None
+            if call is not None:
                 walk.refuse_repeated(call, _CALL_KEYS, path + ".toolUse.")
                 walk.call(call.get("toolUseId"), call.get("name"), call.get("input"), block=place, depth=_CALL_DEPTH)
-            elif isinstance(result, dict):
+            elif result is not None:
                 path += ".toolResult"
                 walk.refuse_repeated(result, _RESULT_KEYS, path + ".")
                 is_error = result.get("status") == "error"

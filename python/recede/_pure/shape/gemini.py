@@ -34,11 +34,13 @@ class Gemini(Shape):
         for place, path, part in walk.blocks(message, "parts", _PART_KEYS):
             call_key, call = _first(part, _CALL)
             result_key, result = _first(part, _RESULT)
-            if isinstance(call, dict):
+            call = walk.object(call, f"{path}.{call_key}")
+            result = walk.object(result, f"{path}.{result_key}") if call is None else None
+            if call is not None:
                 walk.refuse_repeated(call, _CALL_KEYS, f"{path}.{call_key}.")
                 call_id = _id_of(call, calls)
                 walk.call(call_id, call.get("name"), call.get("args"), block=place, depth=_DEPTH)
-            elif isinstance(result, dict):
+            elif result is not None:
                 path = f"{path}.{result_key}"
                 walk.refuse_repeated(result, _RESULT_KEYS, path + ".")
                 result_id = _id_of(result, results)

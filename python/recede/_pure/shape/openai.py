@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede._objects import is_object
 from recede._pure.shape.base import Shape
 from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, items
 
@@ -19,7 +20,8 @@ class OpenAI(Shape):
     def fits(self, message: dict[str, Any]) -> bool:
         role = message.get("role")
         return role == "tool" or (
-            role == "assistant" and any(isinstance(call, dict) for call in items(message.get("tool_calls")))
+            role == "assistant"
+            and any(isinstance(call, dict) or is_object(call) for call in items(message.get("tool_calls")))
         )
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
@@ -27,16 +29,20 @@ class OpenAI(Shape):
             walk.result(message.get("tool_call_id"), walk.text(message, "content", "content", BLOCK_KEYS))
             return
         walk.content()
-        for place, call in enumerate(message["tool_calls"]):
-            if isinstance(call, dict):
+        for place, given in enumerate(message["tool_calls"]):
+            call = walk.object(given, f"tool_calls[{place}]")
+            if call is not None:
                 path = f"tool_calls[{place}]."
                 walk.refuse_repeated(call, _CALL_KEYS, path)
-                function, custom = call.get("function"), call.get("custom")
+                function = walk.object(call.get("function"), path + "function")
+                custom = (
+                    call.get("custom") if function is not None else walk.object(call.get("custom"), path + "custom")
+                )
                 name = arguments = None
-                if isinstance(function, dict):
+                if function is not None:
                     walk.refuse_repeated(function, _FUNCTION_KEYS, path + "function.")
                     name, arguments = function.get("name"), function.get("arguments")
-                elif isinstance(custom, dict):
+                elif custom is not None:
                     walk.refuse_repeated(custom, _CUSTOM_KEYS, path + "custom.")
                     name, arguments = custom.get("name"), custom.get("input")
                 walk.call(call.get("id"), name, arguments, block=place, depth=_DEPTH)

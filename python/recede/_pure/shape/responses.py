@@ -26,6 +26,7 @@ class Responses(Shape):
             return
         output = message.get("output")
         is_left_alone = output is not None and not isinstance(output, (str, list))
+        walk.object(output, "output")
         text = walk.no_text() if is_left_alone else walk.text(message, "output", "output", PART_KEYS)
         walk.result(message.get("call_id"), text)
 

@@ -1,0 +1,149 @@
+"""Objects of clients (pydantic models of `anthropic`, `openai` and others): their fields, their JSON form, copies.
+
+recede plans over plain dicts. An object is converted once, read as the dict that its client would send, and put back:
+what is unchanged in a view is the caller's own object, what is masked is a copy of its own kind.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["MOST_LEVELS", "Forms", "changed", "is_object", "plain", "plain_message", "read", "restored"]
+
+# Clients and the reducer accept a few levels more, which leaves room for what encloses the value.
+MOST_LEVELS = 200
+# The key under which the form of a message has its place in the history; a copy of the form keeps it.
+_PLACE = "recede_place"
+
+
+def is_object(value: Any) -> bool:
+    """Whether it is a client's object."""
+    return hasattr(value, "model_dump") and not isinstance(value, type)
+
+
+def read(value: Any, name: str) -> Any:
+    """A field of an object or of a dict; None if it is missing."""
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def changed(value: Any, /, **updates: Any) -> Any:
+    """A copy of an object or of a dict with some fields replaced."""
+    if isinstance(value, dict):
+        return {**value, **updates}
+    if hasattr(value, "model_copy"):
+        return value.model_copy(update=updates)
+    import copy
+
+    other = copy.copy(value)
+    for name, field in updates.items():
+        setattr(other, name, field)
+    return other
+
+
+def plain(value: Any, level: int = 0) -> Any:
+    """Objects of a client as plain JSON values: only the fields that came over the wire."""
+    if level > MOST_LEVELS:
+        return value  # `encodable` refuses it
+    if hasattr(value, "model_dump"):
+        try:
+            return value.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+        except ValueError:  # pydantic refuses to dump deeply nested values
+            fields = {**vars(value), **(value.model_extra or {})}
+            return {name: plain(fields[name], level + 1) for name in fields if name in value.model_fields_set}
+    if isinstance(value, dict):
+        return {name: plain(field, level + 1) for name, field in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(element, level + 1) for element in value]
+    if hasattr(value, "__dict__"):
+        return {name: plain(field, level + 1) for name, field in vars(value).items()}
+    return value
+
+
+def plain_message(message: Any) -> Any:
+    """A message as its provider takes it back; itself where it is plain already, or is no message."""
+    if not is_object(message):
+        return _unwrapped(message, 0)
+    form = plain(message)
+    if isinstance(form, dict) and "type" not in form:
+        form = {name: field for name, field in form.items() if field is not None or name == "content"}
+    return form if isinstance(form, dict) and form.keys() & {"role", "type", "parts"} else message
+
+
+def _unwrapped(value: Any, level: int) -> Any:
+    """The value with plain forms for the objects in it; itself where there is none."""
+    if value is None or isinstance(value, (str, int, float)) or level > MOST_LEVELS:
+        return value
+    if isinstance(value, dict):
+        fields = {name: _unwrapped(field, level + 1) for name, field in value.items()}
+        return value if all(fields[name] is value[name] for name in fields) else fields
+    if isinstance(value, list):
+        elements = [_unwrapped(element, level + 1) for element in value]
+        return value if all(map(_is, elements, value)) else elements
+    return plain(value) if is_object(value) else value
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def restored(original: Any, before: Any, after: Any) -> Any:
+    """The original, of which `before` is the plain form, changed as `after` is; its unchanged parts are its own."""
+    if after is before or after == before:
+        return original
+    if isinstance(after, list) and isinstance(before, list) and isinstance(original, list):
+        own = {id(form): part for part, form in zip(original, before, strict=True)}
+        if len(after) != len(before):  # blocks came or went: those that stay are the same objects
+            return [own.get(id(form), form) for form in after]
+        return [
+            own[id(form)] if id(form) in own else restored(part, old, form)
+            for part, old, form in zip(original, before, after, strict=True)
+        ]
+    is_readable = isinstance(original, dict) or is_object(original)
+    if is_readable and isinstance(after, dict) and isinstance(before, dict) and after.keys() == before.keys():
+        names = _names_of(original)
+        fields: dict[str, Any] = {}
+        for key, form in after.items():
+            name = str(names.get(key, key))
+            if form is not before[key] and form != before[key]:
+                fields[name] = restored(read(original, name), before[key], form)
+        return changed(original, **fields)
+    return after
+
+
+def _names_of(value: Any) -> dict[str, str]:
+    """The attributes of an object by the names of its fields in JSON."""
+    fields: dict[str, Any] = getattr(type(value), "model_fields", None) or {}
+    return {field.serialization_alias or field.alias or name: name for name, field in fields.items()}
+
+
+class Forms:
+    """A history that holds objects, as plain dicts: `messages`. The form of an object has its place."""
+
+    def __init__(self, history: list[Any], forms: list[Any]) -> None:
+        self._history = history
+        self.messages = [
+            message if form is message else {**form, _PLACE: place}
+            for place, (message, form) in enumerate(zip(history, forms, strict=True))
+        ]
+
+    @classmethod
+    def of(cls, history: Any) -> Forms | None:
+        """The forms; None where the history holds no objects."""
+        if not isinstance(history, list):
+            return None
+        history = list.copy(history)
+        forms = list(map(plain_message, history))
+        return None if all(map(_is, forms, history)) else cls(history, forms)
+
+    def restored(self, view: list[Any]) -> list[Any]:
+        """A view of the forms, with the objects of the history in it."""
+        return [self._restored(message) for message in view]
+
+    def _restored(self, message: Any) -> Any:
+        place = message.get(_PLACE)
+        if place is None:
+            return message
+        own = restored(self._history[place], self.messages[place], message)
+        return {name: field for name, field in own.items() if name != _PLACE} if own is message else own
