@@ -29,8 +29,8 @@ pub enum Form {
     },
     /// By its beginning and its end.
     Clip {
-        /// How much of them.
-        clip: Clip,
+        /// How much of them; boxed, since there are few, and many placeholders.
+        clip: Box<Clip>,
         /// What that costs.
         cost: usize,
     },

@@ -215,8 +215,8 @@ impl Writer<'_> {
                         self.placeholder.write(&facts, &mut text);
                         encode_text(&text[..clip(&text, placeholder_chars)], out);
                     }
-                    Form::Clip { clip, .. } => {
-                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, &clip, out);
+                    Form::Clip { ref clip, .. } => {
+                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, clip, out);
                     }
                     Form::Dispatch { with_head } => {
                         raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);

@@ -116,6 +116,12 @@ def reduce_options() -> st.SearchStrategy[dict[str, Any]]:
     return _with_boundary(chars | chars | tokens)
 
 
+def history_options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options of a `History` with a budget: those of `reduce` but two."""
+    stateless = ("fill", "clip_results")
+    return reduce_options().map(lambda drawn: {name: value for name, value in drawn.items() if name not in stateless})
+
+
 def stage_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options that both `summarize_history` and `truncate_history` take."""
     return _maybe({**_WINDOW, "preserve_recent_raw_turns": st.integers(0, 9)})

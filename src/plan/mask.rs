@@ -98,7 +98,8 @@ impl Planner<'_> {
                 break;
             }
             let removed = self.outline.results[result].chars - clip.chars();
-            let clipped = Masked { result: result as u32, form: Form::Clip { clip, cost: clip_cost }, removed };
+            let clipped =
+                Masked { result: result as u32, form: Form::Clip { clip: Box::new(clip), cost: clip_cost }, removed };
             cost = self.cost_after(cost, &clipped);
             all.push(clipped);
         }

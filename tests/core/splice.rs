@@ -267,7 +267,7 @@ fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8]) -
         Form::Cut { text_chars, placeholder_chars } => {
             raw(&atoms[..text_chars]) + &json_escape(&placeholder[..clip(placeholder, placeholder_chars)])
         }
-        Form::Clip { clip, .. } => clipped(atoms, &clip),
+        Form::Clip { ref clip, .. } => clipped(atoms, clip),
         Form::Dispatch { with_head } => {
             let text = decoded(atoms);
             let blocks: Vec<(usize, usize)> = dispatch_blocks(&text)

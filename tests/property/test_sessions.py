@@ -16,7 +16,7 @@ from asked import Reducing
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from strategies import block_options, reduce_options, words
+from strategies import block_options, history_options, words
 
 import recede
 from recede import History
@@ -39,7 +39,7 @@ def loads(view: bytes) -> Any:
 def session_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of a `History`: those of `reduce`, or those of the block masker and a threshold."""
     handles = st.fixed_dictionaries({}, optional={"recall_handles": st.booleans()})
-    return st.builds(_without_clash, reduce_options() | masked_options(), handles)
+    return st.builds(_without_clash, history_options() | masked_options(), handles)
 
 
 def masked_options() -> st.SearchStrategy[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import block_options, mask_options, reduce_options, stage_options
+from strategies import block_options, history_options, mask_options, reduce_options, stage_options
 
 import recede
 from provider_rules import anthropic_fault, openai_fault
@@ -85,7 +85,7 @@ def test_a_view_of_a_history_is_taken(
 
 
 @ENGINES
-@given(drawn=sound(), options=reduce_options() | block_options(), data=st.data())
+@given(drawn=sound(), options=history_options() | block_options(), data=st.data())
 def test_a_view_of_a_session_is_taken_at_every_request(engine_name: str, drawn: Any, options: Any, data: Any) -> None:
     history, fault = drawn
     options = {name: value for name, value in options.items() if name != "token_counter"}
