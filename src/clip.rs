@@ -1,36 +1,36 @@
-//! A text cut to its beginning and its end, around a marker that says how much is left out.
+//! Cutting a text to its beginning and end, around a marker with the number of omitted characters.
 
 use crate::text::{clip, count_chars};
 use memchr::memmem;
 
 const HEAD: &str = "[… ";
 const TAIL: &str = " chars omitted …]";
-/// Characters of the marker beside its number.
+/// Characters of the marker without its number.
 const MARKER_CHARS: usize = 20;
 const MOST_DIGITS: usize = 20;
-/// A text is not cut to fewer characters: it would be little but its marker.
-pub const LEAST_CHARS: usize = 60;
+/// The minimum length of a cut text, of which the marker is a large part.
+pub const MIN_CLIP_CHARS: usize = 60;
 
-/// What a text is cut to.
+/// A cut of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clip {
     /// Characters of its beginning.
     pub beginning: usize,
-    /// Characters that are left out, those that images count included.
+    /// Omitted characters, including those of images.
     pub omitted: usize,
     /// Characters of its end.
     pub end: usize,
 }
 
 impl Clip {
-    /// A text of `chars`, with images that count `images`, cut to `most`, of which there are at least [`LEAST_CHARS`]. It
-    /// has exactly so many, unless the text is that short and only the images are left out.
+    /// A cut of a text of `chars`, with images that count `images`, to exactly `max_chars` characters, at least
+    /// [`MIN_CLIP_CHARS`]; or if the text is no longer than that, a cut that omits only the images.
     #[must_use]
-    pub fn of(chars: usize, images: usize, most: usize) -> Self {
+    pub fn of(chars: usize, images: usize, max_chars: usize) -> Self {
         // The marker names what it leaves out, which depends on its own length.
         let mut digits = 1;
         loop {
-            let kept = most.saturating_sub(MARKER_CHARS + digits).min(chars);
+            let kept = max_chars.saturating_sub(MARKER_CHARS + digits).min(chars);
             let omitted = (chars - kept).saturating_add(images);
             if digits_of(omitted) <= digits {
                 let end = if kept < chars { kept / 2 } else { 0 };
@@ -40,7 +40,7 @@ impl Clip {
         }
     }
 
-    /// How many characters there are then.
+    /// Characters after the cut.
     #[must_use]
     pub fn chars(&self) -> usize {
         self.beginning + MARKER_CHARS + digits_of(self.omitted) + self.end
@@ -79,7 +79,7 @@ pub fn is_clipped(text: &[u8]) -> bool {
     })
 }
 
-/// Of the marker that a text begins with, how many digits its number has.
+/// The number of digits of the marker at the beginning of a text.
 fn digits_of_marker(text: &[u8]) -> Option<usize> {
     let rest = text.strip_prefix(HEAD.as_bytes())?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

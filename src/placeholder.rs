@@ -43,7 +43,7 @@ pub enum Form {
 
 /// The values of a template's fields.
 #[derive(Debug, Clone, Default)]
-pub struct Facts<'a> {
+pub struct ObservationFacts<'a> {
     /// Characters of the text or JSON.
     pub chars: usize,
     /// It is JSON, of which a cut keeps nothing.
@@ -130,7 +130,7 @@ impl<'a> Placeholder<'a> {
     }
 
     /// The template for an observation, and its characters outside of the fields.
-    fn template(&self, facts: &Facts) -> (&Template, usize) {
+    fn template(&self, facts: &ObservationFacts) -> (&Template, usize) {
         match &self.with_images {
             Some(with_images) if facts.images > 0 => (with_images, self.literal_chars.1),
             _ => (&self.templates, self.literal_chars.0),
@@ -139,10 +139,10 @@ impl<'a> Placeholder<'a> {
 
     /// Characters of the placeholder.
     #[must_use]
-    pub fn chars(&self, facts: &Facts) -> usize {
+    pub fn chars(&self, facts: &ObservationFacts) -> usize {
         let field_chars = |field: &Field| match facts.field(*field) {
-            Value::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
-            Value::Text(text) => count_chars(text),
+            FieldValue::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+            FieldValue::Text(text) => count_chars(text),
         };
         let (template, literal_chars) = self.template(facts);
         literal_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
@@ -150,26 +150,26 @@ impl<'a> Placeholder<'a> {
 
     /// The placeholder as a number and the text around it, where it names one number and no text.
     #[must_use]
-    pub fn around_number(&self, facts: &Facts) -> Option<(&[u8], usize, &[u8])> {
+    pub fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], usize, &[u8])> {
         let (before, field, after) = match self.template(facts).0.as_slice() {
             [(before, Some(field))] => (before, *field, &[][..]),
             [(before, Some(field)), (after, None)] => (before, *field, after.as_slice()),
             _ => return None,
         };
         match facts.field(field) {
-            Value::Number(number) => Some((before, number, after)),
-            Value::Text(_) => None,
+            FieldValue::Number(number) => Some((before, number, after)),
+            FieldValue::Text(_) => None,
         }
     }
 
     /// Appends the placeholder.
-    pub fn write(&self, facts: &Facts, out: &mut Vec<u8>) {
+    pub fn write(&self, facts: &ObservationFacts, out: &mut Vec<u8>) {
         for (literal, field) in self.template(facts).0 {
             out.extend_from_slice(literal);
             match field.map(|field| facts.field(field)) {
-                Some(Value::Number(number)) => write_number(number, out),
-                Some(Value::Text(text)) if self.is_encoded => encode_text(text, out),
-                Some(Value::Text(text)) => out.extend_from_slice(text),
+                Some(FieldValue::Number(number)) => write_number(number, out),
+                Some(FieldValue::Text(text)) if self.is_encoded => encode_text(text, out),
+                Some(FieldValue::Text(text)) => out.extend_from_slice(text),
                 None => {}
             }
         }
@@ -195,7 +195,13 @@ impl<'a> Placeholder<'a> {
     }
 
     /// How masking replaces an observation, and the characters it then has.
-    pub fn form(&self, outline: &Outline, source: &dyn Source, result: usize, facts: &Facts) -> (Form, usize) {
+    pub fn form(
+        &self,
+        outline: &Outline,
+        source: &dyn Source,
+        result: usize,
+        facts: &ObservationFacts,
+    ) -> (Form, usize) {
         let before = facts.chars.saturating_add(facts.images.saturating_mul(self.image_chars));
         let stay = (Form::Stay, before);
         if before == 0 || self.is_placeholder(outline, source, result) {
@@ -224,7 +230,7 @@ impl<'a> Placeholder<'a> {
 
     /// The decoded text that replaces an observation; None if it stays.
     #[must_use]
-    pub fn render(&self, form: &Form, facts: &Facts, text: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+    pub fn render(&self, form: &Form, facts: &ObservationFacts, text: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         match form {
             Form::Stay => return None,
@@ -273,21 +279,21 @@ impl<'a> Placeholder<'a> {
     }
 }
 
-enum Value<'a> {
+enum FieldValue<'a> {
     Number(usize),
     Text(&'a [u8]),
 }
 
-impl<'a> Facts<'a> {
-    fn field(&self, field: Field) -> Value<'a> {
+impl<'a> ObservationFacts<'a> {
+    fn field(&self, field: Field) -> FieldValue<'a> {
         match field {
-            Field::Chars => Value::Number(self.chars),
-            Field::Lines => Value::Number(self.newlines + 1),
-            Field::Images => Value::Number(self.images),
-            Field::Turn => Value::Number(self.turn),
-            Field::Number => Value::Number(self.number),
-            Field::Tool => Value::Text(self.tool),
-            Field::Id => Value::Text(self.id),
+            Field::Chars => FieldValue::Number(self.chars),
+            Field::Lines => FieldValue::Number(self.newlines + 1),
+            Field::Images => FieldValue::Number(self.images),
+            Field::Turn => FieldValue::Number(self.turn),
+            Field::Number => FieldValue::Number(self.number),
+            Field::Tool => FieldValue::Text(self.tool),
+            Field::Id => FieldValue::Text(self.id),
         }
     }
 }
@@ -314,7 +320,7 @@ impl OneText {
     #[must_use]
     pub fn mask(&self, policy: &Policy) -> Option<Vec<u8>> {
         let newlines = memchr::memchr_iter(b'\n', &self.0).count();
-        let facts = Facts { chars: count_chars(&self.0), newlines, ..Facts::default() };
+        let facts = ObservationFacts { chars: count_chars(&self.0), newlines, ..ObservationFacts::default() };
         let placeholder = Placeholder::of(policy);
         let (form, _) = placeholder.form(&Outline::default(), self, 0, &facts);
         placeholder.render(&form, &facts, || self.0.clone())

@@ -1,8 +1,8 @@
-//! Policy: plain parameters, validated in Python before they get here.
+//! Policy: plain parameters, already validated in Python.
 
 use std::collections::HashMap;
 
-/// What is asked for.
+/// What to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// All stages, by the budget.
@@ -25,9 +25,9 @@ pub enum Field {
     Lines,
     /// Its images.
     Images,
-    /// The turn it belongs to.
+    /// Its turn.
     Turn,
-    /// Its number in the sequence of all observations, from 1.
+    /// Its number among all observations, from 1.
     Number,
     /// The tool's name.
     Tool,
@@ -38,10 +38,10 @@ pub enum Field {
 /// When the boundary between masked and raw observations moves.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Boundary {
-    /// At each request, to all that is older than the window.
+    /// At each request, to the window.
     #[default]
     Sliding,
-    /// By this many observations at once.
+    /// In steps of this many observations.
     Stepped(usize),
     /// When the move breaks even, at these prices of a token.
     BreakEven {
@@ -50,9 +50,9 @@ pub enum Boundary {
         /// Price of a token that is written to it.
         write: f64,
     },
-    /// When the view has more characters than this; in replays.
+    /// When the view exceeds this many characters; in replays.
     HighWater(usize),
-    /// When it costs least to move it, knowing what comes; in replays of what has come.
+    /// At the offline optimum; in replays.
     Optimum {
         /// Price of a token that the cache serves.
         read: f64,
@@ -65,7 +65,7 @@ pub enum Boundary {
 pub const NOW: usize = 1 << 60;
 
 impl Boundary {
-    /// By its name and its numbers: how many observations or characters, or the prices of reading and writing.
+    /// The boundary with this name and numbers: of observations or characters, or the prices of reading and writing.
     #[must_use]
     pub fn of(name: &str, first: f64, second: f64) -> Option<Self> {
         #[expect(clippy::cast_sign_loss, reason = "counts were checked where people give them")]
@@ -81,21 +81,21 @@ impl Boundary {
         })
     }
 
-    /// Whether it depends on the requests that were made before.
+    /// Whether it depends on earlier requests.
     #[must_use]
     pub fn remembers(self) -> bool {
         !matches!(self, Boundary::Sliding | Boundary::Stepped(_))
     }
 }
 
-/// A summary in the place of old turns, again and again; in replays.
+/// Periodic summaries of old turns; in replays and managers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summaries {
     /// When one is made.
     pub due: Due,
-    /// How many of the newest turns it leaves.
+    /// How many of the newest turns stay raw.
     pub tail: usize,
-    /// Who writes it; None: nobody, it is the built-in one.
+    /// Who writes it; None: the built-in summary.
     pub model: Option<Model>,
 }
 
@@ -104,12 +104,12 @@ pub struct Summaries {
 pub enum Due {
     /// By the number of turns.
     Turns {
-        /// How many there are when the first is made.
+        /// Turns before the first.
         first: usize,
-        /// How many come until the next.
+        /// Turns until the next.
         every: usize,
     },
-    /// When reading the older turns again has cost as much as a summary, at these prices of a token.
+    /// When reading the older turns again has cost as much as a summary, at these prices per token.
     BreakEven {
         /// Read from the cache.
         read: f64,
@@ -127,39 +127,37 @@ pub enum Due {
 pub struct Model {
     /// Characters that it writes.
     pub summary_chars: usize,
-    /// Characters that it is given beside the turns and the summary before.
+    /// Characters of its prompt besides the turns and the previous summary.
     pub prompt_chars: usize,
 }
 
-/// A template: decoded literal text, each with the field after it.
+/// A template: decoded literals, each with the following field.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
-/// What is set for single tools, by their names or by patterns. The very name goes before a pattern, and an earlier
-/// pattern before a later one.
+/// Values for single tools, by name or pattern. An exact name precedes patterns, an earlier pattern a later one.
 #[derive(Debug, Clone)]
 pub struct ByTool<T> {
     rules: Vec<(Vec<u8>, T)>,
-    /// Rules by what they say, also those that are patterns: a tool may have such a name. Each name is looked up once,
-    /// however many there are.
+    /// Indexes of rules by name; also of patterns, since a tool may have such a name.
     names: HashMap<Vec<u8>, usize>,
-    /// Rules that are patterns. They are tried one by one, and so their number has a limit where people give them.
+    /// Rules that are patterns, which are tried one by one; Python limits their number.
     patterns: Vec<usize>,
 }
 
 impl<T> ByTool<T> {
-    /// Whether nothing is set.
+    /// Whether there are no rules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// What is set, in order.
+    /// The rules, in order.
     #[must_use]
     pub fn rules(&self) -> &[(Vec<u8>, T)] {
         &self.rules
     }
 
-    /// What is set for a tool.
+    /// The value for a tool.
     #[must_use]
     pub fn get(&self, name: &[u8]) -> Option<&T> {
         let by_pattern = || self.patterns.iter().find(|rule| matches(&self.rules[**rule].0, name));
@@ -182,8 +180,8 @@ impl<T> FromIterator<(Vec<u8>, T)> for ByTool<T> {
     }
 }
 
-/// Every parameter of a plan, declared once: its name, its type and its default. `$then` makes something of the list: here
-/// the struct [`Policy`], in `py` its reading from Python.
+/// Declares every parameter of a plan once: name, type and default. `$then` is applied to the list: here it defines [`Policy`], in
+/// `py` it reads the parameters from Python.
 macro_rules! parameters {
     ($then:ident) => {
         $then! {
@@ -191,19 +189,19 @@ macro_rules! parameters {
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
-            /// The part of the budget, in millionths, that a view of a later stage fills; None: the published rule.
+            /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
             fill_millionths: Option<usize> = None,
             /// Cut results in the window to this length before anything is dropped.
             clip_results: Option<usize> = None,
-            /// False gives the history back as it is.
+            /// False: return the history unchanged.
             enabled: bool = true,
-            /// Window: the last N messages that are no system messages.
+            /// Window: the last N messages, not counting system messages.
             keep_messages: Option<usize> = Some(4),
             /// Window: the last N turns.
             keep_turns: Option<usize> = None,
             /// Window: the newest N results.
             keep_results: Option<usize> = None,
-            /// Windows of single tools, instead: name or pattern, and N (None: all).
+            /// Windows of single tools: name or pattern, and N (None: all).
             keep_by_tool: ByTool<Option<usize>> = ByTool::default(),
             /// Never masked: results of these tools, names or patterns.
             exclude_tools: ByTool<()> = ByTool::default(),
@@ -211,23 +209,23 @@ macro_rules! parameters {
             keep_errors: bool = false,
             /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
-            /// Requests that found nothing in the cache: how many messages came before each, or [`NOW`].
+            /// Requests with a cold cache: messages before each, or [`NOW`].
             cache_cold: Vec<usize> = vec![],
-            /// Whether stage 1 is tried at all.
+            /// Whether stage 1 is tried.
             observation_masking: bool = true,
             /// Cut observations to this length instead of replacing them.
             max_observation_chars: Option<usize> = None,
-            /// The caller's template, if there is one.
+            /// The caller's template, if any.
             placeholder: Option<Template> = None,
             /// The built-in placeholder counts lines instead of characters.
             lines_form: bool = false,
             /// Mask nothing if it would remove fewer characters.
             min_masked_chars: usize = 0,
-            /// What an image counts.
+            /// Characters that an image counts.
             image_chars: usize = 6_400,
-            /// Any orphan breaks the pair invariant.
+            /// Whether orphans of the input break the pair invariant.
             strict_pairs: bool = false,
-            /// The summary's length at most.
+            /// The maximum length of the summary.
             summary_max_chars: usize = 1_400,
             /// The role of the summary's message.
             summary_role: Option<String> = None,
@@ -235,7 +233,7 @@ macro_rules! parameters {
             ask_summary: bool = false,
             /// In a session: a window that alone is larger than what is to be filled gives way, down to the newest unit.
             shrinks_window: bool = false,
-            /// In a replay: summaries in the place of old turns.
+            /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,
         }
     };
@@ -261,7 +259,7 @@ macro_rules! declare {
 parameters!(declare);
 
 impl Policy {
-    /// A boundary, rounded down to whole chunks where it moves by these.
+    /// A boundary, rounded down to steps.
     #[must_use]
     pub fn rounded(&self, boundary: usize) -> usize {
         match self.boundary {
@@ -270,7 +268,7 @@ impl Policy {
         }
     }
 
-    /// Whether the placeholder names the lines of an observation. To count them takes a pass of its own.
+    /// Whether the placeholder names the lines of an observation, which takes a separate pass to count.
     #[must_use]
     pub fn names_lines(&self) -> bool {
         match &self.placeholder {
@@ -284,7 +282,7 @@ fn is_pattern(tool: &[u8]) -> bool {
     tool.iter().any(|byte| matches!(byte, b'*' | b'?'))
 }
 
-/// Whether a tool's name matches a pattern, in which `*` stands for any text and `?` for one character.
+/// Whether a tool's name matches a pattern, in which `*` matches any text and `?` one character.
 #[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);

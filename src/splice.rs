@@ -5,7 +5,7 @@ use crate::json::{decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
-use crate::plan::{Cut, Ground, Masked, Plan, Summary, facts, masked_in};
+use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
 use crate::policy::Policy;
 use crate::source::Bytes;
 use crate::text::{clip, count_chars, encode_text};
@@ -89,24 +89,24 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> S
         text: Vec::with_capacity(48 * plan.masked.len()),
         length: 0,
     };
-    let mut writer = Writer { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, out };
+    let mut writer = ViewWriter { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, out };
     writer.view(plan);
     writer.out
 }
 
 /// A stretch of the input with some of its observations masked, at the end of `out`.
-pub fn splice_stretch(data: &[u8], ground: Ground, stretch: Span, masked: &[Masked], out: &mut Vec<u8>) {
-    let Ground { outline, policy, pairs, turns, .. } = ground;
+pub fn splice_stretch(data: &[u8], context: PlanContext, stretch: Span, masked: &[Masked], out: &mut Vec<u8>) {
+    let PlanContext { outline, policy, pairs, turns, .. } = context;
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(turns);
     let encoded = placeholder.encoded();
-    let mut writer = Writer { data, outline, placeholder, encoded, pairs, turns, out: Spliced::default() };
+    let mut writer = ViewWriter { data, outline, placeholder, encoded, pairs, turns, out: Spliced::default() };
     writer.stretch(stretch, masked);
     out.reserve(writer.out.length());
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
 }
 
-struct Writer<'a> {
+struct ViewWriter<'a> {
     data: &'a [u8],
     outline: &'a Outline,
     placeholder: Placeholder<'a>,
@@ -116,7 +116,7 @@ struct Writer<'a> {
     out: Spliced,
 }
 
-impl Writer<'_> {
+impl ViewWriter<'_> {
     fn view(&mut self, plan: &Plan) {
         let messages = &self.outline.messages;
         if plan.kept.is_none() {

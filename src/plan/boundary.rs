@@ -1,78 +1,77 @@
-//! Where the boundary stands at each request of a history. A fold over the requests: a beginning of a history has the
-//! boundary that it had when it was the whole, so a session that grows and a plan made afresh agree.
+//! The boundary at each request of a history. It is a fold over the requests and prefix-stable: a growing session and a plan of
+//! the whole history agree.
 //!
-//! A mask shortens what is sent, but it changes the prompt in the middle, and a prompt cache serves only what stands
-//! before the first change. The break-even rule is that of a person who rents skis, and buys them once the rent paid
-//! would have bought them: each request that sends what could have been masked adds to the waste, and when the waste,
-//! read from the cache, has cost what it costs to write again what stands behind the change, the boundary moves.
+//! Masking shortens the prompt, but invalidates the prompt cache from the first change on. The break-even rule is that of the ski
+//! rental problem: characters that could have been masked add to the waste of each request that sends them. Once reading the waste
+//! from the cache has cost as much as writing the cache again after the change, the boundary moves.
 
 use super::mask::{Excluded, Masker, Masking};
 use super::window::Aging;
-use super::{Costs, Ground, Masked};
+use super::{Costs, Masked, PlanContext};
 use crate::outline::Outline;
 use crate::policy::{Boundary, NOW, Policy};
 
 /// A move of the boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// Before which request, from 0.
+    /// The request before which it moved, from 0.
     pub request: usize,
-    /// How many observations it masked.
+    /// Observations that it masked.
     pub masked: usize,
     /// Characters that it removed.
     pub removed: usize,
-    /// Characters behind the first change that the request before had sent, and that had to be written again.
+    /// Characters after the first change that the previous request had sent, and that were written to the cache again.
     pub written_again: usize,
 }
 
 impl Move {
-    /// Its numbers, in the order of its fields.
+    /// Its fields, in order.
     #[must_use]
     pub fn numbers(self) -> [usize; 4] {
         [self.request, self.masked, self.removed, self.written_again]
     }
 
-    /// The move of these numbers.
+    /// The move of these fields.
     #[must_use]
     pub fn of([request, masked, removed, written_again]: [usize; 4]) -> Self {
         Move { request, masked, removed, written_again }
     }
 }
 
-/// What a move would do.
+/// The effect of a possible move.
 #[derive(Debug)]
 pub struct Peek {
-    /// What it would mask, in order.
+    /// The observations that it would mask, in order.
     pub masked: Vec<Masked>,
-    /// What the view would cost then.
+    /// The cost of the view after it.
     pub cost: usize,
-    /// The move itself.
+    /// The move.
     pub step: Move,
 }
 
-/// What so many characters cost, at a price of one.
+/// The cost of characters at a price per character.
 #[expect(clippy::cast_precision_loss, reason = "no history has 2^53 characters")]
 pub(super) fn cost(chars: usize, price: f64) -> f64 {
     chars as f64 * price
 }
 
-/// A summary that stands in a view.
+/// A summary in a view.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
-    /// Of each message, whether it is what the summary stands for.
+pub(super) struct SummaryInView {
+    /// Whether the summary replaces a message, for each message.
     pub hidden: Vec<bool>,
-    /// The hidden message in whose place it stands.
+    /// The first replaced message.
     pub place: usize,
     /// Its characters.
     pub chars: usize,
 }
 
-impl Standing {
+impl SummaryInView {
     fn hides(&self, message: usize) -> bool {
         self.hidden.get(message) == Some(&true)
     }
 
-    /// What stands in the place of a message of so many characters.
+    /// The characters in the view of a message of so many characters.
     fn chars(&self, message: usize, chars: usize) -> usize {
         match self.hides(message) {
             false => chars,
@@ -82,128 +81,127 @@ impl Standing {
     }
 }
 
-/// What a fold knows of messages that are let go, and of those that it goes on with more than they tell.
+/// The state of a fold after an eviction that the remaining messages do not imply.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FoldState {
-    /// Messages that are let go.
+    /// Evicted messages.
     pub messages: usize,
-    /// Their observations, and how many of them are masked.
+    /// Evicted observations.
     pub observations: usize,
-    /// See `observations`.
+    /// Masked ones among them.
     pub masked_count: usize,
-    /// Characters of the view before the messages that are there.
+    /// Characters of the view before the remaining messages.
     pub chars: usize,
-    /// Characters that all masking removed.
+    /// Characters that masking removed in total.
     pub removed: usize,
-    /// Characters that requests since the last move sent without need.
+    /// Characters that requests since the last move could have saved.
     pub waste: usize,
-    /// How many requests there were.
+    /// Number of requests.
     pub requests: usize,
-    /// How many of the messages that are there had come at the last of them.
+    /// Remaining messages that the last request had sent.
     pub before: usize,
-    /// Which of the observations that are there are masked, ascending.
+    /// The masked ones of the remaining observations, ascending.
     pub masked: Vec<u32>,
 }
 
 /// The state between two requests.
 #[derive(Debug, Default)]
 pub struct Fold {
-    /// Messages that were let go, their observations, how many of these are masked, and the messages' characters in the
-    /// view.
-    messages_let_go: usize,
-    observations_let_go: usize,
-    masked_let_go: usize,
-    chars_let_go: usize,
+    /// Evicted messages, observations, masked observations, and characters in the view.
+    evicted_messages: usize,
+    evicted_observations: usize,
+    evicted_masked: usize,
+    evicted_chars: usize,
     excluded: Excluded,
-    summary: Standing,
-    /// All of the view will be written again at the next request, whether the boundary moves or not.
+    summary: SummaryInView,
+    /// The next request writes the whole view to the cache in any case.
     is_rewritten: bool,
-    /// Characters of the view before each message but the first, and at its end.
+    /// Prefix sums of the view's characters: after each message.
     chars_before: Vec<usize>,
-    now: Now,
-    /// What is masked, in order.
+    core: FoldCore,
+    /// Masked observations, in order.
     pub masked: Vec<Masked>,
-    /// How the boundary came to where it is.
+    /// The moves of the boundary.
     pub moves: Vec<Move>,
-    /// Where it can be rewound to: its beginning, and each move. Empty where it never will be.
+    /// Rewind points: the beginning, and each move. Empty if rewinding is disabled.
     points: Vec<Point>,
-    /// While it can be: the results of `masked`, in the order in which they were masked.
+    /// With rewind points: the results of `masked`, in the order in which they were masked.
     masked_by_time: Vec<u32>,
 }
 
-/// What requests change of a fold, beside its lists that only grow. It takes no more room than its window.
+/// The part of a fold that a rewind point copies; its size is that of the window.
 #[derive(Debug, Default, Clone)]
-struct Now {
+struct FoldCore {
     aging: Aging,
-    /// What the view costs.
+    /// The cost of the view.
     cost: usize,
-    /// Older than the window, but not masked; what masking them would remove, and the first of them.
+    /// Maskable observations that are still raw; the characters that masking them would remove, and the first of them.
     waiting: Vec<Masked>,
     gain: usize,
-    /// The part of it in messages that came since the request before.
+    /// The part of the gain in messages since the previous request.
     new_gain: usize,
     first: Option<u32>,
-    /// Characters that requests since the last move sent without need.
+    /// Characters that requests since the last move could have saved.
     waste: usize,
     requests: usize,
-    /// How many messages there were at the request before: what came since is new, and is written in any case.
+    /// Messages at the previous request; later ones are written to the cache in any case.
     before: usize,
     /// Characters that masking removed.
     removed: usize,
-    /// The place of the boundary in the sequence of observations.
+    /// The first observation after the boundary.
     boundary: usize,
 }
 
-/// A boundary that moves at each request has no point for each move, but one after about so many messages.
-const BETWEEN: usize = 64;
+/// A boundary that moves at each request has one rewind point per so many messages.
+const POINT_INTERVAL: usize = 64;
 
-/// A fold as it was, and the messages without which it was not.
+/// A rewind point: the state of a fold, which needs at least so many messages.
 #[derive(Debug)]
 struct Point {
     messages: usize,
     masked: usize,
     moves: usize,
-    now: Now,
+    core: FoldCore,
 }
 
 impl Fold {
-    /// The observations that could be masked at these requests, in order, and how many of them at each.
-    pub(super) fn aged(ground: Ground, requests: &[usize]) -> (Vec<Masked>, Vec<usize>) {
+    /// The maskable observations, in order, and how many of them are maskable at each of these requests.
+    pub(super) fn maskable(context: PlanContext, requests: &[usize]) -> (Vec<Masked>, Vec<usize>) {
         let mut fold = Fold::default();
         let older = requests.iter().map(|end| {
-            fold.grow(ground, *end);
-            fold.now.waiting.len()
+            fold.grow(context, *end);
+            fold.core.waiting.len()
         });
         let older = older.collect();
-        (fold.now.waiting, older)
+        (fold.core.waiting, older)
     }
 
-    /// A view that begins anew, since its summary is another one, and that was of so many messages at the request before.
-    pub(super) fn anew(summary: Standing, before: usize) -> Self {
-        Fold { summary, now: Now { before, ..Now::default() }, is_rewritten: true, ..Fold::default() }
+    /// The fold of a view with a new summary, whose previous request had sent so many messages.
+    pub(super) fn with_summary(summary: SummaryInView, before: usize) -> Self {
+        Fold { summary, core: FoldCore { before, ..FoldCore::default() }, is_rewritten: true, ..Fold::default() }
     }
 
-    /// How many of the first observations no later request can change: they are masked, or never will be.
+    /// How many of the first observations are final: masked, or never to be masked.
     #[must_use]
-    pub fn settled(&self, policy: &Policy) -> usize {
-        let older = self.rounded(policy, self.now.aging.older_end);
-        let waiting = self.now.first.map(|first| first as usize);
-        waiting.into_iter().chain(self.now.aging.first_young()).fold(older, usize::min)
+    pub fn final_observations(&self, policy: &Policy) -> usize {
+        let older = self.rounded(policy, self.core.aging.older_end);
+        let waiting = self.core.first.map(|first| first as usize);
+        waiting.into_iter().chain(self.core.aging.first_recent()).fold(older, usize::min)
     }
 
-    /// Messages before this one are in no window, and were there at the last request.
+    /// Messages before this one are outside of all windows, and were sent by the last request.
     #[must_use]
-    pub fn settled_messages(&self, ground: Ground) -> usize {
-        let start = self.now.aging.start(ground);
-        if ground.policy.boundary.remembers() { start.min(self.now.before) } else { start }
+    pub fn final_messages(&self, context: PlanContext) -> usize {
+        let start = self.core.aging.start(context);
+        if context.policy.boundary.remembers() { start.min(self.core.before) } else { start }
     }
 
-    /// The first message of the window, as the history has grown so far.
+    /// The first message of the window.
     #[must_use]
-    pub fn window_start(&self, ground: Ground) -> usize {
-        let (start, outline) = (self.now.aging.start(ground), ground.outline);
+    pub fn window_start(&self, context: PlanContext) -> usize {
+        let (start, outline) = (self.core.aging.start(context), context.outline);
         let results = outline.results_before(self.chars_before.len());
-        let first = ground.policy.keep_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
+        let first = context.policy.keep_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
         start.min(match first {
             None => usize::MAX,
             Some(0) => 0,
@@ -211,83 +209,83 @@ impl Fold {
         })
     }
 
-    /// Characters that requests since the last move sent without need.
+    /// Characters that requests since the last move could have saved.
     #[must_use]
     pub fn waste(&self) -> usize {
-        self.now.waste
+        self.core.waste
     }
 
-    /// How many observations are masked, those that were let go too.
+    /// How many observations are masked, including evicted ones.
     #[must_use]
     pub fn masked_count(&self) -> usize {
-        self.masked_let_go + self.masked.len()
+        self.evicted_masked + self.masked.len()
     }
 
-    /// What is to be known when the messages before this one are let go, all of whose observations are settled.
+    /// The state after evicting the messages before this one, whose observations are final.
     #[must_use]
-    pub fn state_without(&self, ground: Ground, messages: usize) -> FoldState {
-        let gone = ground.outline.results_before(messages);
-        let (masked_gone, masked) =
-            self.masked.split_at(self.masked.partition_point(|one| (one.result as usize) < gone));
+    pub fn state_without(&self, context: PlanContext, messages: usize) -> FoldState {
+        let evicted = context.outline.results_before(messages);
+        let (masked_before, masked) =
+            self.masked.split_at(self.masked.partition_point(|one| (one.result as usize) < evicted));
         FoldState {
-            messages: self.messages_let_go + messages,
-            observations: self.observations_let_go + gone,
-            masked_count: self.masked_let_go + masked_gone.len(),
+            messages: self.evicted_messages + messages,
+            observations: self.evicted_observations + evicted,
+            masked_count: self.evicted_masked + masked_before.len(),
             chars: self.chars_before(messages),
-            removed: self.now.removed,
-            waste: self.now.waste,
-            requests: self.now.requests,
-            before: self.now.before.saturating_sub(messages),
-            masked: masked.iter().map(|one| one.result - gone as u32).collect(),
+            removed: self.core.removed,
+            waste: self.core.waste,
+            requests: self.core.requests,
+            before: self.core.before.saturating_sub(messages),
+            masked: masked.iter().map(|one| one.result - evicted as u32).collect(),
         }
     }
 
-    /// The fold of this state, over the messages that are there.
+    /// Resumes a state over the remaining messages.
     #[must_use]
-    pub fn resumed(ground: Ground, state: &FoldState) -> Self {
+    pub fn resumed(context: PlanContext, state: &FoldState) -> Self {
         let mut fold = Fold {
-            messages_let_go: state.messages,
-            observations_let_go: state.observations,
-            masked_let_go: state.masked_count,
-            chars_let_go: state.chars,
-            now: Now { waste: state.waste, requests: state.requests, ..Now::default() },
+            evicted_messages: state.messages,
+            evicted_observations: state.observations,
+            evicted_masked: state.masked_count,
+            evicted_chars: state.chars,
+            core: FoldCore { waste: state.waste, requests: state.requests, ..FoldCore::default() },
             ..Fold::default()
         };
-        fold.grow(ground, state.before);
-        (fold.now.before, fold.now.new_gain) = (state.before, 0);
-        fold.grow(ground, ground.outline.messages.len());
-        fold.mask(ground, |result| state.masked.binary_search(&result).is_ok());
-        fold.now.removed = state.removed;
+        fold.grow(context, state.before);
+        (fold.core.before, fold.core.new_gain) = (state.before, 0);
+        fold.grow(context, context.outline.messages.len());
+        fold.mask(context, |result| state.masked.binary_search(&result).is_ok());
+        fold.core.removed = state.removed;
         fold
     }
 
-    /// A boundary of the policy among the observations that are there.
+    /// A boundary rounded by the policy, among the observations in memory.
     fn rounded(&self, policy: &Policy, boundary: usize) -> usize {
-        policy.rounded(self.observations_let_go + boundary).saturating_sub(self.observations_let_go)
+        policy.rounded(self.evicted_observations + boundary).saturating_sub(self.evicted_observations)
     }
 
-    /// Characters of the view before a message; before the one that does not exist yet, of the whole.
+    /// Characters of the view before a message; before the next message, of the whole view.
     #[must_use]
     pub fn chars_before(&self, message: usize) -> usize {
-        message.checked_sub(1).map_or(self.chars_let_go, |before| self.chars_before[before])
+        message.checked_sub(1).map_or(self.evicted_chars, |before| self.chars_before[before])
     }
 
-    /// A request is made after this many messages. Gives what its view masks, and the view before did not; in order.
-    pub fn request(&mut self, ground: Ground, end: usize, is_now: bool) -> Vec<Masked> {
-        self.grow(ground, end);
-        let moves = self.moves_at(ground, end, is_now);
-        self.now.waste = self.now.waste.saturating_add(self.now.gain);
-        let masked = if moves { self.advance(ground) } else { vec![] };
-        self.now.requests += 1;
-        (self.now.before, self.now.new_gain, self.is_rewritten) = (end, 0, false);
-        if !masked.is_empty() && ground.policy.boundary.remembers() && !self.points.is_empty() {
-            self.add_point(end + 1); // a request is made when the message after these comes
+    /// Makes a request after so many messages. Returns the newly masked observations, in order.
+    pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Vec<Masked> {
+        self.grow(context, end);
+        let moves = self.moves_at(context, end, is_now);
+        self.core.waste = self.core.waste.saturating_add(self.core.gain);
+        let masked = if moves { self.advance(context) } else { vec![] };
+        self.core.requests += 1;
+        (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
+        if !masked.is_empty() && context.policy.boundary.remembers() && !self.points.is_empty() {
+            self.add_point(end + 1); // the request is made when the next message is appended
         }
         masked
     }
 
-    /// From here on it can be rewound to where so many messages have come, and no further.
-    pub fn begin(&mut self, messages: usize) {
+    /// Enables rewinding, to no fewer than so many messages.
+    pub fn enable_rewind(&mut self, messages: usize) {
         self.points.clear();
         self.masked_by_time.clear();
         self.add_point(messages);
@@ -295,19 +293,19 @@ impl Fold {
 
     fn add_point(&mut self, messages: usize) {
         let (masked, moves) = (self.masked_by_time.len(), self.moves.len());
-        self.points.push(Point { messages, masked, moves, now: self.now.clone() });
+        self.points.push(Point { messages, masked, moves, core: self.core.clone() });
     }
 
-    /// Only so many messages have come: the fold is as it was at the last move before that, from where the requests
-    /// since are to be made again. Gives the messages without which it was not so, and what is masked no longer.
+    /// Restores the last rewind point for so many messages; the caller repeats the requests after it. Returns the messages that
+    /// the point needs, and the observations that are no longer masked.
     pub fn rewind(&mut self, outline: &Outline, messages: usize) -> (usize, Vec<Masked>) {
         while self.points.len() > 1 && self.points.last().is_some_and(|point| point.messages > messages) {
             self.points.pop();
         }
-        let Some(Point { messages, masked, moves, now }) = self.points.last() else { return (0, vec![]) };
+        let Some(Point { messages, masked, moves, core }) = self.points.last() else { return (0, vec![]) };
         self.moves.truncate(*moves);
-        self.now = now.clone();
-        self.chars_before.truncate(self.now.aging.messages());
+        self.core = core.clone();
+        self.chars_before.truncate(self.core.aging.messages());
         let mut undone = self.masked_by_time.split_off(*masked);
         undone.sort_unstable();
         let Some(first) = undone.first() else { return (*messages, vec![]) };
@@ -319,40 +317,41 @@ impl Fold {
         (*messages, unmasked)
     }
 
-    /// Whether the boundary moves at a request after this many messages, to which the fold has grown.
+    /// Whether the boundary moves at a request after so many messages, to which the fold must have grown.
     #[must_use]
-    pub fn moves_at(&self, ground: Ground, end: usize, is_now: bool) -> bool {
-        let Ground { outline, policy, .. } = ground;
+    pub fn moves_at(&self, context: PlanContext, end: usize, is_now: bool) -> bool {
+        let PlanContext { outline, policy, .. } = context;
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
             Boundary::BreakEven { read, write } => {
-                let waste = self.now.waste.saturating_add(self.now.gain);
-                // A request that finds the cache cold is not served anything anyway.
+                let waste = self.core.waste.saturating_add(self.core.gain);
+                // The prompt of a request with a cold cache is written in any case.
                 let is_cold = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
-                let is_cold = is_cold(self.messages_let_go + end) || (is_now && is_cold(NOW));
+                let is_cold = is_cold(self.evicted_messages + end) || (is_now && is_cold(NOW));
                 self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
             }
             Boundary::HighWater(chars) => self.chars_before(end) > chars,
             Boundary::Optimum { .. } => false,
         };
-        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.now.cost > max))
+        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.core.cost > max))
     }
 
-    /// What masking all that waits would have a cache written again: of what the request before sent, the view behind
-    /// the first change.
+    /// Characters that a move would write to the cache again: those after the first change that the previous request had sent.
     fn written_again(&self, outline: &Outline) -> usize {
-        let first = self.now.first.map_or(self.now.before, |first| message_of(outline, first)).min(self.now.before);
-        // A fold without requests has nothing that came before one, and masks what is new as well.
-        self.chars_before(self.now.before) - self.chars_before(first) - self.now.gain.saturating_sub(self.now.new_gain)
+        let first = self.core.first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
+        // Without an earlier request all of the gain is new.
+        self.chars_before(self.core.before)
+            - self.chars_before(first)
+            - self.core.gain.saturating_sub(self.core.new_gain)
     }
 
-    /// The history has grown to this many messages.
-    pub fn grow(&mut self, ground: Ground, end: usize) {
-        let Ground { outline, policy, costs, .. } = ground;
+    /// Adds messages up to this number.
+    pub fn grow(&mut self, context: PlanContext, end: usize) {
+        let PlanContext { outline, policy, costs, .. } = context;
         for message in self.chars_before.len()..end {
             let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
             self.chars_before.push(self.chars_before(message).saturating_add(chars));
-            self.now.cost = self.now.cost.saturating_add(match costs {
+            self.core.cost = self.core.cost.saturating_add(match costs {
                 None => chars,
                 Some(costs) => outline
                     .results_of(message)
@@ -361,12 +360,12 @@ impl Fold {
             });
         }
         self.excluded.grow(policy, outline);
-        let masker = Masker::of(ground, &self.excluded);
-        let waiting = &mut self.now.waiting;
+        let masker = Masker::of(context, &self.excluded);
+        let waiting = &mut self.core.waiting;
         let (gain, new_gain, first, before) =
-            (&mut self.now.gain, &mut self.now.new_gain, &mut self.now.first, self.now.before);
+            (&mut self.core.gain, &mut self.core.new_gain, &mut self.core.first, self.core.before);
         let summary = &self.summary;
-        self.now.aging.grow(ground, end, |result| {
+        self.core.aging.grow(context, end, |result| {
             let message = outline.results[result].message as usize;
             if let Some(masked) = (!summary.hides(message)).then(|| masker.mask(result)).flatten() {
                 *gain += masked.removed;
@@ -380,79 +379,80 @@ impl Fold {
     }
 
     pub(super) fn into_masking(self) -> Masking {
-        Masking { masked: self.masked, removed: self.now.removed, boundary: self.now.boundary, moves: self.moves }
+        Masking { masked: self.masked, removed: self.core.removed, boundary: self.core.boundary, moves: self.moves }
     }
 
-    /// What moving the boundary would mask, in order: up to the boundary of the policy, or to all that is older. And
-    /// what the view would cost then. None where nothing would change.
+    /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
     #[must_use]
-    pub fn peek(&self, ground: Ground, is_rounded: bool) -> Option<Peek> {
-        let Ground { outline, policy, costs, .. } = ground;
-        if self.now.waiting.is_empty() || self.now.removed + self.now.gain < policy.min_masked_chars {
+    pub fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
+        let PlanContext { outline, policy, costs, .. } = context;
+        if self.core.waiting.is_empty() || self.core.removed + self.core.gain < policy.min_masked_chars {
             return None;
         }
-        let older_end = self.now.aging.older_end;
+        let older_end = self.core.aging.older_end;
         let boundary = if is_rounded { self.rounded(policy, older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
-        let mut now: Vec<Masked> = self.now.waiting.iter().filter(is_passed).cloned().collect();
+        let mut now: Vec<Masked> = self.core.waiting.iter().filter(is_passed).cloned().collect();
         let moved: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.now.removed + moved < policy.min_masked_chars {
+        if now.is_empty() || self.core.removed + moved < policy.min_masked_chars {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
-        let cost = cost_after(self.now.cost, &now, moved, costs);
+        let cost = cost_after(self.core.cost, &now, moved, costs);
         let written_again = self.written_again(outline);
-        let step = Move { request: self.now.requests, masked: now.len(), removed: moved, written_again };
+        let step = Move { request: self.core.requests, masked: now.len(), removed: moved, written_again };
         Some(Peek { masked: now, cost, step })
     }
 
     /// Characters that masking removed.
     #[must_use]
     pub fn removed(&self) -> usize {
-        self.now.removed
+        self.core.removed
     }
 
-    /// What the view costs.
+    /// The cost of the view.
     #[must_use]
     pub fn cost(&self) -> usize {
-        self.now.cost
+        self.core.cost
     }
 
-    /// Moves the boundary as far as the policy lets it, if that removes enough. Gives what is masked by it, in order.
-    pub fn advance(&mut self, ground: Ground) -> Vec<Masked> {
-        let Ground { outline, policy, .. } = ground;
-        let boundary = self.rounded(policy, self.now.aging.older_end);
+    /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order.
+    pub fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
+        let PlanContext { outline, policy, .. } = context;
+        let boundary = self.rounded(policy, self.core.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.now.first.is_some_and(is_passed) || self.now.removed + self.now.gain < policy.min_masked_chars {
+        if !self.core.first.is_some_and(is_passed) || self.core.removed + self.core.gain < policy.min_masked_chars {
             return vec![];
         }
-        let moved: usize = self.now.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.now.removed + moved < policy.min_masked_chars {
+        let moved: usize = self.core.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
+        if self.core.removed + moved < policy.min_masked_chars {
             return vec![];
         }
-        let now = self.mask(ground, is_passed);
+        let now = self.mask(context, is_passed);
         if policy.boundary.remembers() {
             let first = message_of(outline, now[0].result);
-            let written_again = self.chars_before(self.now.before) - self.chars_before(first.min(self.now.before));
-            self.moves.push(Move { request: self.now.requests, masked: now.len(), removed: moved, written_again });
+            let written_again = self.chars_before(self.core.before) - self.chars_before(first.min(self.core.before));
+            self.moves.push(Move { request: self.core.requests, masked: now.len(), removed: moved, written_again });
         }
-        self.now.boundary = boundary;
-        self.now.waste = 0;
-        let grown = self.now.aging.messages();
-        if !policy.boundary.remembers() && self.points.last().is_some_and(|last| grown >= last.messages + BETWEEN) {
+        self.core.boundary = boundary;
+        self.core.waste = 0;
+        let grown = self.core.aging.messages();
+        if !policy.boundary.remembers()
+            && self.points.last().is_some_and(|last| grown >= last.messages + POINT_INTERVAL)
+        {
             self.add_point(grown);
         }
         now
     }
 
-    /// Masks what waits and is meant. Gives it, in order.
-    fn mask(&mut self, ground: Ground, is_meant: impl Fn(u32) -> bool) -> Vec<Masked> {
-        let Ground { outline, costs, .. } = ground;
-        let mut now: Vec<Masked> = self.now.waiting.extract_if(.., |one| is_meant(one.result)).collect();
+    /// Masks the waiting observations for which `is_included` is true. Returns them, in order.
+    fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) -> Vec<Masked> {
+        let PlanContext { outline, costs, .. } = context;
+        let mut now: Vec<Masked> = self.core.waiting.extract_if(.., |one| is_included(one.result)).collect();
         now.sort_unstable_by_key(|one| one.result);
         let Some(first) = now.first().map(|first| first.result) else { return now };
         let removed = shift(&mut self.chars_before, outline, &now, |chars, removed| chars - removed);
-        self.now.cost = cost_after(self.now.cost, &now, removed, costs);
+        self.core.cost = cost_after(self.core.cost, &now, removed, costs);
         let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
         self.masked.extend_from_slice(&now);
         if !self.points.is_empty() {
@@ -461,14 +461,14 @@ impl Fold {
         if !is_in_order {
             self.masked.sort_unstable_by_key(|one| one.result);
         }
-        self.now.removed += removed;
-        self.now.gain -= removed;
-        self.now.first = self.now.waiting.iter().map(|one| one.result).min();
+        self.core.removed += removed;
+        self.core.gain -= removed;
+        self.core.first = self.core.waiting.iter().map(|one| one.result).min();
         now
     }
 }
 
-/// Masking these, in order, shortens the view before each message after them, or its end lengthens it; by how much in all.
+/// Adjusts the prefix sums for masking or unmasking these, in order. Returns the characters removed in total.
 fn shift(
     chars_before: &mut [usize],
     outline: &Outline,
@@ -486,7 +486,7 @@ fn shift(
     removed
 }
 
-/// What a view costs with more observations masked, which removes so many characters.
+/// The cost of a view after masking these, which removes so many characters.
 fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Costs>) -> usize {
     let Some(costs) = costs else { return cost - removed };
     masked.iter().fold(cost, |cost, one| {
@@ -499,7 +499,7 @@ fn message_of(outline: &Outline, result: u32) -> usize {
     outline.results[result as usize].message as usize
 }
 
-/// The first message that these observations, masked, change in a view; none is `usize::MAX`.
+/// The first message with one of these observations; `usize::MAX` if there are none.
 pub(super) fn first_changed(outline: &Outline, masked: &[Masked]) -> usize {
     masked.first().map_or(usize::MAX, |first| message_of(outline, first.result))
 }

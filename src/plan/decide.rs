@@ -1,45 +1,45 @@
-//! The order of attempts: raw, masked up to the boundary, up to the window, up to the newest turn, with results of the
-//! window cut, then the later stages. One function of numbers, asked by `reduce` and by a session.
+//! The order of attempts: raw, masked up to the boundary, up to the window, up to the newest turn, with cut results, then the later
+//! stages. Used by `reduce` and by sessions.
 
 use crate::policy::Policy;
 
-/// What is done to observations before any message is dropped.
+/// An attempt before any message is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// Up to the boundary of the policy.
+    /// Masks up to the boundary.
     Boundary,
-    /// Up to the window, where the boundary is rounded and ends before it.
+    /// Masks up to the window, if the boundary is rounded.
     Window,
-    /// Also in the window, as far as the budget needs it; but for the newest turn.
+    /// Masks in the window too, as needed, except the newest turn.
     NewestTurn,
-    /// Results that are raw even so are cut.
+    /// Cuts remaining raw results.
     Clipped,
 }
 
-/// Which view answers.
+/// Which view is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The history as it is.
+    /// The history unchanged.
     Raw,
-    /// What this attempt makes of it.
+    /// The view of this attempt.
     Masked(Attempt),
-    /// What stage 2 or stage 3 makes of the last attempt.
+    /// That of stage 2 or 3.
     Later,
 }
 
-/// What the order of attempts depends on, beside costs.
+/// The options that the order of attempts depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     max_cost: Option<usize>,
     is_enabled: bool,
-    /// A boundary that remembers earlier requests pays off within the budget, too.
+    /// A boundary that depends on earlier requests pays off within the budget too.
     masks_within_budget: bool,
-    /// Those that the policy has.
+    /// The attempts of the policy.
     attempts: [Option<Attempt>; 4],
 }
 
 impl Limits {
-    /// Those of a policy.
+    /// The limits of a policy.
     #[must_use]
     pub fn of(policy: &Policy) -> Self {
         let masks = policy.observation_masking;
@@ -63,8 +63,8 @@ impl Limits {
     }
 }
 
-/// Decides by the cost of the raw history, by whether its pairs are whole, and by the cost of each attempt that is made;
-/// None where an attempt would be no other than the one before.
+/// Decides by the cost of the raw history, whether its pairs are whole, and the cost of each attempt, None if that equals the
+/// previous one.
 #[must_use]
 pub fn decide(
     limits: Limits,

@@ -1,59 +1,57 @@
-//! Stages 2 and 3 where budgets degrade evenly: the task and the summary have shares of the budget, and besides the keep
-//! set as many of the newest units stay as the rest holds.
+//! Stages 2 and 3 with `fill`: the task and the summary have shares of the budget; the rest holds the keep set and the newest units.
 //!
-//! Shares are compared in four-millionths of the budget's unit, which is exact: were they rounded, a larger budget could
-//! leave less room.
+//! Shares are exact, in four-millionths of the budget's unit. With rounding, a larger budget could leave less room.
 
 use super::mask::Masking;
-use super::summarize::{built_in_summary, with_head};
+use super::summarize::{built_in_summary, with_first_line};
 use super::truncate::{Keeping, Landmarks};
 use super::{Cut, Outcome, Plan, Planner, Stage, SummaryInput, Uncounted, masked_in, view_cost};
-use crate::clip::{Clip, LEAST_CHARS};
+use crate::clip::{Clip, MIN_CLIP_CHARS};
 use crate::text::{clip, count_chars};
 use core::iter::once;
 use std::collections::BTreeSet;
 
 const SCALE: i128 = 4_000_000;
-/// The task has half of what is filled, but of no more than this part of the budget, in millionths.
+/// The task gets half of the filled part of the budget, up to half of this part, in millionths.
 const MOST_FILLED_FOR_TASK: i128 = 500_000;
-/// The newest message of the task is not cut to fewer.
+/// Minimum characters of the newest message of the task.
 const LEAST_TASK: usize = 220;
-/// Below this the first line of a summary would be cut, and a later reduction would not know it.
+/// Shorter summaries would lose the first line, by which they are recognized.
 const LEAST_SUMMARY: usize = 30;
 
-/// A history that is to fill a part of its budget.
+/// A history that fills a part of its budget.
 struct Filling<'a> {
     planner: &'a Planner<'a>,
     masking: Masking,
     budget: i128,
     /// In millionths of the budget.
     filled: i128,
-    /// Messages of the task, oldest first, and what they cost.
+    /// Messages of the task, oldest first, with their costs.
     task: Vec<(usize, usize)>,
-    /// Summaries that earlier reductions left.
+    /// Summaries of earlier reductions.
     earlier: Vec<usize>,
     landmarks: Landmarks,
 }
 
-/// What stays of it.
+/// What is kept.
 struct Kept {
     messages: BTreeSet<usize>,
-    /// The message of the task that is cut.
+    /// The cut message of the task.
     cut: Option<Cut>,
     cost: usize,
 }
 
-/// What is put in the place of the rest.
+/// What replaces the rest.
 enum Replacement {
     Nothing,
-    /// The caller is asked for a summary.
+    /// A summary that the caller must make.
     Asked(Outcome),
-    /// This text, and what it costs.
+    /// This text, with its cost.
     Summary(Vec<u8>, usize),
 }
 
 impl Planner<'_> {
-    /// Stages 2 and 3 by what is filled of the budget, in millionths, and the budget.
+    /// Stages 2 and 3 by the filled part of the budget, in millionths, and the budget.
     pub(super) fn fill(
         &self,
         masking: Masking,
@@ -85,15 +83,15 @@ impl Planner<'_> {
         Ok(Outcome::Plan(Box::new(Plan { task_end, ..plan })))
     }
 
-    /// What these messages cost.
+    /// The cost of these messages.
     fn size(&self, messages: impl Iterator<Item = usize> + Clone, masking: &Masking) -> usize {
         let masked = messages.clone().flat_map(|message| masked_in(&masking.masked, self.outline.results_of(message)));
-        view_cost(self.ground(), messages, masked).0
+        view_cost(self.context(), messages, masked).0
     }
 }
 
 impl Filling<'_> {
-    /// What may be kept or dropped, or is in the keep set.
+    /// Whether a message belongs to a unit or the keep set.
     fn is_in_unit(&self, message: usize) -> bool {
         let of_task = self.task.binary_search_by_key(&message, |(message, _)| *message);
         of_task.is_err() && self.earlier.binary_search(&message).is_err()
@@ -108,7 +106,7 @@ impl Filling<'_> {
         (self.filled * self.budget).min(self.planner.policy.summary_max_chars as i128 * SCALE)
     }
 
-    /// The share of the task beside a keep set that costs so much, scaled.
+    /// The share of the task besides a keep set of this cost, scaled.
     fn task_share(&self, cost: i128) -> i128 {
         let whole = self.task.iter().fold(0, |sum, (_, size)| sum + *size as i128);
         let least = self.task.last().map_or(0, |(_, newest)| (*newest).min(LEAST_TASK));
@@ -116,7 +114,7 @@ impl Filling<'_> {
         share.min((self.budget - cost) * SCALE).max(least as i128 * SCALE).min(whole * SCALE)
     }
 
-    /// The keep set, the newest units that the room holds, and the task.
+    /// The keep set, the newest units that fit, and the task.
     fn kept(&self) -> Result<Kept, Uncounted> {
         let mut keeping = self.planner.keeping(&self.landmarks);
         let keep_set = |keeping: &Keeping| {
@@ -149,7 +147,7 @@ impl Filling<'_> {
         Ok(kept)
     }
 
-    /// Keeps what this share of the budget holds of the task, the newest message first. Of that, something stays always.
+    /// Keeps what fits this share of the task, newest message first, and always a part of that one.
     fn keep_task(&self, kept: &mut Kept, mut share: usize) -> Result<(), Uncounted> {
         for (place, (message, size)) in self.task.iter().rev().enumerate() {
             let is_newest = place == 0;
@@ -173,13 +171,13 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// A message of this size cut to a share, but to no fewer than `least` characters; None where it cannot be.
+    /// Cuts a message of this size to a share, but not to fewer than `least` characters; None if it cannot be cut.
     fn cut(&self, message: usize, size: usize, share: usize, least: usize) -> Result<Option<Cut>, Uncounted> {
         let Planner { outline, policy, .. } = self.planner;
         let (text_chars, chars) = (outline.messages[message].chars, outline.chars_of(message, policy.image_chars));
-        // What a character costs is that of the whole message, until the caller has counted.
+        // Until the caller has counted, a character costs as much as on average in the message.
         let mut most = part_of(chars, share, size).max(least);
-        while (LEAST_CHARS..chars).contains(&most) {
+        while (MIN_CLIP_CHARS..chars).contains(&most) {
             let clip = Clip::of(text_chars, chars - text_chars, most);
             let cost = self.planner.cost_of(clip.chars(), || clip.apply(&self.planner.text_of(message)))?;
             if cost <= share || most == least {
@@ -190,7 +188,7 @@ impl Filling<'_> {
         Ok(None)
     }
 
-    /// The summary of what is dropped, where one helps.
+    /// The summary of what is dropped, if one helps.
     fn replacement(&self, kept: &Kept, input: &SummaryInput) -> Result<Replacement, Uncounted> {
         let planner = self.planner;
         let is_dropped = |message: &usize| self.is_in_unit(*message) && !kept.messages.contains(message);
@@ -201,7 +199,7 @@ impl Filling<'_> {
             return Ok(Replacement::Nothing);
         }
         let text = if let SummaryInput::Given(text, _) = input {
-            with_head(text)
+            with_first_line(text)
         } else {
             let previous = (!self.earlier.is_empty()).then(|| planner.body_of(&self.earlier));
             let objective_from = self.task.is_empty().then_some(&self.earlier[..]);
@@ -225,7 +223,7 @@ impl Filling<'_> {
         Ok(Replacement::Nothing)
     }
 
-    /// Where there is no new summary, earlier ones stay if they fit the budget.
+    /// Without a new summary, earlier ones stay if they fit the budget.
     fn keep_earlier_summaries(&self, kept: &mut Kept) {
         let size = self.planner.size(self.earlier.iter().copied(), &self.masking);
         if kept.cost.saturating_add(size) as i128 <= self.budget {
@@ -233,7 +231,7 @@ impl Filling<'_> {
         }
     }
 
-    /// The characters of what is kept.
+    /// Characters of the kept messages.
     fn chars_of(&self, kept: &Kept) -> usize {
         let Planner { outline, policy, .. } = self.planner;
         let (_, chars) = self.planner.view_cost(|message| kept.messages.contains(&message), &self.masking);
@@ -242,17 +240,17 @@ impl Filling<'_> {
     }
 }
 
-/// A share in whole units.
+/// A share, rounded down to units.
 fn whole(scaled: i128) -> usize {
     usize::try_from(scaled / SCALE).unwrap_or(0)
 }
 
-/// So much of a number as a share is of the whole.
+/// `number * share / whole`.
 fn part_of(number: usize, share: usize, whole: usize) -> usize {
     (number as u128 * share as u128 / whole.max(1) as u128).try_into().unwrap_or(usize::MAX)
 }
 
-/// A length for a text that costs more than its share at this one.
+/// A shorter length for a text that costs more than its share.
 fn shorter(chars: usize, share: usize, cost: usize) -> usize {
     part_of(chars, share, cost).min(chars.saturating_sub(chars / 4 + 1))
 }

@@ -1,6 +1,6 @@
 //! Stage 1: every observation older than the window is masked.
 
-use super::{Ground, Masked, Move, Planner, Uncounted, facts, facts_of_pair};
+use super::{Masked, Move, PlanContext, Planner, Uncounted, facts, facts_of_pair};
 use crate::clip::{Clip, is_clipped};
 use crate::outline::Outline;
 use crate::placeholder::{Form, Placeholder, dispatch_blocks};
@@ -13,12 +13,12 @@ pub struct Masking {
     pub masked: Vec<Masked>,
     pub removed: usize,
     pub boundary: usize,
-    /// Where the boundary depends on earlier requests.
+    /// If the boundary depends on earlier requests.
     pub moves: Vec<Move>,
 }
 
 impl Masking {
-    /// Only what lies before the boundary; nothing, if that would remove fewer characters than is worth it.
+    /// Only the part before the boundary; nothing if that removes fewer than `min_removed` characters.
     pub fn up_to(mut self, boundary: usize, min_removed: usize) -> Self {
         let count = self.masked.partition_point(|masked| (masked.result as usize) < boundary);
         self.masked.truncate(count);
@@ -45,11 +45,11 @@ impl Masking {
 }
 
 impl Planner<'_> {
-    /// All that can be masked: older than the window, not exempt, and shorter when masked.
+    /// Masks everything that is older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, self.outline);
-        let masker = Masker::of(self.ground(), &excluded);
+        let masker = Masker::of(self.context(), &excluded);
         let older = (0..self.window.older_end)
             .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
         let mut all = Vec::with_capacity(self.window.older_end);
@@ -58,16 +58,16 @@ impl Planner<'_> {
         Masking { masked: all, removed, boundary: self.window.older_end, moves: vec![] }
     }
 
-    /// Where that does not fit: what else can be masked, oldest first, until it fits; but for the newest turn. None where
-    /// that is nothing, or too little.
+    /// If that does not fit: masks more observations, oldest first and not in the newest turn, until the view fits. None if that
+    /// masks nothing, or removes too little.
     pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, self.outline);
-        let masker = Masker::of(self.ground(), &excluded);
-        let least = self.policy.min_masked_chars;
+        let masker = Masker::of(self.context(), &excluded);
+        let min_removed = self.policy.min_masked_chars;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));
         for result in 0..self.outline.results.len() {
-            if self.fits(cost) && all.removed >= least {
+            if self.fits(cost) && all.removed >= min_removed {
                 break;
             }
             if masking.holds(result) || self.is_of_newest_turn(result) {
@@ -79,7 +79,7 @@ impl Planner<'_> {
                 all.push(masked);
             }
         }
-        let has_more = all.masked.len() > masking.masked.len() && all.removed >= least;
+        let has_more = all.masked.len() > masking.masked.len() && all.removed >= min_removed;
         has_more.then(|| all.sorted())
     }
 
@@ -88,7 +88,7 @@ impl Planner<'_> {
         facts_of_pair(self.outline, call, |message| self.turns.at(message), result).turn == self.turns.count()
     }
 
-    /// Results of the window that are still raw, cut until the view fits.
+    /// Cuts raw results in the window until the view fits.
     pub(super) fn clip(&self, masking: &Masking) -> Result<Masking, Uncounted> {
         let clips = self.clips(masking);
         let costs = self.costs_of(&clips)?;
@@ -106,24 +106,24 @@ impl Planner<'_> {
         Ok(all.sorted())
     }
 
-    /// Results of the window that are still raw and longer than they may be, the longest first.
+    /// Raw results in the window that are longer than permitted, the longest first.
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
         let Planner { outline, pairs, window, .. } = self;
-        let Some(most) = self.policy.clip_results else { return vec![] };
+        let Some(max_chars) = self.policy.clip_results else { return vec![] };
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, outline);
-        let masker = Masker::of(self.ground(), &excluded);
+        let masker = Masker::of(self.context(), &excluded);
         let is_raw = |result: usize| !window.is_older(result, pairs.name_of(outline, result)) && !masking.holds(result);
         let chars = |result: usize| outline.results[result].chars;
         let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
-            .filter(|result| chars(*result) > most && is_raw(*result) && masker.may_clip(*result))
-            .map(|result| (result, Clip::of(chars(result), 0, most)))
+            .filter(|result| chars(*result) > max_chars && is_raw(*result) && masker.may_clip(*result))
+            .map(|result| (result, Clip::of(chars(result), 0, max_chars)))
             .collect();
         clips.sort_by_key(|(result, _)| core::cmp::Reverse(chars(*result)));
         clips
     }
 
-    /// What results cost when they are cut; of all whose cost is not known it is asked for at once.
+    /// The costs of cut results; unknown ones are requested all at once.
     fn costs_of(&self, clips: &[(usize, Clip)]) -> Result<Vec<usize>, Uncounted> {
         let (mut costs, mut unknown) = (vec![], vec![]);
         for (result, clip) in clips {
@@ -136,25 +136,25 @@ impl Planner<'_> {
     }
 }
 
-/// Says what masking would make of single observations.
+/// Masks single observations.
 pub(super) struct Masker<'a> {
-    ground: Ground<'a>,
+    context: PlanContext<'a>,
     placeholder: Placeholder<'a>,
-    /// Where the placeholder names the turn.
+    /// If the placeholder names the turn.
     turns: Option<&'a Turns>,
     excluded: &'a Excluded,
 }
 
 impl<'a> Masker<'a> {
-    pub fn of(ground: Ground<'a>, excluded: &'a Excluded) -> Self {
-        let placeholder = Placeholder::of(ground.policy);
-        let turns = placeholder.names_turn().then_some(ground.turns);
-        Masker { ground, placeholder, turns, excluded }
+    pub fn of(context: PlanContext<'a>, excluded: &'a Excluded) -> Self {
+        let placeholder = Placeholder::of(context.policy);
+        let turns = placeholder.names_turn().then_some(context.turns);
+        Masker { context, placeholder, turns, excluded }
     }
 
-    /// None where the observation is exempt, or would not get shorter.
+    /// Masks an observation; None if it is exempt, or would not get shorter.
     pub fn mask(&self, result: usize) -> Option<Masked> {
-        let Ground { outline, policy, pairs, source, .. } = self.ground;
+        let PlanContext { outline, policy, pairs, source, .. } = self.context;
         if self.is_exempt(result) {
             return None;
         }
@@ -164,16 +164,15 @@ impl<'a> Masker<'a> {
     }
 
     fn is_exempt(&self, result: usize) -> bool {
-        let Ground { outline, policy, pairs, .. } = self.ground;
+        let PlanContext { outline, policy, pairs, .. } = self.context;
         let name = pairs.name_of(outline, result);
         (policy.keep_errors && outline.results[result].is_error)
             || name.is_some_and(|name| self.excluded.0.get(name as usize) == Some(&true))
     }
 
-    /// Whether an observation is text that may be cut: not exempt, no placeholder, without images and dispatch blocks,
-    /// and not cut already.
+    /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut, and has no images or dispatch blocks.
     fn may_clip(&self, result: usize) -> bool {
-        let Ground { outline, source, .. } = self.ground;
+        let PlanContext { outline, source, .. } = self.context;
         let facts = &outline.results[result];
         facts.frame.holds_text()
             && facts.images == 0
@@ -186,12 +185,12 @@ impl<'a> Masker<'a> {
     }
 }
 
-/// Of each tool, whether its results are never masked.
+/// By tool: whether its results are never masked.
 #[derive(Debug, Default)]
 pub(super) struct Excluded(Vec<bool>);
 
 impl Excluded {
-    /// More tools may have come; each is looked up once.
+    /// Adds new tools; each is looked up once.
     pub fn grow(&mut self, policy: &Policy, outline: &Outline) {
         if !policy.exclude_tools.is_empty() {
             let new = self.0.len()..outline.name_count();

@@ -1,4 +1,4 @@
-//! The stages, each a function of Outline and Policy: the same Outline, Policy and summary give the same Plan.
+//! The stages. A Plan is a function of Outline, Policy, costs and summary.
 
 mod boundary;
 mod decide;
@@ -14,7 +14,7 @@ mod window;
 use crate::clip::Clip;
 use crate::outline::{Outline, Shape};
 use crate::pairs::Pairs;
-use crate::placeholder::{Facts, Form};
+use crate::placeholder::{Form, ObservationFacts};
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
@@ -39,14 +39,14 @@ pub enum Stage {
     Fallback,
 }
 
-/// One observation that is masked, or cut.
+/// A masked or cut observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
     /// The result.
     pub result: u32,
-    /// What is put in its place.
+    /// What replaces it.
     pub form: Form,
-    /// Characters that this removes.
+    /// Characters removed.
     pub removed: usize,
 }
 
@@ -57,55 +57,55 @@ impl Masked {
         self.result as usize..self.result as usize + 1
     }
 
-    /// Whether it is only cut.
+    /// Whether it is cut, not masked.
     #[must_use]
     pub fn is_clipped(&self) -> bool {
         matches!(self.form, Form::Clip { .. })
     }
 }
 
-/// A message of the task that is cut to its share of the budget.
+/// A message of the task, cut to its share of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// The message.
     pub message: usize,
-    /// What it is cut to.
+    /// The cut.
     pub clip: Clip,
-    /// What it costs then.
+    /// Its cost after the cut.
     pub cost: usize,
 }
 
-/// A summary in its place.
+/// A summary and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Its decoded text, first line included.
+    /// Its decoded text, including the first line.
     pub text: Vec<u8>,
     /// The role of its message.
     pub role: String,
-    /// It stands before the first kept message from this one on.
+    /// It is inserted before the first kept message from this one on.
     pub before: usize,
     /// The shape of its message.
     pub shape: Shape,
 }
 
-/// What to do with a history.
+/// What to mask, drop and insert.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The stage that gave the answer.
     pub stage: Option<Stage>,
-    /// Observations that are masked, in order.
+    /// Masked observations, in order.
     pub masked: Vec<Masked>,
-    /// The place of the boundary in the sequence of observations.
+    /// The boundary: a place in the sequence of observations.
     pub boundary: usize,
-    /// How it came there, where it depends on earlier requests.
+    /// Its moves, if it depends on earlier requests.
     pub moves: Vec<Move>,
-    /// Which messages stay; None for all.
+    /// Whether each message is kept; None: all are.
     pub kept: Option<Vec<bool>>,
-    /// The kept message that is cut, if one is.
+    /// The kept message that is cut, if any.
     pub cut: Option<Cut>,
     /// Where the task ends; 0 where nobody asked for it.
     pub task_end: usize,
-    /// The summary, if there is one.
+    /// The summary, if any.
     pub summary: Option<Summary>,
     /// Whether the view fits the budget.
     pub within_budget: bool,
@@ -145,52 +145,52 @@ impl Plan {
     }
 }
 
-/// What a summary was asked for, or given.
+/// The state of the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SummaryInput {
-    /// Nothing yet.
+    /// Not requested yet.
     NotAsked,
-    /// It could not be made: plan without stage 2.
+    /// Failed: plan without stage 2.
     Failed,
-    /// Its decoded text, and its cost where that is not its characters.
+    /// Its decoded text, and its cost if that is not its characters.
     Given(Vec<u8>, Option<usize>),
 }
 
-/// The plan, or the question that must be answered first.
+/// The plan, or an input that it needs.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Done.
+    /// The plan.
     Plan(Box<Plan>),
-    /// A summary is wanted.
+    /// It needs a summary.
     AskSummary {
-        /// Messages to be summarized.
+        /// Messages to summarize.
         dropped: Vec<usize>,
-        /// The summary that an earlier reduction left.
+        /// The summary of an earlier reduction.
         previous: Option<Vec<u8>>,
         /// The built-in summary.
         built_in: Vec<u8>,
     },
-    /// The costs of these texts are wanted.
+    /// It needs the costs of these texts.
     AskCosts(Vec<Vec<u8>>),
 }
 
-/// What messages and observations cost, where that is not their characters.
+/// Costs of messages and observations, if those are not their characters.
 #[derive(Debug, Default)]
 pub struct Costs {
-    /// Of each message without its observations.
+    /// Of each message, without its observations.
     pub messages: Vec<usize>,
     /// Of each observation, raw and masked.
     pub observations: Vec<(usize, usize)>,
-    /// Of texts that were asked for.
+    /// Of texts that were requested.
     pub texts: HashMap<Vec<u8>, usize>,
 }
 
-/// Texts whose cost must be known first.
+/// Texts whose costs are needed first.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Uncounted(pub Vec<Vec<u8>>);
 
 impl Costs {
-    /// Of an observation, raw and as it is masked or cut.
+    /// Of an observation: raw, and as masked or cut.
     fn of(&self, masked: &Masked) -> (usize, usize) {
         let (raw, after) = self.observations[masked.result as usize];
         match masked.form {
@@ -207,16 +207,16 @@ impl Costs {
     }
 }
 
-/// What every rule may look at.
+/// Read-only inputs shared by all rules.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct PlanContext<'a> {
     /// The history.
     pub outline: &'a Outline,
     /// Its text.
     pub source: &'a dyn Source,
     /// The parameters.
     pub policy: &'a Policy,
-    /// What messages cost, where that is not their characters.
+    /// Costs, if those are not characters.
     pub costs: Option<&'a Costs>,
     /// The pairs of the history.
     pub pairs: &'a Pairs,
@@ -224,9 +224,9 @@ pub struct Ground<'a> {
     pub turns: &'a Turns,
 }
 
-/// All that the stages share.
+/// Inputs and facts shared by the stages.
 struct Planner<'a> {
-    /// How many messages there are: all, or in a replay those that came before a request.
+    /// The number of messages: all, or in a replay those before a request.
     end: usize,
     outline: &'a Outline,
     source: &'a dyn Source,
@@ -278,9 +278,9 @@ impl<'a> Planner<'a> {
         Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, chars }
     }
 
-    fn ground(&self) -> Ground<'_> {
+    fn context(&self) -> PlanContext<'_> {
         let Planner { outline, source, policy, costs, pairs, turns, .. } = self;
-        Ground { outline, source: *source, policy, costs: *costs, pairs, turns }
+        PlanContext { outline, source: *source, policy, costs: *costs, pairs, turns }
     }
 
     fn plan(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
@@ -327,7 +327,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The maskings that stage 1 tries: up to the boundary, and where that is rounded, up to the unrounded one.
+    /// The maskings that stage 1 tries: up to the boundary, and if that is rounded, up to the unrounded one.
     fn maskings(&self) -> Vec<Masking> {
         if self.policy.boundary.remembers() {
             return vec![self.fold()];
@@ -353,21 +353,20 @@ impl<'a> Planner<'a> {
         self.done(is_masked.then_some(Stage::Masking), masking)
     }
 
-    /// Masking up to a boundary that depends on the requests that were made: before each run, and now, if the
-    /// history does not end with one.
+    /// Masking up to a boundary that depends on the requests: one before each run, and one now unless the history ends with a run.
     fn fold(&self) -> Masking {
         let mut fold = Fold::default();
-        let ground = self.ground();
+        let context = self.context();
         for start in &self.turns.starts {
-            fold.request(ground, *start as usize, false);
+            fold.request(context, *start as usize, false);
         }
         if self.outline.messages.last().is_some_and(|message| !message.is_agent_made) {
-            fold.request(ground, self.end, true);
+            fold.request(context, self.end, true);
         }
         fold.into_masking()
     }
 
-    /// The pair invariant. Stages keep pairs whole, so only old orphans can break it, and only if pairs are strict.
+    /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
     fn holds_pairs(&self, keeps: impl Fn(usize) -> bool) -> bool {
         !self.policy.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
     }
@@ -376,7 +375,7 @@ impl<'a> Planner<'a> {
         self.policy.max_cost.is_none_or(|max| cost <= max)
     }
 
-    /// What the whole history costs with these observations masked.
+    /// The cost of the whole history with these observations masked.
     fn cost(&self, masking: &Masking) -> usize {
         match self.costs {
             None => self.chars - masking.removed,
@@ -384,28 +383,28 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What the history costs that cost so much before this was masked.
+    /// The cost after masking one more observation.
     fn cost_after(&self, cost: usize, masked: &Masked) -> usize {
         let (before, after) = self.costs.map_or((masked.removed, 0), |costs| costs.of(masked));
         cost.saturating_sub(before).saturating_add(after)
     }
 
-    /// What a text costs that the history does not have: its characters, or what the caller has counted.
+    /// The cost of a new text: its characters, or what the caller has counted.
     fn cost_of(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> Result<usize, Uncounted> {
         let Some(costs) = self.costs else { return Ok(chars) };
         let text = text();
         costs.texts.get(&text).copied().ok_or_else(|| Uncounted(vec![text]))
     }
 
-    /// What the kept messages cost, and their characters, with these observations masked.
+    /// Cost and characters of the kept messages with these observations masked.
     fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
         let messages = (0..self.end).filter(|message| keeps(*message));
         let message_of = |masked: &&Masked| self.outline.results[masked.result as usize].message as usize;
         let masked = masking.masked.iter().filter(|masked| keeps(message_of(masked)));
-        view_cost(self.ground(), messages, masked)
+        view_cost(self.context(), messages, masked)
     }
 
-    /// All messages stay.
+    /// A plan that keeps all messages.
     fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
         Outcome::Plan(Box::new(self.finish(stage, masking, None, None, None)))
     }
@@ -444,7 +443,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The masked ones of these observations.
+/// The masked observations in a range.
 #[must_use]
 pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
     let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
@@ -452,13 +451,13 @@ pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
     &masked[start..end]
 }
 
-/// What these messages cost, and their characters, with these of their observations masked.
+/// Cost and characters of these messages with these of their observations masked.
 pub fn view_cost<'a>(
-    ground: Ground,
+    context: PlanContext,
     messages: impl Iterator<Item = usize> + Clone,
     masked: impl Iterator<Item = &'a Masked> + Clone,
 ) -> (usize, usize) {
-    let Ground { outline, policy, costs, .. } = ground;
+    let PlanContext { outline, policy, costs, .. } = context;
     let raw = messages
         .clone()
         .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
@@ -475,24 +474,24 @@ pub fn view_cost<'a>(
     (cost, chars)
 }
 
-/// The facts that a placeholder may name of one observation; `turns` where it names the turn.
+/// The values of a placeholder for an observation; `turns` if it names the turn.
 #[must_use]
-pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, result: usize) -> Facts<'a> {
+pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, result: usize) -> ObservationFacts<'a> {
     facts_of_pair(outline, pairs.call_of(result), |message| turns.map_or(0, |turns| turns.at(message)), result)
 }
 
-/// [`facts`] of a result that belongs to this call, where `turn_at` gives the turn of a message.
+/// [`facts`] of a result of this call; `turn_at` returns the turn of a message.
 #[must_use]
 pub fn facts_of_pair(
     outline: &Outline,
     call: Option<usize>,
     turn_at: impl Fn(usize) -> usize,
     result: usize,
-) -> Facts<'_> {
+) -> ObservationFacts<'_> {
     let seen = &outline.results[result];
     let call = call.map(|call| &outline.calls[call]);
     let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
-    Facts {
+    ObservationFacts {
         chars: seen.chars,
         is_json: !seen.frame.holds_text(),
         newlines: seen.newlines,

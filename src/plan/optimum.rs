@@ -1,17 +1,17 @@
-//! The least that any boundary with the same window could have cost: what a rule that does not know the future is
-//! measured by. A dynamic program over the requests; a state is how many of the observations that can be masked are.
+//! The offline optimum: the lower bound of the cost of any boundary with the same window. A dynamic program over the requests,
+//! whose states are the number of masked observations.
 
 use super::boundary::{Fold, cost};
 use super::replay::Sent;
 use super::{Masked, Planner};
 
-/// What masking makes of a history, by how many observations are masked.
+/// The views of a history by the number of masked observations.
 struct Views {
     /// Characters before each message of the raw history.
     raw_before: Vec<usize>,
-    /// Of each observation that can be masked: its message, in order.
+    /// The message of each maskable observation, in order.
     messages: Vec<usize>,
-    /// What masking the first so many removes.
+    /// Characters removed by masking the first so many.
     removed: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Views {
         self.raw_before[end] - self.removed[masked]
     }
 
-    /// Characters of the view of a request that stay the same when more is masked at the next one.
+    /// Characters of a request's view before the first change, if more is masked at the next one.
     fn chars_before_next(&self, end: usize, masked: usize) -> usize {
         let message = self.messages[masked];
         if message >= end {
@@ -47,9 +47,9 @@ impl Views {
 }
 
 impl Planner<'_> {
-    /// A replay under the boundary that costs least. No tool has a window of its own.
+    /// A replay under the cheapest boundary, without windows by tool.
     pub(super) fn replay_optimum(&self, requests: &[usize], read: f64, write: f64) -> Vec<Sent> {
-        let (maskable, older) = Fold::aged(self.ground(), requests);
+        let (maskable, older) = Fold::maskable(self.context(), requests);
         let views = Views::of(self, &maskable);
         let masked = cheapest(&views, requests, &older, read, write);
         let mut sent = vec![];
@@ -67,16 +67,16 @@ impl Planner<'_> {
     }
 }
 
-/// How many observations are masked at each request; `older` says how many may be.
+/// How many observations to mask at each request; `older` is how many may be masked.
 fn cheapest(views: &Views, requests: &[usize], older: &[usize], read: f64, write: f64) -> Vec<usize> {
-    // By how many are masked: the least cost so far, and of each request from how many at the one before.
+    // By number of masked observations: the least cost so far, and for each request the number at the previous one.
     let mut costs: Vec<f64> = vec![];
     let mut came_from: Vec<Vec<u32>> = vec![];
     for (request, (end, most)) in requests.iter().zip(older).enumerate() {
         let before = request.checked_sub(1).map(|before| requests[before]);
         let mut now = Vec::with_capacity(most + 1);
         let mut from = Vec::with_capacity(most + 1);
-        // Of all that may move to here: the cheapest, but for what it writes.
+        // The cheapest predecessor, without the cost of writing.
         let mut best = (f64::INFINITY, 0);
         for masked in 0..=*most {
             let written = cost(views.chars(*end, masked), write);

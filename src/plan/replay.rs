@@ -1,8 +1,8 @@
-//! A finished session played again: what each of its requests would have sent under a policy, and how much of that
-//! begins as the request before did, which is what a prompt cache serves.
+//! Replay of a finished session: what each of its requests would have sent under a policy, and how much of that is a prefix
+//! shared with the previous request, which a prompt cache serves.
 //!
-//! A request stands before each run of agent messages, which is its answer. What it sends is the plan of the messages
-//! before it; the plans are not made anew each time, since what is masked once stays masked.
+//! There is a request before each run of agent messages, its answer. It sends the plan of the messages before it. Plans are
+//! computed incrementally, since observations are never unmasked.
 
 use super::boundary::{Fold, first_changed};
 use super::{Planner, Window};
@@ -14,24 +14,24 @@ use crate::turns::Turns;
 /// A request that a session made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// How many messages came before it.
+    /// Messages before it.
     pub messages: usize,
     /// Characters of its answer.
     pub answer_chars: usize,
 }
 
-/// What a request sent.
+/// A request as sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Characters of the view.
     pub chars: usize,
-    /// Of these, characters of the messages at its beginning that the view before began with as well.
+    /// Characters of the leading messages that the previous view began with too.
     pub cached_chars: usize,
-    /// Observations that are masked.
+    /// Masked observations.
     pub masked: usize,
-    /// How many turns it shows as a summary.
+    /// Turns replaced by a summary.
     pub summarized: usize,
-    /// Characters that a model was given for a summary before this request, and that it wrote.
+    /// Characters of input and output of a model that wrote a summary before this request.
     pub summary: (usize, usize),
 }
 
@@ -46,8 +46,7 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
     turns.starts.iter().zip(&turns.ends).map(|(start, end)| answer(*start, *end)).collect()
 }
 
-/// What each request of a session would have sent. The policy masks or truncates; with any other goal, nothing is
-/// done to the views.
+/// What each request of a session would have sent under a policy that masks or truncates; other goals leave views unchanged.
 #[must_use]
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Vec<Sent> {
     let planner = Planner::of(outline, source, policy, None);
@@ -66,7 +65,7 @@ impl Planner<'_> {
         let mut before = 0;
         let mut sent = vec![];
         for end in requests {
-            let moved = fold.request(self.ground(), *end, false);
+            let moved = fold.request(self.context(), *end, false);
             let changed = first_changed(self.outline, &moved);
             let cached_chars = fold.chars_before(changed.min(before));
             sent.push(Sent {
@@ -80,8 +79,8 @@ impl Planner<'_> {
         sent
     }
 
-    /// The history so far has this many messages.
-    fn look_back_from(&mut self, end: usize) {
+    /// Sets the number of messages.
+    fn set_end(&mut self, end: usize) {
         self.end = end;
         self.window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
     }
@@ -90,7 +89,7 @@ impl Planner<'_> {
         let mut before: Vec<bool> = vec![];
         let mut sent = vec![];
         for end in requests {
-            self.look_back_from(end);
+            self.set_end(end);
             let kept = self.truncated();
             let same = before.iter().zip(&kept).take_while(|(before, now)| before == now).count();
             let chars = |messages: &[bool]| {

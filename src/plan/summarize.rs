@@ -1,23 +1,23 @@
-//! Stage 2: what is outside the keep set is replaced by one summary; and the built-in summary, made without a model.
+//! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
 use super::mask::Masking;
-use super::{Ground, Outcome, Plan, Planner, Stage, Summary, SummaryInput};
+use super::{Outcome, Plan, PlanContext, Planner, Stage, Summary, SummaryInput};
 use crate::outline::{Message, Outline, Role, Shape};
 use crate::text::{clip, count_chars, is_space};
 
-/// The first line of every summary, by which a later reduction knows it.
+/// The first line of every summary, by which it is recognized later.
 const SUMMARY_HEAD: &str = "Conversation summary:";
 
 const OBJECTIVE: &str = "- objective: ";
 const OBJECTIVE_CHARS: usize = 220;
 const LINE_CHARS: usize = 120;
 const OUTCOME: &str = "- outcome: ";
-/// The kinds of lines behind the objective: prefix, the tag that asks for one, and how many of the newest stay.
+/// The kinds of lines after the objective: prefix, tag of their messages, and maximum number.
 const KINDS: [(&str, Option<&str>, usize); 3] =
     [("- unresolved: ", Some("unresolved"), 6), (OUTCOME, None, 6), ("- constraint: ", Some("constraint"), 8)];
 
 impl Planner<'_> {
-    /// Stage 2. Gives the masking back where there is no answer.
+    /// Stage 2. Returns the masking if there is no answer.
     pub(super) fn summarize(
         &self,
         masking: Masking,
@@ -33,11 +33,11 @@ impl Planner<'_> {
         }
         let (view_cost, view_chars) = self.view_cost(|message| kept[message], &masking);
         if !fits(view_cost) {
-            return Err(masking); // with any summary it would not fit either, so nobody is asked for one
+            return Err(masking); // it would not fit with any summary
         }
         let previous = (!earlier.is_empty()).then(|| self.body_of(&earlier));
         let (text, cost) = if let SummaryInput::Given(text, cost) = input {
-            (with_head(text), *cost)
+            (with_first_line(text), *cost)
         } else {
             let built_in = built_in_summary(self, &dropped, Some(&earlier), previous.as_deref());
             if self.policy.ask_summary {
@@ -58,7 +58,7 @@ impl Planner<'_> {
     }
 
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
-        earlier_summaries(self.ground(), self.end)
+        earlier_summaries(self.context(), self.end)
     }
 
     /// A summary of this text, in its place.
@@ -72,13 +72,15 @@ impl Planner<'_> {
     }
 
     pub(super) fn text_of(&self, message: usize) -> Vec<u8> {
-        text_of(self.ground(), message)
+        text_of(self.context(), message)
     }
 
-    /// What earlier summaries held.
+    /// The text of earlier summaries, without their first lines.
     pub(super) fn body_of(&self, summaries: &[usize]) -> Vec<u8> {
-        let bodies: Vec<Vec<u8>> =
-            summaries.iter().filter_map(|message| strip_head(&self.text_of(*message)).map(<[u8]>::to_vec)).collect();
+        let bodies: Vec<Vec<u8>> = summaries
+            .iter()
+            .filter_map(|message| strip_first_line(&self.text_of(*message)).map(<[u8]>::to_vec))
+            .collect();
         bodies.join(&b"\n"[..])
     }
 
@@ -91,7 +93,7 @@ impl Planner<'_> {
         role.to_owned()
     }
 
-    /// That of the first message of a shape whose summaries are written in their own way.
+    /// The shape of the first message whose shape has its own form of summaries.
     fn summary_shape(&self) -> Shape {
         let mut shapes = self.outline.messages.iter().map(|message| message.shape);
         shapes.find(|shape| shape.text() != Shape::default().text()).unwrap_or_default()
@@ -102,21 +104,21 @@ fn leading_system_messages(outline: &Outline, end: usize) -> usize {
     outline.messages[..end].iter().take_while(|message| message.role == Role::System).count()
 }
 
-/// Summaries that earlier reductions left, ascending: where they are put, and known by their first line.
-pub(super) fn earlier_summaries(ground: Ground, end: usize) -> Vec<usize> {
-    let outline = ground.outline;
+/// Summaries of earlier reductions, ascending: recognized by their place and first line.
+pub(super) fn earlier_summaries(context: PlanContext, end: usize) -> Vec<usize> {
+    let outline = context.outline;
     (0..end.min(leading_system_messages(outline, end) + 1))
         .filter(|message| outline.calls_of(*message).is_empty() && !outline.holds_results(*message))
-        .filter(|message| strip_head(&text_of(ground, *message)).is_some())
+        .filter(|message| strip_first_line(&text_of(context, *message)).is_some())
         .collect()
 }
 
-fn text_of(ground: Ground, message: usize) -> Vec<u8> {
-    ground.source.pieces(ground.outline, message).concat()
+fn text_of(context: PlanContext, message: usize) -> Vec<u8> {
+    context.source.pieces(context.outline, message).concat()
 }
 
-/// The text behind the first line of a summary; None if it is none.
-pub(super) fn strip_head(text: &[u8]) -> Option<&[u8]> {
+/// The text after the first line of a summary; None if it is no summary.
+pub(super) fn strip_first_line(text: &[u8]) -> Option<&[u8]> {
     match text.strip_prefix(SUMMARY_HEAD.as_bytes())? {
         [] => Some(&[]),
         [b'\n', rest @ ..] => Some(rest),
@@ -124,15 +126,15 @@ pub(super) fn strip_head(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-pub(super) fn with_head(text: &[u8]) -> Vec<u8> {
-    if strip_head(text).is_some() {
+pub(super) fn with_first_line(text: &[u8]) -> Vec<u8> {
+    if strip_first_line(text).is_some() {
         return text.to_vec();
     }
     [SUMMARY_HEAD.as_bytes(), b"\n", text].concat()
 }
 
-/// The summary that needs no model: objective, unresolved, outcomes, constraints; what an earlier one held is carried on.
-/// Without the earlier summaries there is no objective, since the view has the task itself.
+/// The built-in summary: objective, unresolved, outcomes, constraints, and the lines of earlier ones. Without `earlier` there is no
+/// objective, since the view has the task.
 pub(super) fn built_in_summary(
     planner: &Planner,
     dropped: &[usize],
@@ -155,21 +157,21 @@ pub(super) fn built_in_summary(
     for (prefix, tag, count) in KINDS {
         let earlier = previous.iter().filter(|line| is_kind(line, prefix)).cloned();
         let mut kind: Vec<Vec<u8>> = earlier.chain(planner.lines_of(prefix, tag, dropped)).collect();
-        remove_doubles(&mut kind);
+        remove_duplicates(&mut kind);
         lines.extend(kind.split_off(kind.len().saturating_sub(count)));
     }
-    remove_doubles(&mut lines);
+    remove_duplicates(&mut lines);
     let text = lines.join(&b"\n"[..]);
     text[..clip(&text, planner.policy.summary_max_chars)].to_vec()
 }
 
 impl Planner<'_> {
-    /// The text of a message, its pieces apart.
+    /// The text of a message, as pieces.
     fn text_of_pieces(&self, message: usize) -> Vec<u8> {
         self.source.pieces(self.outline, message).join(&b" "[..])
     }
 
-    /// The lines of one kind that dropped messages give, oldest first: of those with the tag, or of all results.
+    /// The lines of one kind from dropped messages, oldest first: of messages with the tag, or of all results.
     fn lines_of(&self, prefix: &str, tag: Option<&str>, dropped: &[usize]) -> Vec<Vec<u8>> {
         let Some(tag) = tag else {
             let results = dropped.iter().flat_map(|message| self.outline.results_of(*message));
@@ -188,19 +190,19 @@ impl Planner<'_> {
     }
 }
 
-/// A line of the summary: prefix, and the text on one line, cut; None if there is no text.
+/// A line of the summary: prefix, and the clipped text; None if there is no text.
 fn line_of(prefix: &str, text: &[u8], max_chars: usize) -> Option<Vec<u8>> {
     let text = one_line(text, max_chars);
     (!text.is_empty()).then(|| [prefix.as_bytes(), &text].concat())
 }
 
-/// Keeps the first of equal lines.
-fn remove_doubles(lines: &mut Vec<Vec<u8>>) {
+/// Removes duplicate lines.
+fn remove_duplicates(lines: &mut Vec<Vec<u8>>) {
     let mut seen = std::collections::HashSet::new();
     lines.retain(|line| seen.insert(line.clone()));
 }
 
-/// Text with each run of white space as one space, none at its ends, and at most `max_chars` characters of it.
+/// Text with white space collapsed and trimmed, clipped at `max_chars` characters.
 fn one_line(text: &[u8], max_chars: usize) -> Vec<u8> {
     let mut line = Vec::new();
     let (mut at, mut chars, mut is_gap) = (0, 0, false);

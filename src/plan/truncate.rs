@@ -1,17 +1,17 @@
 //! Stage 3, and the keep set that stages 2 and 3 share.
 
-use super::{Ground, Plan, Planner, Stage};
+use super::{Plan, PlanContext, Planner, Stage};
 use crate::outline::{Outline, Role};
 use crate::plan::mask::Masking;
 use crate::plan::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
 
-/// The messages that are kept wherever they are, gathered as a history grows, so that nobody walks it for them.
+/// The messages that are kept wherever they are, collected incrementally.
 #[derive(Debug, Default)]
 pub struct Landmarks {
     /// System messages.
     systems: Vec<u32>,
-    /// User messages that are no results and part of no run: the first one that is no summary either is the task.
+    /// User messages without results and outside of runs; the first one that is no summary is the task.
     tasks: Vec<u32>,
 }
 
@@ -22,7 +22,7 @@ impl Landmarks {
         landmarks
     }
 
-    /// The next message comes.
+    /// Adds the next message.
     pub fn push(&mut self, outline: &Outline, message: usize) {
         match outline.messages[message].role {
             Role::System => self.systems.push(message as u32),
@@ -37,7 +37,7 @@ impl Landmarks {
         }
     }
 
-    /// Only so many messages have come.
+    /// Keeps only the first messages.
     pub fn truncate(&mut self, messages: usize) {
         for list in [&mut self.systems, &mut self.tasks] {
             list.truncate(list.partition_point(|message| (*message as usize) < messages));
@@ -53,27 +53,27 @@ impl Landmarks {
         tasks
     }
 
-    /// The first user message that is neither result, part of a run, nor one of the earlier summaries.
+    /// The first user message that is no earlier summary.
     fn task(&self, summaries: &[usize]) -> Option<usize> {
         let mut tasks = self.tasks.iter().map(|message| *message as usize);
         tasks.find(|message| summaries.binary_search(message).is_err())
     }
 }
 
-/// What stages 2 and 3 keep of the first `end` messages. To find it costs what is kept, however long the history is.
+/// Computes what stages 2 and 3 keep of the first `end` messages, in O(kept).
 pub struct Keeping<'a> {
     /// The history.
-    pub ground: Ground<'a>,
-    /// How many messages there are.
+    pub context: PlanContext<'a>,
+    /// The number of messages.
     pub end: usize,
     /// The first message of the window.
     pub window_start: usize,
-    /// Those of these messages.
+    /// Their landmarks.
     pub landmarks: &'a Landmarks,
 }
 
 impl Planner<'_> {
-    /// Stage 3: the keep set and the first user message, even where that does not fit.
+    /// Stage 3: the keep set and the first user message, even if that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Plan {
         self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None, None)
     }
@@ -84,17 +84,17 @@ impl Planner<'_> {
         self.flags(&self.keeping(&landmarks).truncated())
     }
 
-    /// What stage 2 keeps beside its summary.
-    pub(super) fn keep_set(&self, left_out: &[usize]) -> Vec<bool> {
+    /// What stage 2 keeps besides its summary.
+    pub(super) fn keep_set(&self, excluded: &[usize]) -> Vec<bool> {
         let landmarks = Landmarks::of(self.outline, self.end);
-        self.flags(&self.keeping(&landmarks).keep_set(left_out))
+        self.flags(&self.keeping(&landmarks).keep_set(excluded))
     }
 
     pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
-        Keeping { ground: self.ground(), end: self.end, window_start: self.window.start, landmarks }
+        Keeping { context: self.context(), end: self.end, window_start: self.window.start, landmarks }
     }
 
-    /// Of each message whether it is one of these.
+    /// Whether each message is one of these.
     pub(super) fn flags(&self, messages: &BTreeSet<usize>) -> Vec<bool> {
         let mut flags = vec![false; self.end];
         for message in messages {
@@ -113,7 +113,7 @@ impl Keeping<'_> {
     /// Summaries that earlier reductions left, ascending.
     #[must_use]
     pub fn earlier_summaries(&self) -> Vec<usize> {
-        earlier_summaries(self.ground, self.end)
+        earlier_summaries(self.context, self.end)
     }
 
     /// What stage 3 keeps.
@@ -126,18 +126,18 @@ impl Keeping<'_> {
         kept
     }
 
-    /// Every system message, every message of the window, and what belongs to a kept one, again and again: the whole of
-    /// its run, and every message that holds the other half of one of its pairs. Never one of `left_out`.
+    /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
+    /// of its pairs; without `excluded`.
     #[must_use]
-    pub fn keep_set(&self, left_out: &[usize]) -> BTreeSet<usize> {
+    pub fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
         let systems = self.landmarks.systems.iter().map(|message| *message as usize);
-        self.whole(systems.chain(self.window_start..self.end), left_out)
+        self.whole(systems.chain(self.window_start..self.end), excluded)
     }
 
-    /// These messages, and what belongs to them.
-    pub(super) fn whole(&self, messages: impl Iterator<Item = usize>, left_out: &[usize]) -> BTreeSet<usize> {
-        let Ground { outline, pairs, turns, .. } = self.ground;
-        let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], left_out };
+    /// The closure of these messages.
+    pub(super) fn whole(&self, messages: impl Iterator<Item = usize>, excluded: &[usize]) -> BTreeSet<usize> {
+        let PlanContext { outline, pairs, turns, .. } = self.context;
+        let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], excluded };
         messages.for_each(|message| keep.add(message));
         let mut is_seen = HashSet::new();
         // Each message and each run is visited once, so this is linear in messages, calls and results.
@@ -154,7 +154,7 @@ impl Keeping<'_> {
                 && let run = turns.at(message) - 1
                 && is_seen.insert(run)
             {
-                // Providers refuse a part of one answer: reasoning without its message, or one of two parallel calls.
+                // Providers refuse partial answers: reasoning without its message, or one of two parallel calls.
                 for message in turns.starts[run]..turns.ends[run] {
                     keep.add(message as usize);
                 }
@@ -165,17 +165,17 @@ impl Keeping<'_> {
 }
 
 struct Keep<'a> {
-    /// A mate that comes later is none yet.
+    /// The number of messages; later ones are ignored.
     end: usize,
     kept: BTreeSet<usize>,
     to_visit: Vec<usize>,
     /// Ascending.
-    left_out: &'a [usize],
+    excluded: &'a [usize],
 }
 
 impl Keep<'_> {
     fn add(&mut self, message: usize) {
-        if message < self.end && self.left_out.binary_search(&message).is_err() && self.kept.insert(message) {
+        if message < self.end && self.excluded.binary_search(&message).is_err() && self.kept.insert(message) {
             self.to_visit.push(message);
         }
     }

@@ -1,6 +1,6 @@
-//! What stays raw: the window in messages, and the boundary in the sequence of all observations.
+//! The window: which messages and observations stay raw.
 
-use super::Ground;
+use super::PlanContext;
 use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
 use crate::policy::Policy;
@@ -11,16 +11,16 @@ use std::collections::VecDeque;
 pub struct Window {
     /// Its first message.
     pub start: usize,
-    /// Observations before this one are older than the window, where no tool has a window of its own.
+    /// Observations before this one are older than the window, except for tools with their own window.
     pub bound: usize,
-    /// One behind the last observation that is older than the window.
+    /// One past the last observation that is older than the window.
     pub older_end: usize,
-    /// By tool: the observation from which on its own window begins.
+    /// By tool: the first observation of its own window.
     by_tool: Vec<Option<usize>>,
 }
 
 impl Window {
-    /// The window of a policy in the first `messages` of a history: what any of its measures keeps.
+    /// The window of a policy in the first `messages` of a history: the union of its measures.
     pub fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
         let results = outline.results_before(messages);
         let mut start = messages;
@@ -59,19 +59,18 @@ impl Window {
     }
 }
 
-/// Where the last `count` messages before `end` that are no system messages begin.
+/// The start of the last `count` messages before `end`, not counting system messages.
 fn last_messages(outline: &Outline, count: usize, end: usize) -> usize {
     if count == 0 {
         return end;
     }
-    let mut others = (0..end).rev().filter(|message| outline.messages[*message].role != Role::System);
-    others.nth(count - 1).unwrap_or(0)
+    let mut non_system = (0..end).rev().filter(|message| outline.messages[*message].role != Role::System);
+    non_system.nth(count - 1).unwrap_or(0)
 }
 
-/// By tool: where the newest N of its own among the first `results` begin; None for tools that go by the measures
-/// of all.
+/// By tool: the start of its own window among the first `results`; None for tools without one.
 fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: usize) -> Vec<Option<usize>> {
-    // Of each tool: how many of its results are still to be kept, and where its window begins.
+    // By tool: how many more results to keep, and the start of the window so far.
     let mut windows: Vec<Option<(usize, usize)>> =
         counts_by_tool(outline, policy).into_iter().map(|count| count.map(|count| (count, results))).collect();
     for result in (0..results).rev() {
@@ -86,40 +85,40 @@ fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: u
     windows.into_iter().map(|window| window.map(|(_, start)| start)).collect()
 }
 
-/// By tool: how many of its newest results stay, where it has a window of its own.
+/// By tool: the size of its own window, if it has one.
 fn counts_by_tool(outline: &Outline, policy: &Policy) -> Vec<Option<usize>> {
     (0..outline.name_count() as u32).map(|name| own_count(policy, outline.name(name))).collect()
 }
 
-/// How many of a tool's newest results stay, where it has a window of its own.
+/// The size of a tool's own window, if it has one.
 fn own_count(policy: &Policy, name: &[u8]) -> Option<usize> {
     policy.keep_by_tool.get(name).map(|count| count.unwrap_or(usize::MAX))
 }
 
-/// The same window as a history grows: which observations it leaves. Each is visited once; memory is that of the window.
+/// The window of a growing history, and the observations that leave it. Each is visited once; memory is O(window).
 #[derive(Debug, Default, Clone)]
 pub struct Aging {
-    /// Messages that have come, and of these the newest ones that are no system messages.
+    /// The number of messages, and the newest ones that are no system messages.
     messages: usize,
-    others: VecDeque<u32>,
-    /// Results that have come: of each tool with a window of its own those in it, and all others that are not older yet.
+    non_system: VecDeque<u32>,
+    /// The number of results; those in each tool's own window, and the rest in the window.
     results: usize,
     by_tool: Vec<Option<(usize, VecDeque<u32>)>>,
     rest: VecDeque<u32>,
-    /// One behind the last observation that is older.
+    /// One past the last observation that is older.
     pub older_end: usize,
 }
 
 impl Aging {
-    /// The history has grown to this many messages. Gives the observations that are older now and were not before.
-    pub fn grow(&mut self, ground: Ground, messages: usize, mut older: impl FnMut(usize)) {
-        let Ground { outline, policy, pairs, .. } = ground;
+    /// Adds messages up to this number. Calls `older` with each observation that leaves the window.
+    pub fn grow(&mut self, context: PlanContext, messages: usize, mut older: impl FnMut(usize)) {
+        let PlanContext { outline, policy, pairs, .. } = context;
         if let Some(count) = policy.keep_messages {
             for message in self.messages..messages {
                 if outline.messages[message].role != Role::System {
-                    self.others.push_back(message as u32);
-                    if self.others.len() > count {
-                        self.others.pop_front();
+                    self.non_system.push_back(message as u32);
+                    if self.non_system.len() > count {
+                        self.non_system.pop_front();
                     }
                 }
             }
@@ -135,7 +134,7 @@ impl Aging {
         for result in self.results..results {
             let name = pairs.name_of(outline, result);
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
-                // Such a window is never left.
+                // Nothing leaves an unlimited window.
                 Some(Some((usize::MAX, _))) => {}
                 Some(Some((count, own))) => {
                     own.push_back(result as u32);
@@ -150,7 +149,7 @@ impl Aging {
             }
         }
         self.results = results;
-        let bound = self.bound(ground);
+        let bound = self.bound(context);
         while let Some(result) = self.rest.front().map(|result| *result as usize).filter(|result| *result < bound) {
             self.rest.pop_front();
             self.older_end = self.older_end.max(result + 1);
@@ -158,30 +157,30 @@ impl Aging {
         }
     }
 
-    /// How many messages have come.
+    /// The number of messages.
     pub fn messages(&self) -> usize {
         self.messages
     }
 
-    /// The first observation that may yet become older, if there is one.
-    pub fn first_young(&self) -> Option<usize> {
+    /// The first observation that is still in a window, if any.
+    pub fn first_recent(&self) -> Option<usize> {
         let own = self.by_tool.iter().flatten().filter_map(|(_, own)| own.front());
         self.rest.front().into_iter().chain(own).min().map(|result| *result as usize)
     }
 
     /// [`Window::bound`].
-    fn bound(&self, ground: Ground) -> usize {
-        let bound = ground.outline.results_before(self.start(ground));
-        ground.policy.keep_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+    fn bound(&self, context: PlanContext) -> usize {
+        let bound = context.outline.results_before(self.start(context));
+        context.policy.keep_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
     }
 
-    /// Where the windows begin that are measured in messages and turns.
-    pub fn start(&self, ground: Ground) -> usize {
-        let Ground { policy, turns, .. } = ground;
+    /// The start of the windows that are measured in messages and turns.
+    pub fn start(&self, context: PlanContext) -> usize {
+        let PlanContext { policy, turns, .. } = context;
         let mut start = self.messages;
         if let Some(count) = policy.keep_messages.filter(|count| *count > 0) {
-            let is_full = self.others.len() == count;
-            start = start.min(self.others.front().filter(|_| is_full).map_or(0, |first| *first as usize));
+            let is_full = self.non_system.len() == count;
+            start = start.min(self.non_system.front().filter(|_| is_full).map_or(0, |first| *first as usize));
         }
         if let Some(count) = policy.keep_turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < self.messages);

@@ -2,7 +2,7 @@
 
 use super::convert::to_str;
 use super::cpython;
-use crate::placeholder::{Facts, Placeholder};
+use crate::placeholder::{ObservationFacts, Placeholder};
 use crate::policy::Policy;
 use crate::text::count_chars;
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ impl<'a, 'py> PlaceholderTexts<'a, 'py> {
     }
 
     /// A placeholder with one number and no text; None if it has other fields.
-    pub fn around_number(&mut self, facts: &Facts) -> PyResult<Option<Bound<'py, PyString>>> {
+    pub fn around_number(&mut self, facts: &ObservationFacts) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
         let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
         let (model, end) = match &mut self.models[digits] {

@@ -7,7 +7,7 @@ use super::placeholders::PlaceholderTexts;
 use super::values::name;
 use super::values::{Any, Dict, cast};
 use crate::outline::Outline;
-use crate::placeholder::Facts;
+use crate::placeholder::ObservationFacts;
 use crate::policy::{Goal, Policy};
 use crate::shape::Path;
 use pyo3::prelude::*;
@@ -106,7 +106,7 @@ impl<'a, 'py> Premask<'a, 'py> {
         {
             return Ok(None);
         }
-        let facts = Facts { chars: result.chars, newlines: result.newlines, ..Facts::default() };
+        let facts = ObservationFacts { chars: result.chars, newlines: result.newlines, ..ObservationFacts::default() };
         if self.texts.placeholder.chars(&facts) >= facts.chars {
             return Ok(None);
         }

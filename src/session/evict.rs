@@ -129,7 +129,7 @@ impl Session {
         if snapshot.base.messages > 0 {
             self.log.fold.moves.clear();
         }
-        self.log.fold.begin(self.log.len());
+        self.log.fold.enable_rewind(self.log.len());
         self.stored.answered.clear();
         self.past.evict();
         if let Some(log) = log {
@@ -155,10 +155,10 @@ impl Session {
         let (policy, Log { outline, fold, pairs, .. }) = (&self.policy, &self.log);
         // The log always has a last message.
         let mut count = outline.messages.len().saturating_sub(1);
-        count = count.min(self.log.with_context(policy, |ground| fold.settled_messages(ground)));
+        count = count.min(self.log.with_context(policy, |context| fold.final_messages(context)));
         // Open calls may still be answered.
         count = count.min(open_from(outline, |message| outline.holds_results(message)));
-        if let Some(result) = outline.results.get(fold.settled(policy)) {
+        if let Some(result) = outline.results.get(fold.final_observations(policy)) {
             count = count.min(result.message as usize);
         }
         loop {
@@ -212,7 +212,7 @@ impl Session {
             chars: *chars,
             cost: *cost,
             counts: pairs.counts(),
-            fold: self.log.with_context(&self.policy, |ground| fold.state_without(ground, count)),
+            fold: self.log.with_context(&self.policy, |context| fold.state_without(context, count)),
         }
     }
 

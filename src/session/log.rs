@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::outline::{Mark, Message, Outline, Role, Span};
 use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, Fold, Ground, Landmarks, Masked, facts, facts_of_pair};
+use crate::plan::{Costs, Fold, Landmarks, Masked, PlanContext, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
 use crate::source::{Bytes, Source, count_newlines};
@@ -55,7 +55,7 @@ impl Log {
         let is_json = format == TextFormat::Json;
         outline.array_start = usize::from(is_json);
         if is_json {
-            fold.begin(0);
+            fold.enable_rewind(0);
         }
         Log {
             turns: Turns::after(if is_json { 0 } else { base.messages / 2 }),
@@ -76,9 +76,9 @@ impl Log {
     /// Restores the state of the base, once the messages in memory are pushed.
     pub fn resume(&mut self, policy: &Policy) {
         let state = core::mem::take(&mut self.base.fold);
-        self.fold = self.with_fold(policy, |ground, _| Fold::resumed(ground, &state));
+        self.fold = self.with_fold(policy, |context, _| Fold::resumed(context, &state));
         if self.format == TextFormat::Json {
-            self.fold.begin(self.len());
+            self.fold.enable_rewind(self.len());
         }
         self.pairs.set_counts(self.base.counts);
         (self.chars, self.cost) = (self.base.chars, self.base.cost);
@@ -210,10 +210,10 @@ impl Log {
     /// Repeats the requests of turns that begin at this message or later.
     pub fn request_from(&mut self, policy: &Policy, first: usize) {
         if policy.boundary.remembers() {
-            self.with_fold(policy, |ground, fold| {
-                let starts = &ground.turns.starts;
+            self.with_fold(policy, |context, fold| {
+                let starts = &context.turns.starts;
                 for start in &starts[starts.partition_point(|start| (*start as usize) < first)..] {
-                    fold.request(ground, *start as usize, false);
+                    fold.request(context, *start as usize, false);
                 }
             });
         }
@@ -289,19 +289,19 @@ impl Log {
     }
 
     /// Runs a rule that changes the fold.
-    pub fn with_fold<T>(&mut self, policy: &Policy, rule: impl FnOnce(Ground, &mut Fold) -> T) -> T {
+    pub fn with_fold<T>(&mut self, policy: &Policy, rule: impl FnOnce(PlanContext, &mut Fold) -> T) -> T {
         let Log { data, format, outline, pairs, turns, fold, costs, .. } = self;
         let source = format.source(data);
         let costs = costs.as_ref();
-        rule(Ground { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns }, fold)
+        rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns }, fold)
     }
 
     /// Runs a rule that changes nothing.
-    pub fn with_context<T>(&self, policy: &Policy, rule: impl FnOnce(Ground) -> T) -> T {
+    pub fn with_context<T>(&self, policy: &Policy, rule: impl FnOnce(PlanContext) -> T) -> T {
         let Log { data, format, outline, pairs, turns, costs, .. } = self;
         let source = format.source(data);
         let costs = costs.as_ref();
-        rule(Ground { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns })
+        rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns })
     }
 
     /// Renders messages with these observations masked; JSON with the comma or bracket before each.
@@ -315,7 +315,7 @@ impl Log {
         let messages = &self.outline.messages;
         let span = Span { start: messages[start].span.start, end: messages[end - 1].span.end };
         if self.format == TextFormat::Json {
-            return self.with_context(policy, |ground| splice_stretch(&self.data, ground, span, masked, out));
+            return self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, out));
         }
         let placeholder = Placeholder::of(policy);
         let mut at = span.start;

@@ -80,7 +80,7 @@ pub struct Session {
 pub enum Update {
     /// The view is current.
     Done,
-    /// It needs a summary: messages to be compaction, earlier summary, built-in summary.
+    /// It needs a summary: messages to be summarized, earlier summary, built-in summary.
     AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>, Vec<u8>),
     /// It needs the costs of these texts; see [`Session::set_text_costs`].
     AskTextCosts(Vec<Vec<u8>>),
@@ -222,7 +222,7 @@ impl Session {
         }
         self.view.is_current = false;
         if self.log.ends_with_run() && !was_run && self.policy.boundary.remembers() {
-            let moved = self.log.with_fold(&self.policy, |ground, fold| fold.request(ground, new, false));
+            let moved = self.log.with_fold(&self.policy, |context, fold| fold.request(context, new, false));
             self.commit_masks(&moved);
         }
         match store {
@@ -302,7 +302,7 @@ impl Session {
             Attempt::Window if self.policy.boundary.remembers() => None,
             Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
             Attempt::Window => {
-                peek = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
+                peek = self.log.with_fold(&self.policy, |context, fold| fold.peek(context, false));
                 Some(peek.as_ref()?.cost)
             }
         });
@@ -319,14 +319,14 @@ impl Session {
         let end = self.log.len();
         if self.policy.boundary.remembers() {
             let is_asked = !self.log.ends_with_run();
-            return self.log.with_fold(&self.policy, |ground, fold| {
-                fold.grow(ground, end);
-                if is_asked && fold.moves_at(ground, end, true) { fold.peek(ground, true) } else { None }
+            return self.log.with_fold(&self.policy, |context, fold| {
+                fold.grow(context, end);
+                if is_asked && fold.moves_at(context, end, true) { fold.peek(context, true) } else { None }
             });
         }
-        let moved = self.log.with_fold(&self.policy, |ground, fold| {
-            fold.grow(ground, end);
-            fold.advance(ground)
+        let moved = self.log.with_fold(&self.policy, |context, fold| {
+            fold.grow(context, end);
+            fold.advance(context)
         });
         self.flip_if_masked(&moved);
         None

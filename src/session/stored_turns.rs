@@ -7,7 +7,7 @@ use super::snapshot::{Base, LARGEST, Snapshot};
 use super::stored::too_long;
 use super::turn_text::write_turn;
 use super::turns::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
-use crate::placeholder::{Facts, Form, Placeholder};
+use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::plan::facts;
 use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
 
@@ -108,7 +108,10 @@ impl StoredTurn {
         let Row { chars, newlines, .. } = self.row;
         let mut observation = self.observation.clone();
         if !self.row.stays_raw() {
-            placeholder.write(&Facts { chars, newlines, turn: self.number, ..Facts::default() }, &mut observation);
+            placeholder.write(
+                &ObservationFacts { chars, newlines, turn: self.number, ..ObservationFacts::default() },
+                &mut observation,
+            );
         }
         let field = |place: usize| self.fields.get(place).cloned().unwrap_or_default();
         [field(0), field(1), observation]
@@ -140,12 +143,12 @@ fn fits(snapshot: &Snapshot, state: &TurnState, makes_summaries: bool, store: &S
 impl Session {
     /// The row of a turn in memory, from 0.
     fn row(&self, turn: usize) -> Row {
-        self.log.with_context(&self.policy, |ground| {
-            let facts = facts(ground.outline, ground.pairs, Some(ground.turns), turn);
-            let (form, after) = Placeholder::of(&self.policy).form(ground.outline, ground.source, turn, &facts);
+        self.log.with_context(&self.policy, |context| {
+            let facts = facts(context.outline, context.pairs, Some(context.turns), turn);
+            let (form, after) = Placeholder::of(&self.policy).form(context.outline, context.source, turn, &facts);
             Row {
                 request: self.turns.requests[turn],
-                own_chars: ground.outline.messages[2 * turn].chars,
+                own_chars: context.outline.messages[2 * turn].chars,
                 chars: facts.chars,
                 newlines: facts.newlines,
                 masked_chars: if form == Form::Stay { 0 } else { after },
@@ -162,7 +165,7 @@ impl Session {
     pub fn mask_stored(&mut self, store: &mut Store) -> store::Result<()> {
         self.summary_due();
         self.request();
-        let settled = self.evicted_turns() + self.log.fold.settled(&self.policy);
+        let settled = self.evicted_turns() + self.log.fold.final_observations(&self.policy);
         store.mask_before(settled as u64 + 1).map(|_| ())
     }
 
@@ -173,12 +176,12 @@ impl Session {
     /// Those of the store.
     pub fn evict_turns(&mut self, store: &mut Store, options: &[u8]) -> store::Result<()> {
         self.request();
-        let (evicted, count) = (self.evicted_turns(), self.log.fold.settled(&self.policy));
+        let (evicted, count) = (self.evicted_turns(), self.log.fold.final_observations(&self.policy));
         let rows: Vec<Row> = (0..self.log.len() / 2).map(|turn| self.row(turn)).collect();
         let (settled, kept) = rows.split_at(count);
         let Log { chars, cost, pairs, base, fold, .. } = &self.log;
         let view_bytes = base.view_bytes + self.rendered_bytes(2 * count);
-        let fold = self.log.with_context(&self.policy, |ground| fold.state_without(ground, 2 * count));
+        let fold = self.log.with_context(&self.policy, |context| fold.state_without(context, 2 * count));
         let messages = base.messages + 2 * count;
         let base = Base { messages, view_bytes, chars: *chars, cost: *cost, counts: pairs.counts(), fold };
         let snapshot = Snapshot {

@@ -4,7 +4,7 @@
 use super::Session;
 use super::turn_text::{Observations, TurnTexts, result_of};
 use crate::outline::{Outline, Span};
-use crate::placeholder::{Facts, Placeholder};
+use crate::placeholder::{ObservationFacts, Placeholder};
 use crate::plan::{Masked, facts};
 use crate::text::count_words;
 
@@ -123,7 +123,8 @@ impl Session {
     pub fn masked_text(&self, observation: &[u8]) -> Option<Vec<u8>> {
         let result = result_of(observation, Span { start: 0, end: observation.len() }, 0);
         let turn = self.turn_count() + 1;
-        let facts = Facts { chars: result.chars, newlines: result.newlines, turn, ..Facts::default() };
+        let facts =
+            ObservationFacts { chars: result.chars, newlines: result.newlines, turn, ..ObservationFacts::default() };
         let mut alone = Outline::default();
         alone.results.push(result);
         let placeholder = Placeholder::of(&self.policy);
@@ -167,7 +168,7 @@ impl Session {
             return;
         }
         let end = self.log.len();
-        let masked = self.log.with_fold(&self.policy, |ground, fold| fold.request(ground, end, true));
+        let masked = self.log.with_fold(&self.policy, |context, fold| fold.request(context, end, true));
         self.count_masked(&masked);
         self.turns.requests.push(self.turns.figures.tokens);
     }
@@ -228,7 +229,7 @@ impl Session {
     /// Characters of the context that a summary of so many turns replaces, as rendered in the previous request.
     pub fn replaced_chars(&mut self, until: usize) -> usize {
         let end = self.log.len();
-        self.log.with_fold(&self.policy, |ground, fold| fold.grow(ground, end));
+        self.log.with_fold(&self.policy, |context, fold| fold.grow(context, end));
         self.turns.summary_chars + self.shown_chars(until)
     }
 
@@ -250,9 +251,9 @@ impl Session {
     pub fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) {
         self.request();
         let end = self.log.len();
-        let masked = self.log.with_fold(&self.policy, |ground, fold| {
-            fold.grow(ground, end);
-            fold.advance(ground)
+        let masked = self.log.with_fold(&self.policy, |context, fold| {
+            fold.grow(context, end);
+            fold.advance(context)
         });
         self.count_masked(&masked);
         let summarized = turn.min(self.turn_count()).saturating_sub(self.turns.first);

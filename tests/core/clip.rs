@@ -1,13 +1,13 @@
 //! Texts that are cut, by every length.
 
-use recede::clip::{Clip, LEAST_CHARS, is_clipped};
+use recede::clip::{Clip, MIN_CLIP_CHARS, is_clipped};
 use recede::text::count_chars;
 
 #[test]
 fn a_text_is_cut_to_exactly_so_many_characters_and_known_again() {
     for chars in [61, 62, 99, 100, 101, 119, 120, 121, 1_000, 1_082, 1_083, 10_000] {
         let text = "é".repeat(chars / 2) + &"x".repeat(chars - chars / 2);
-        for most in LEAST_CHARS..chars.min(300) {
+        for most in MIN_CLIP_CHARS..chars.min(300) {
             let clip = Clip::of(chars, 0, most);
             let cut = clip.apply(text.as_bytes());
             assert_eq!((count_chars(&cut), clip.chars()), (most, most));

@@ -24,7 +24,7 @@ pub fn tool_matches(pattern: &[u8], name: &str) -> bool {
 
 /// What a template's fields stand for.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub struct ObservationFacts {
     pub images: usize,
     pub turn: usize,
     pub number: usize,
@@ -34,13 +34,13 @@ pub struct Facts {
     pub lines: usize,
 }
 
-impl Facts {
+impl ObservationFacts {
     pub fn of_text(text: &str) -> Self {
-        Facts { chars: text.chars().count(), lines: text.split('\n').count(), ..Facts::default() }
+        ObservationFacts { chars: text.chars().count(), lines: text.split('\n').count(), ..ObservationFacts::default() }
     }
 }
 
-fn render(template: &Template, facts: &Facts) -> String {
+fn render(template: &Template, facts: &ObservationFacts) -> String {
     let mut text = String::new();
     for (literal, field) in template {
         text += core::str::from_utf8(literal).unwrap();
@@ -109,7 +109,7 @@ fn is_dispatch(text: &str) -> bool {
 }
 
 /// What masking makes of a text; None where it stays.
-pub fn mask(text: &str, policy: &Policy, facts: &Facts) -> Option<String> {
+pub fn mask(text: &str, policy: &Policy, facts: &ObservationFacts) -> Option<String> {
     let count = |text: &str| text.chars().count();
     let before = count(text) + facts.images * policy.image_chars;
     let shorter = |text: String| (count(&text) < before).then_some(text);
@@ -343,19 +343,19 @@ pub fn removed_chars(sketch: &Sketch, policy: &Policy, result: usize, masked: &s
     sketch.observations[result].chars().count() + images * policy.image_chars - masked.chars().count()
 }
 
-fn facts(sketch: &Sketch, call_of: &[Option<usize>], result: usize) -> Facts {
+fn facts(sketch: &Sketch, call_of: &[Option<usize>], result: usize) -> ObservationFacts {
     let outline = &sketch.outline;
     let seen = &outline.results[result];
     let string = |text: &[u8]| String::from_utf8(text.to_vec()).unwrap();
     let call = call_of[result].map(|call| &outline.calls[call]);
     let place = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
-    Facts {
+    ObservationFacts {
         images: seen.images as usize,
         number: result + 1,
         turn: turn_of(outline, place.unwrap_or(seen.message as usize)),
         tool: call.and_then(|call| call.name).map_or(String::new(), |name| string(outline.name(name))),
         id: seen.id.map_or(String::new(), |id| string(outline.text(id))),
-        ..Facts::of_text(&sketch.observations[result])
+        ..ObservationFacts::of_text(&sketch.observations[result])
     }
 }
 

@@ -148,7 +148,7 @@ fn masks_as_the_naive_masker_says() {
             }),
             _ => (0..random.below(9)).map(|_| *random.pick(&WORDS)).collect(),
         };
-        let wanted = oracle::mask(&text, &policy, &oracle::Facts::of_text(&text));
+        let wanted = oracle::mask(&text, &policy, &oracle::ObservationFacts::of_text(&text));
         assert_eq!(mask(&text, &policy), wanted.clone().unwrap_or(text.clone()), "{text:?} {policy:?}");
         if wanted.is_some() {
             changed += 1;

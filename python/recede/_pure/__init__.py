@@ -78,7 +78,7 @@ def _planned(facts: Facts, summary: Given) -> Plan | Request | CountRequest:
 def texts(
     messages: list[Any], policy: Policy, numbers: list[int] | None = None
 ) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]:
-    """For each message its own text, the chars of what is no text, its own images, and its observations.
+    """For each message its own text, constant chars, own images, and observations.
 
     Of each observation: its text, its images, and what masking would put in its place (None where it stays).
     """
@@ -102,12 +102,12 @@ def _compact(value: Any) -> str:
 
 
 def check_pairs(messages: list[Any]) -> list[Finding]:
-    """A kind, the index of the message and the id of each finding."""
+    """Kind, message index and id of each finding."""
     return findings(walk(messages))
 
 
 def repairs(messages: list[Any]) -> list[Operation]:
-    """What mends the orphans, in the order of the places in the input."""
+    """The repairs of orphans, by place in the input."""
     return _repairs(walk(messages))
 
 

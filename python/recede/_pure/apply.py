@@ -1,4 +1,4 @@
-"""(messages, Plan) -> messages. Messages that are unchanged are the caller's own objects."""
+"""(messages, Plan) -> messages. Unchanged messages are the caller's objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recede._pure.shape import Shape
 
 
 def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
-    """The view; the input list itself where nothing changed."""
+    """The view; the input list if nothing changed."""
     if len(plan.kept) == len(messages) and plan.summary is None and not plan.masked and not plan.cut:
         return messages
     view = [_shown(messages[index], outline.messages[index], plan) for index in plan.kept]

@@ -1,4 +1,4 @@
-"""Texts cut in the middle: a beginning, how many characters are left out, an end."""
+"""Cutting a text to its beginning and end, around the number of omitted characters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from recede._pure.placeholder import Masked
 _MARKER = "[… {} chars omitted …]"
 _MARKER_FORM = re.compile(r"\[… [0-9]{1,20} chars omitted …\]")
 LEAST_CHARS = 60
-"""A text that is cut has as many characters at least: what is left out is said in half of them."""
+"""The minimum length of a cut text, of which the marker is a large part."""
 
 
 def clip(text: str, max_chars: int, image_chars: int = 0) -> Masked:
-    """A text with images in so many characters: its beginning, how many are left out, and its end."""
+    """Cut a text with images to so many characters."""
     kept, marker = min(len(text), max_chars), ""
     while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept)):
         kept = min(len(text), max_chars - len(marker))
@@ -23,10 +23,10 @@ def clip(text: str, max_chars: int, image_chars: int = 0) -> Masked:
 
 
 def is_clipped(text: str) -> bool:
-    """Whether a text is one that was cut: the marker is in its middle."""
+    """Whether a text was cut before: it has a marker in its middle."""
     return any(found.start() - (len(text) - found.end()) in (0, 1) for found in _MARKER_FORM.finditer(text))
 
 
 def shorter(chars: int, share: int, cost: int) -> int:
-    """A length for a text that costs more than its share at this one."""
+    """A shorter length for a text that costs more than its share."""
     return min(chars * share // cost, chars - chars // 4 - 1)

@@ -1,4 +1,4 @@
-"""The Outline: all that a planner may see of a history. Data only; both entrances fill it."""
+"""The Outline: all facts of a history that a planner may use. Data only; both entrances fill it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Span = tuple[int, int]
 """A half-open range of bytes."""
 
 CALL_CHARS = 20
-"""What a call counts beside its name and its arguments."""
+"""Characters that a call counts besides its name and arguments."""
 
 
 @dataclass(slots=True)
@@ -20,10 +20,10 @@ class Text:
 
     pieces: list[str] = field(default_factory=list)
     images: int = 0
-    # Where the value and its pieces (quotes included) stand; empty where the input was Python objects.
+    # Spans of the value and its pieces, quotes included; empty if the input was Python objects.
     span: Span | None = None
     piece_spans: list[Span] = field(default_factory=list)
-    # A value that is no text, and what it counts.
+    # A value that is no text, and its characters.
     json: Any = None
     json_chars: int = 0
 
@@ -42,8 +42,8 @@ class Call:
     id: str | None
     block: int  # its place among the blocks of its message
     name: str | None
-    arguments: str  # arguments that are a string, else ""
-    compact_chars: int  # what arguments that are no string count, else 0
+    arguments: str  # if the arguments are a string, else ""
+    compact_chars: int  # if the arguments are no string, else 0
 
     @property
     def constant_chars(self) -> int:
@@ -62,13 +62,13 @@ class Result:
     message: int
     shape: Shape
     id: str | None
-    block: int  # the place of its block in the message's content; 0 where the whole message is the result
-    is_leading: bool  # no block but results comes before it, or its shape does not ask for that
+    block: int  # its place among the blocks of its message; 0 if the message is the result
+    is_leading: bool  # only results precede it, or its shape does not require that
     is_error: bool
     observation: str
     json: Any  # see Text
     json_chars: int
-    frame: tuple[str, str]  # the JSON around the string that takes the place of the observation
+    frame: tuple[str, str]  # the JSON around the string that replaces the observation
     images: int
     span: Span | None  # see Text
     piece_spans: list[Span]
@@ -79,7 +79,7 @@ class Result:
 
 @dataclass(slots=True)
 class Message:
-    """A message. Its own text and images are those that are in no observation."""
+    """A message. Its own text and images are those outside of observations."""
 
     index: int
     role: str | None
@@ -89,11 +89,11 @@ class Message:
     tags: list[str]
     own: Text = field(default_factory=Text)
     pieces: list[str] = field(default_factory=list)  # all text: its own and its observations', content before output
-    exchanges: list[Call | Result] = field(default_factory=list)  # calls and results, as they stand
+    exchanges: list[Call | Result] = field(default_factory=list)  # calls and results, in document order
     calls: list[Call] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     blocks: int = 0  # of a content that is a list
-    leading_results: int = 0  # blocks that are results and have only results before them
+    leading_results: int = 0  # leading blocks that are results
 
     @property
     def is_system(self) -> bool:
@@ -109,7 +109,7 @@ class Message:
 
     @property
     def is_said(self) -> bool:
-        """Whether a user said it."""
+        """Whether it is a user's text."""
         return self.role == "user" and not self.is_agent_made and not self.exchanges
 
     def own_chars(self, image_chars: int) -> int:
@@ -126,7 +126,7 @@ class Outline:
     """The facts of a history."""
 
     messages: list[Message] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)  # in the order of the document
+    calls: list[Call] = field(default_factory=list)  # in document order
     results: list[Result] = field(default_factory=list)
 
     def chars(self, image_chars: int) -> int:

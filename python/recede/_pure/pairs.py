@@ -1,4 +1,4 @@
-"""Outline -> pairs of calls and results, orphans, findings, and the repairs that mend orphans."""
+"""Outline -> pairs of calls and results, orphans, findings, and repairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Place = tuple[int, int]
 """A message, and a block of it."""
 
 Operation = tuple[Any, ...]
-"""A repair; its forms are those of `repairs`."""
+"""A repair; see `repairs`."""
 
 
 class Pairs:
@@ -57,7 +57,7 @@ class Pairs:
 
 
 def _tail(answers: list[bool]) -> int:
-    """From here on every message answers."""
+    """The first of the trailing messages that answer."""
     tail = len(answers)
     while tail > 0 and answers[tail - 1]:
         tail -= 1
@@ -65,12 +65,12 @@ def _tail(answers: list[bool]) -> int:
 
 
 def tools_of(outline: Outline, pairs: Pairs) -> list[str | None]:
-    """For each observation the name of its tool."""
+    """The tool of each observation."""
     return [call.name if (call := pairs.call_of[result.index]) else None for result in outline.results]
 
 
 def turns_of(outline: Outline, turns: Turns, pairs: Pairs) -> list[int]:
-    """For each observation its turn: the run of its call, else the runs that have begun so far."""
+    """The turn of each observation: the run of its call, or the last run begun before it."""
     numbers = []
     for result in outline.results:
         call = pairs.call_of[result.index]
@@ -80,7 +80,7 @@ def turns_of(outline: Outline, turns: Turns, pairs: Pairs) -> list[int]:
 
 
 def findings(outline: Outline) -> list[Finding]:
-    """What is wrong with the pairs, in the order of the document; open calls too, which are no violation."""
+    """The faults of the pairs, in document order, and open calls, which are none."""
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
     plain_before = _last_plain(outline.messages)
@@ -119,7 +119,7 @@ def findings(outline: Outline) -> list[Finding]:
 
 
 def _last_plain(messages: list[Message]) -> list[int]:
-    """For each message the last one, up to and including itself, that holds no result; -1 if there is none."""
+    """For each message the last one, up to itself, without results; or -1."""
     places, last = [], -1
     for message in messages:
         if not message.results:
@@ -129,7 +129,7 @@ def _last_plain(messages: list[Message]) -> list[int]:
 
 
 def _next_plain(answers: list[bool]) -> list[int]:
-    """For each message, and for the end, the first one from there on that does not answer."""
+    """For each message, and the end, the first one from there on that does not answer."""
     places = [len(answers)]
     for index in reversed(range(len(answers))):
         places.append(places[-1] if answers[index] else index)
@@ -138,7 +138,7 @@ def _next_plain(answers: list[bool]) -> list[int]:
 
 
 def repairs(outline: Outline) -> list[Operation]:
-    """What mends the orphans, in the order of the places in the input.
+    """The repairs of orphans, by place in the input.
 
     ("drop_message", message)                     a message that holds orphan results and nothing else
     ("drop_block", message, block)                one orphan result of others
@@ -151,7 +151,7 @@ def repairs(outline: Outline) -> list[Operation]:
     pairs = Pairs(outline, turns)
     # (message, block, whether it drops that block) -> what happens there, in this order.
     placed: list[tuple[tuple[int, int, bool], Operation]] = []
-    # What answers once the orphans among the results are gone; a message that goes with them is in nobody's way.
+    # Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
     answers = []
     for message in outline.messages:
         orphans = [result for result in message.results if pairs.call_of[result.index] is None]
@@ -191,7 +191,7 @@ def repairs(outline: Outline) -> list[Operation]:
 
 
 def _called_again(outline: Outline) -> list[float]:
-    """For each call the message in which its id is called the next time; infinity if it never is."""
+    """For each call the message of the next call with its id, or infinity."""
     places: list[float] = [float("inf")] * len(outline.calls)
     later: dict[str | None, int] = {}
     for call in reversed(outline.calls):
@@ -201,7 +201,7 @@ def _called_again(outline: Outline) -> list[float]:
 
 
 def _messages_that_answer(outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]) -> dict[int, Message]:
-    """For the end of each turn, the first message right behind it that holds results of its calls as blocks."""
+    """For the end of each turn, the first message right after it that has results of its calls as blocks."""
     answers: dict[int, Message] = {}
     for result in outline.results:
         call = pairs.call_of[result.index]

@@ -1,4 +1,4 @@
-"""What is put in the place of an observation: a placeholder, its dispatch blocks, or its beginning."""
+"""The text that replaces an observation: a placeholder, its dispatch blocks, or its beginning."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DIGITS = "0123456789"
 
 
 class Observation(NamedTuple):
-    """What a placeholder can tell of an observation."""
+    """The values of a placeholder's fields."""
 
     text: str
     images: int = 0
@@ -45,11 +45,11 @@ class Observation(NamedTuple):
 
 
 class Masked(NamedTuple):
-    """What stands in the place of an observation: new text, and slices of the old one that are kept."""
+    """The replacement of an observation: new text, and slices of the old one."""
 
     pieces: tuple[str | slice, ...]
     text: str
-    is_clipped: bool = False  # a result of the window, whose beginning and end stay
+    is_clipped: bool = False  # cut, not masked
 
     @property
     def chars(self) -> int:
@@ -57,7 +57,7 @@ class Masked(NamedTuple):
 
 
 def mask(observation: Observation, policy: Policy) -> Masked | None:
-    """What masking puts in the place of an observation; None where it stays as it is."""
+    """Mask an observation; None if it stays."""
     text = observation.text
     chars = len(text) + observation.json_chars + observation.images * policy.image_chars
     if is_placeholder(text, policy.placeholder):
@@ -104,7 +104,7 @@ def _cut(placeholder: str, max_chars: int, has_text: bool) -> list[str | slice]:
 
 
 def _dispatch_blocks(text: str, start: int = 0) -> list[slice]:
-    """Each from a begin mark to the next end mark; what is not closed is no block."""
+    """Each from a begin mark to the next end mark; without an end mark there is no block."""
     blocks: list[slice] = []
     while True:
         begin = text.find(_BEGIN_BLOCK, start)
@@ -125,12 +125,12 @@ def _dispatch_forms(text: str, blocks: list[slice]) -> list[list[str | slice]]:
 
 
 def stays_whole(text: str, policy: Policy) -> bool:
-    """Whether a text is a placeholder, or holds dispatch blocks."""
+    """Whether a text is a placeholder, or has dispatch blocks."""
     return is_placeholder(text, policy.placeholder) or bool(_dispatch_blocks(text))
 
 
 def is_placeholder(text: str, template: Template | None) -> bool:
-    """Whether the whole text is a built-in form, or the template in force."""
+    """Whether the whole text is a built-in placeholder, or one of the template."""
     templates = _BUILT_IN if template is None else (*_BUILT_IN, template)
     return any(_fits(text, each) for each in templates) or _is_dispatch_form(text)
 
@@ -167,7 +167,7 @@ def _fits(text: str, template: Template) -> bool:
 
 
 def _passed(places: int, loops: int) -> int:
-    """These places, and those that follow without a character: what may come any number of times may be missing."""
+    """These places, and those reached without a character: repeatable elements may be missing."""
     while (more := places | (places & loops) << 1) != places:
         places = more
     return places
@@ -175,7 +175,7 @@ def _passed(places: int, loops: int) -> int:
 
 @lru_cache(maxsize=64)
 def _automaton(template: Template) -> tuple[dict[str, int], int, int, int]:
-    """By character the places that accept it; those that stay where they are; those that accept any; the end."""
+    """Places by accepted character; repeatable places; places that accept anything; the end."""
     accepting: dict[str, int] = dict.fromkeys(_DIGITS, 0)
     loops = anything = 0
     place = 1

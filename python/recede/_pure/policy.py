@@ -1,4 +1,4 @@
-"""Policy: the plain parameters of a reduction, validated before they come here (recede.reduction._policy)."""
+"""Policy: the plain parameters of a reduction, validated by recede.reduction._policy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 NOW = 1 << 60
-"""Stands for the request that is being made, among those that found nothing in the cache."""
+"""The current request, among those with a cold cache."""
 
 
 class Policy(SimpleNamespace):
-    """The parameters by the names that `src/policy.rs` declares; those that were not given have its defaults.
+    """The parameters, with the names and defaults of `src/policy.rs`.
 
     `boundary` is a name with how many observations or characters, or what a token costs to read and to write;
     `placeholder` the literal texts of a template, each with the field that follows it or "".

@@ -1,7 +1,6 @@
-"""Reads strict JSON (RFC 8259) from bytes into Python values that know where their members stand.
+"""Reads strict JSON (RFC 8259) from bytes into Python values with the spans of their members.
 
-Objects and lists are read in one loop over a stack of those that are open, so depth costs no recursion.
-Numbers are checked and read as 0: no rule asks for their value.
+Objects and lists are read without recursion. Numbers are validated and read as 0, since no rule needs their value.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = b"{}[]"
 
 
 class JsonObject(dict[str, Any]):
-    """An object: of members with the same key the last one counts."""
+    """An object, with the last of repeated members."""
 
     __slots__ = ("repeated", "spans")
 
     def __init__(self) -> None:
         self.spans: dict[str, Span] = {}
-        # For each repetition: the key, where it stands, and the value that it replaced.
+        # For each repetition: the key, its position, and the replaced value.
         self.repeated: list[tuple[str, int, Any]] = []
 
 
@@ -51,9 +50,9 @@ class JsonList(list[Any]):
 
 
 def read(data: bytes, *, surrogates: bool) -> tuple[Any, int]:
-    """The value, and where it begins. With `surrogates`, strings may hold lone ones, encoded as 3 bytes.
+    """Return the value and its start. With `surrogates`, strings may have lone ones, encoded as 3 bytes.
 
-    A fault is a TranscriptError, with the message it lies in (see `_Open`).
+    A fault is a TranscriptError with its message (see `_Open`).
     """
     return _Reader(data, surrogates).document()
 
@@ -83,7 +82,7 @@ class _Open:
 
 class _Reader:
     def __init__(self, data: bytes, surrogates: bool) -> None:
-        self.data = data + b"\0"  # stops every look ahead at the end of the input
+        self.data = data + b"\0"  # a sentinel for lookahead at the end of the input
         self.end = len(data)
         self.utf8_errors = "surrogatepass" if surrogates else "strict"
         self.stack: list[_Open] = []
@@ -97,7 +96,7 @@ class _Reader:
         return value, start
 
     def value(self, at: int) -> tuple[Any, int]:
-        """The value that begins at `at`, and its end."""
+        """The value at `at`, and its end."""
         data, stack = self.data, self.stack
         while True:
             start = at
@@ -111,14 +110,14 @@ class _Reader:
                 container = JsonObject() if byte == _OPEN_OBJECT else JsonList()
                 stack.append(_Open(container, start))
                 at = self.after_space(at + 1)
-                if data[at] != byte + 2:  # in ASCII, a closing bracket comes two places after the opening one
+                if data[at] != byte + 2:  # in ASCII, the code of a closing bracket is two more
                     at = self.member(at)
                     continue
                 stack.pop()
                 value, at = container, at + 1
             else:
                 value, at = self.scalar(at)
-            # A value is whole: it goes into the container around it, and so does that if it ends here too.
+            # The value is complete: add it to its container, and all containers that end here to theirs.
             while stack:
                 top = stack[-1]
                 top.add(value, (start, at))
@@ -127,14 +126,14 @@ class _Reader:
                     at = self.member(self.after_space(at + 1))
                     break
                 if data[at] != (_CLOSE_LIST if isinstance(top.container, JsonList) else _CLOSE_OBJECT):
-                    self.fault("syntax", at, behind_value=True)
+                    self.fault("syntax", at, after_value=True)
                 stack.pop()
                 value, start, at = top.container, top.start, at + 1
             else:
                 return value, at
 
     def member(self, at: int) -> int:
-        """Where the value of the next member begins: behind its key, if it is one of an object."""
+        """The start of the next value: after its key, in an object."""
         top = self.stack[-1]
         if isinstance(top.container, JsonList):
             return at
@@ -153,7 +152,7 @@ class _Reader:
         return at
 
     def string(self, at: int) -> tuple[str, int]:
-        """The string whose quote stands at `at`, decoded, and its end."""
+        """The decoded string whose quote is at `at`, and its end."""
         start = stop = at + 1
         while (after := self.after_escape(stop)) != stop:
             stop = after
@@ -169,12 +168,12 @@ class _Reader:
         return text, stop + 1
 
     def after_escape(self, at: int) -> int:
-        """Behind the next escape in a string, or where there is none that is right, behind its plain bytes."""
+        """The position after the next valid escape in a string; without one, after its plain bytes."""
         match = _PLAIN.match(self.data, at)
         return match.end() if match else at
 
     def string_fault(self, at: int) -> NoReturn:
-        """A string stops at `at` without its closing quote."""
+        """Raise the fault of a string that ends at `at` without a closing quote."""
         if at < self.end and self.data[at] < 0x20:
             self.fault("control", at)
         if _ESCAPE_BEGINNING.fullmatch(self.data, at, self.end):
@@ -182,7 +181,7 @@ class _Reader:
         self.fault("escape", at)
 
     def scalar(self, at: int) -> tuple[Any, int]:
-        """The number, true, false or null that begins at `at`, and its end."""
+        """The number, true, false or null at `at`, and its end."""
         byte = self.data[at]
         if byte in _LITERALS:
             word, value = _LITERALS[byte]
@@ -197,17 +196,17 @@ class _Reader:
         for part in (1, 2, 3):
             if number[part] is not None and not number[part][-1:].isdigit():
                 self.fault("number", number.end(part))
-        if self.data[number.end() : number.end() + 1].isdigit():  # behind a leading zero
+        if self.data[number.end() : number.end() + 1].isdigit():  # after a leading zero
             self.fault("number", number.end())
         return 0, number.end()
 
-    def fault(self, kind: str, at: int, *, behind_value: bool = False) -> NoReturn:
+    def fault(self, kind: str, at: int, *, after_value: bool = False) -> NoReturn:
         if at >= self.end:
             kind = "eof"
-        raise TranscriptError(kind, offset=at, message_index=self.message_index(behind_value))
+        raise TranscriptError(kind, offset=at, message_index=self.message_index(after_value))
 
-    def message_index(self, behind_value: bool) -> int | None:
-        """The message that is being read: none behind a message, where a comma or the end is expected."""
+    def message_index(self, after_value: bool) -> int | None:
+        """The current message; None after a message, where a comma or the end is expected."""
         stack = self.stack
         if not stack:
             return None
@@ -215,10 +214,10 @@ class _Reader:
         if isinstance(body, JsonObject):
             key = history.key
             is_history = key == "messages" or (key == "input" and not isinstance(body.get("messages"), list))
-            if len(stack) == 1 or not is_history or key in body:  # of a repeated key the first one counts
+            if len(stack) == 1 or not is_history or key in body:  # the first of repeated keys counts
                 return None
             history = stack[1]
-        if not isinstance(history.container, JsonList) or (behind_value and history is stack[-1]):
+        if not isinstance(history.container, JsonList) or (after_value and history is stack[-1]):
             return None
         return len(history.container)
 

@@ -1,4 +1,4 @@
-"""What a reduction did: the counters, before and after."""
+"""The counters of a reduction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recede.reduction._report import BoundaryMove, ToolReport
 
 
 def report(facts: Facts, plan: Plan) -> dict[str, Any]:
-    """The fields of recede.reduction._report.Reduction, but for the view."""
+    """The fields of recede.reduction._report.Reduction, except the view."""
     tools = _tools(facts, plan)
     clipped = {place: one for place, one in plan.masked.items() if one.is_clipped}
     first_changed = _first_changed(facts, plan)
@@ -29,7 +29,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "orphans": tuple(facts.pairs.orphans),
         "first_changed": first_changed,
         "boundary": plan.boundary,
-        "summarizer_error": None,  # only the caller of the summarizer knows
+        "summarizer_error": None,  # set by the caller of the summarizer
         "turns": len(facts.runs.starts),
         "boundary_moves": tuple(BoundaryMove(*move) for move in plan.moves),
     }
@@ -50,7 +50,7 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
 
 
 def _first_changed(facts: Facts, plan: Plan) -> int | None:
-    """The first message of the view that differs from the input's at its place; None where nothing does."""
+    """The first message of the view that differs from the input."""
     for place, index in enumerate(plan.kept):
         if plan.summary is not None and plan.summary.place == place:
             return place

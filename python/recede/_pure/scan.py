@@ -1,4 +1,4 @@
-"""Bytes -> Outline. The bytes hold a list of messages, or an object whose `messages` or `input` is one."""
+"""Bytes -> Outline. The bytes are a list of messages, or a request body with one."""
 
 from __future__ import annotations
 

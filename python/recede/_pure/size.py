@@ -1,4 +1,4 @@
-"""About how long a value is as compact JSON."""
+"""The approximate length of a value as compact JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from recede._objects import is_object
 from recede._pure.reading import MAX_DEPTH, JsonObject
 
-# A JSON value that is neither string, object nor list counts this, and so does what is no JSON at all.
+# Characters of any value that is no string, object or list.
 _SCALAR_CHARS = 4
 
 
@@ -20,7 +20,7 @@ class ForeignObject(Exception):
 
 
 def compact_chars(value: Any, depth: int) -> int:
-    """About the length of a value's compact JSON. `depth` is the number of levels that it lies in."""
+    """The approximate length of a value's compact JSON. `depth` is its nesting level."""
     chars = 0
     waiting = [(value, depth)]
     while waiting:
@@ -48,7 +48,7 @@ def compact_chars(value: Any, depth: int) -> int:
 
 
 def _members(value: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
-    """The keys and values of all members, of those too that a later member of the same key replaced."""
+    """The keys and values of all members, including those replaced by a later member of the same key."""
     keys, values = list(value), list(value.values())
     if isinstance(value, JsonObject):
         keys += [key for key, _, _ in value.repeated]

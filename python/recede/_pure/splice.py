@@ -1,4 +1,4 @@
-"""(bytes, Outline, Plan) -> bytes. What is not replaced is the input's own bytes, in their place."""
+"""(bytes, Outline, Plan) -> bytes. Whatever is not replaced is copied unchanged."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _WHITE_SPACE = b" \t\n\r"
 
 Edit = tuple[Span, bytes]
-"""Bytes of the input, and what stands there instead."""
+"""A span of the input, and its replacement."""
 
 
 def splice(data: bytes, outline: Outline, plan: Plan) -> bytes:
-    """The view; the input object itself where nothing changed."""
+    """The view; the input object if nothing changed."""
     edits = sorted([*_drops(outline, plan), *_insertion(data, outline, plan), *_texts(data, outline, plan)])
     if not edits:
         return data
@@ -39,7 +39,7 @@ def _spans(outline: Outline) -> list[Span]:
 
 
 def _drops(outline: Outline, plan: Plan) -> Iterator[Edit]:
-    """Messages in a row leave with the comma behind them; those at the end with the comma before them."""
+    """Dropped messages are removed with the comma after them; the last ones with the comma before them."""
     spans = _spans(outline)
     last = -1
     for kept in [*plan.kept, len(spans)]:
@@ -53,7 +53,7 @@ def _drops(outline: Outline, plan: Plan) -> Iterator[Edit]:
 
 
 def _insertion(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
-    """The summary goes before the kept message at its place, with a comma and the same white space as that one."""
+    """The summary is inserted before the kept message at its place, with a comma and the white space of that one."""
     if plan.summary is None:
         return
     message = summary_message(plan.summary)
@@ -83,7 +83,7 @@ def _space_before(data: bytes, end: int) -> bytes:
 
 
 def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
-    """What stands in the place of observations, and of messages of the task."""
+    """The replacements of observations, and of messages of the task."""
     for index in plan.kept if plan.masked or plan.cut else ():
         message = outline.messages[index]
         if index in plan.cut and message.own.span is not None:
@@ -95,7 +95,7 @@ def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
 
 
 def _value(data: bytes, spans: list[Span], frame: tuple[str, str], masked: Masked) -> bytes:
-    """A JSON string in its frame: new text is escaped, kept text is the raw text of the input."""
+    """A JSON string in its frame: new text is escaped, kept text is copied raw."""
     characters: list[str] = []
     if any(isinstance(piece, slice) for piece in masked.pieces):
         for start, end in spans:

@@ -1,4 +1,4 @@
-"""Summaries: how an earlier one is known, and the built-in one."""
+"""Summaries: recognizing earlier ones, and the built-in one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from recede._pure.outline import Message, Outline
 
 FIRST_LINE = "Conversation summary:"
 LEAST_CHARS = 30
-"""A shorter summary would say nothing beside its first line."""
+"""Shorter summaries would have little more than their first line."""
 
 _OBJECTIVE, _UNRESOLVED, _OUTCOME, _CONSTRAINT = "- objective: ", "- unresolved: ", "- outcome: ", "- constraint: "
 _OBJECTIVE_CHARS, _LINE_CHARS = 220, 120
-_MOST_LINES = {_UNRESOLVED: 6, _OUTCOME: 6, _CONSTRAINT: 8}
+_MAX_LINES = {_UNRESOLVED: 6, _OUTCOME: 6, _CONSTRAINT: 8}
 
 
 def leading_system_messages(outline: Outline) -> int:
@@ -22,13 +22,13 @@ def leading_system_messages(outline: Outline) -> int:
 
 
 def earlier_summaries(outline: Outline) -> list[int]:
-    """The messages that an earlier reduction put in: among the leading system messages, or right behind them."""
+    """Summaries of earlier reductions: among the leading system messages, or right after them."""
     places = outline.messages[: leading_system_messages(outline) + 1]
     return [message.index for message in places if not message.exchanges and _is_summary(message.own.joined)]
 
 
 def previous_summary(outline: Outline, earlier: Sequence[int]) -> str | None:
-    """What the earlier summaries say below their first lines."""
+    """The text of earlier summaries, without their first lines."""
     texts = [outline.messages[index].own.joined.partition("\n")[2] for index in earlier]
     return "\n".join(texts) if texts else None
 
@@ -56,12 +56,12 @@ def built_in_summary(
     *,
     names_task: bool = True,
 ) -> str:
-    """The objective, what an earlier summary says beside, then the newest lines of each other kind.
+    """The objective, other lines of an earlier summary, then the newest lines of each kind.
 
     Lines of an earlier summary come first in their kind. Nothing is said twice.
     """
     said = [line for line in map(_one_line, (previous or "").split("\n")) if line]
-    lines: dict[str, list[str]] = {kind: [] for kind in ("", _OBJECTIVE, *_MOST_LINES)}
+    lines: dict[str, list[str]] = {kind: [] for kind in ("", _OBJECTIVE, *_MAX_LINES)}
     for line in said:
         kind = next((kind for kind in lines if kind and line.startswith(kind)), "")
         lines[kind].append(line)
@@ -76,7 +76,7 @@ def built_in_summary(
             tool = _one_line(tools[result.index] or "")
             _add(lines, _OUTCOME, result.observation, _LINE_CHARS, f"{tool}: " if tool else "")
     chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
-    for kind, most in _MOST_LINES.items():
+    for kind, most in _MAX_LINES.items():
         chosen += list(dict.fromkeys(lines[kind]))[-most:]
     return "\n".join(chosen)
 

@@ -1,4 +1,4 @@
-"""Outline -> turns: runs of messages that the agent made, numbered from 1."""
+"""Outline -> turns: runs of agent-made messages, numbered from 1."""
 
 from __future__ import annotations
 

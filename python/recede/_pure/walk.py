@@ -1,4 +1,4 @@
-"""A list of messages -> Outline. Both entrances come here: the values that scan has read know their bytes."""
+"""A list of messages -> Outline, for both entrances: values that scan has read have spans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def walk(messages: Any) -> Outline:
 
 
 def span_of(container: Any, key: Any) -> Span | None:
-    """The bytes of a member; None where it is missing, and for Python objects."""
+    """The span of a member; None if it is missing, and for Python objects."""
     span: Span | None = None
     if isinstance(container, JsonList):
         span = container.spans[key]
@@ -39,7 +39,7 @@ def span_of(container: Any, key: Any) -> Span | None:
 def refuse_repeated(
     value: dict[str, Any], watched: frozenset[str], path: str = "", message_index: int | None = None
 ) -> None:
-    """An object must not hold a key twice that it is read for: readers differ on which one counts."""
+    """Refuse repeated keys, of which JSON parsers use different ones."""
     if isinstance(value, JsonObject):
         for key, offset, _ in value.repeated:
             if key in watched:
@@ -47,7 +47,7 @@ def refuse_repeated(
 
 
 class _MessageWalk:
-    """Reads one message into the outline, as its shape says."""
+    """Reads one message into the outline, by its shape."""
 
     def __init__(self, outline: Outline, index: int, source: dict[str, Any], span: Span | None) -> None:
         self.outline = outline
@@ -71,13 +71,13 @@ class _MessageWalk:
             self.into.shape.read(self, self.source)
 
     def content(self) -> None:
-        """A content that is no observation."""
+        """Read the content as text."""
         self.into.own = self.text(self.source, "content", "content", BLOCK_KEYS)
 
     def blocks(
         self, message: dict[str, Any], key: str, watched: frozenset[str]
     ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """The blocks of a message: place, path, and the block, which is an object that holds no watched key twice."""
+        """The blocks of a message: place, path, and block, an object without repeated watched keys."""
         blocks = message[key]
         if not isinstance(blocks, list):
             self.fault("content", span_of(message, key), key)
@@ -99,14 +99,14 @@ class _MessageWalk:
         return Text()
 
     def own_text(self, block: dict[str, Any]) -> None:
-        """The text of a block that is no observation."""
+        """Read the text of a block."""
         self.piece(block["text"], span_of(block, "text"), self.into.own)
 
     def image(self) -> None:
         self.into.own.images += 1
 
     def json(self, holder: dict[str, Any], key: str, path: str, depth: int) -> Text:
-        """An object, which counts characters, but is no text."""
+        """Read an object, which has characters, but no text."""
         value, span = holder.get(key), span_of(holder, key)
         if value is None:
             return Text()
@@ -117,7 +117,7 @@ class _MessageWalk:
     def texts(
         self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str], depth: int, media: tuple[str, ...]
     ) -> Text:
-        """A list of texts and media without types; with JSON in it, none of it is text."""
+        """Read a list of texts and media without types; with JSON in it, it has no text."""
         parts, text, texts = holder[key], Text(span=span_of(holder, key)), []
         for place, part in enumerate(parts):
             part_path = f"{path}[{place}]"
@@ -138,7 +138,7 @@ class _MessageWalk:
         return text
 
     def size(self, value: Any, depth: int) -> int:
-        """What a value counts as arguments; so many containers of its message are open around it."""
+        """The size of a value as arguments, nested this deep in its message."""
         if isinstance(value, str):
             return len(value)
         try:
@@ -149,7 +149,7 @@ class _MessageWalk:
             raise TranscriptError("part", message_index=self.index) from None
 
     def text(self, holder: dict[str, Any], key: str, path: str, watched: frozenset[str]) -> Text:
-        """The text of a value that is a string, a list of parts, or null."""
+        """Read the text of a value: a string, a list of parts, or null."""
         value, span = holder.get(key), span_of(holder, key)
         text = Text(span=span)
         if isinstance(value, list):
@@ -165,7 +165,7 @@ class _MessageWalk:
         return text
 
     def part(self, part: dict[str, Any], into: Text | None = None) -> None:
-        """A part that is text or an image, of an observation or of the message itself."""
+        """Read a text or image part, of an observation or of the message."""
         into = self.into.own if into is None else into
         kind, text = block_type(part), part.get("text")
         if kind in TEXT_TYPES and isinstance(text, str):
@@ -180,7 +180,7 @@ class _MessageWalk:
             into.piece_spans.append(span)
 
     def call(self, call_id: Any, name: Any = None, arguments: Any = None, *, block: int = 0, depth: int = 1) -> None:
-        """A call; `depth` containers of the message are open around its arguments."""
+        """Add a call; `depth` is the nesting level of its arguments."""
         assert self.into.shape is not None
         is_text = isinstance(arguments, str)
         counted = 0 if is_text or arguments is None else self.size(arguments, depth)
@@ -207,7 +207,7 @@ class _MessageWalk:
         is_error: bool = False,
         frame: tuple[str, str] = ("", ""),
     ) -> None:
-        """A result with its observation; `frame` is the JSON around the string that takes its place."""
+        """Add a result with its observation; `frame` is the JSON around the string that replaces it."""
         assert self.into.shape is not None
         is_leading = self.into.leading_results == block
         self.into.leading_results += is_leading

@@ -1,4 +1,4 @@
-"""The public functions: options in, engine called, result classes out. No rule lives here."""
+"""The public functions: they check options, call the engine, and return result classes; they have no rules."""
 # mypy: disable-error-code="empty-body"
 # ruff: noqa: D417 - an option is described once, at `reduce`
 
@@ -45,8 +45,8 @@ __all__ = [
     "truncate_history",
 ]
 
-# Beyond any model, and what the core can add up.
-_MOST_TOKENS = 1 << 40
+# Far more than any model has, without overflow in the core.
+_MAX_TOKENS = 1 << 40
 _BUDGETS = ("max_input_chars", "max_input_tokens")
 
 
@@ -75,18 +75,18 @@ def reduce(
 ) -> Reduction:  # fmt: skip
     """Reduce a history to a budget: mask old observations, then summarize, then truncate.
 
-    Nothing is done to a history within the budget. The input is never changed, and messages that
-    stay as they are in the view are the caller's own objects.
+    A history within the budget is unchanged. The input is never modified, and unchanged messages of the
+    view are the caller's objects.
 
     Args:
         messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
-            Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so; or what the clients
-            of Anthropic and OpenAI give, as messages or inside them.
+            Anthropic messages, OpenAI Responses, ChatMessage), also mixed; or what the clients of Anthropic
+            and OpenAI give, as messages or inside them.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
         max_input_tokens: the budget in tokens, of about four characters each.
         fill: a view without all messages fills up to this part of the budget; None: the published rule.
         clip_results: results in the window are cut to N characters, largest first, before anything is dropped.
-        enabled: False returns the history as it is.
+        enabled: False returns the history unchanged.
         preserve_recent_raw_turns: `keep_messages` under its published name; the larger of the two counts.
         keep_messages: window: the last N messages stay raw, system messages not counted.
         keep_turns: window: the last N turns stay raw.
@@ -94,20 +94,20 @@ def reduce(
         keep_by_tool: tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all.
         exclude_tools: results of these tools (names or patterns) are never masked.
         keep_errors: results flagged as errors are never masked.
-        mask_chunk: the boundary moves by N results at once, which spares prompt caches.
+        mask_chunk: the boundary moves in steps of N results, which preserves prompt caches.
         boundary: it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache.
-        cache_read: for break_even: what a token costs that the cache serves; a fresh one costs 1.
-        cache_write: for break_even: what a token costs that is written to the cache.
+        cache_read: for break_even: the price of a token read from the cache; an uncached one costs 1.
+        cache_write: for break_even: the price of a token written to the cache.
         cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
         placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.
         min_masked_chars: nothing is masked if that removes fewer than N characters.
-        image_chars: what an image or a document counts, in characters.
+        image_chars: characters that an image or a document counts.
         strict_pairs: any call without result, or result without call, rules a stage out.
         summarizer: `(messages, previous_summary) -> str`, instead of the built-in summary.
         summary_max_chars: the summary is clipped at N characters.
-        summary_role: the role of the summary's message; by default the one that the provider takes.
+        summary_role: the role of the summary's message; by default one that the provider accepts.
         token_counter: `text -> tokens`; without it four characters are a token.
 
     Returns:
@@ -151,7 +151,7 @@ def reduce_json(
     summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> JsonReduction:  # fmt: skip
-    """Reduce a serialized history: bytes in, bytes out, every other byte kept as it was.
+    """Reduce a serialized history: bytes in, bytes out; bytes that are not replaced are unchanged.
 
     Args:
         data: a JSON array of messages, or a whole request body (an object whose ``messages`` or
@@ -160,15 +160,15 @@ def reduce_json(
         The options are those of `reduce`.
 
     Returns:
-        A `JsonReduction`. Number spelling, key order, white space and escapes are the input's; where
-        ``bytes`` came in and nothing changed, ``.json`` is the same object. Lone surrogates that a
-        ``str`` holds pass through as ``surrogatepass`` writes them.
+        A `JsonReduction`. Spelling of numbers, key order, white space and escapes are preserved; if the
+        input was ``bytes`` and nothing changed, ``.json`` is the same object. Lone surrogates of a
+        ``str`` are written as by ``surrogatepass``.
 
     Raises:
         TranscriptError: malformed JSON or a wrong shape; names the byte, the message and the field.
         TypeError, ValueError: as for `reduce`.
 
-    Time is linear in the bytes; memory is the input, the output, and some 150 bytes for each
+    Time is linear in the bytes; memory is the input, the output, and about 150 bytes for each
     message, call and result.
 
     Example:
@@ -207,7 +207,7 @@ def mask_observations(
         The options are those of `reduce`; one of `keep_messages`, `keep_turns` and `keep_results` is required.
 
     Returns:
-        A `Reduction`; where nothing was masked, its messages are the caller's own list.
+        A `Reduction`; if nothing was masked, its messages are the caller's list.
 
     Raises:
         TranscriptError: the input is no history.
@@ -250,15 +250,15 @@ def summarize_history(
     keep_results: int | None = None, image_chars: int = 6400, summarizer: Summarizer | None = None,
     summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
 ) -> Reduction:  # fmt: skip
-    """Stage 2 alone: replace what is outside the window, pairs kept whole, by one summary.
+    """Stage 2 alone: replace everything outside the window by one summary; pairs are kept whole.
 
     Args:
         messages: as for `reduce`.
         The options are those of `reduce`.
 
     Returns:
-        A `Reduction`. Where there is nothing to summarize, the summarizer fails, or the summary is not
-        shorter than what it replaces, the caller's own list, with ``reduction_stage`` None.
+        A `Reduction`. If there is nothing to summarize, the summarizer fails, or the summary is not shorter
+        than what it replaces, it has the caller's list, and ``reduction_stage`` None.
 
     Raises:
         TranscriptError: the input is no history.
@@ -307,7 +307,7 @@ def truncate_history(
 
 
 class HistoryReducer:
-    """The options of `reduce`, checked once and held.
+    """A reducer with fixed options, checked once.
 
     The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill`
     the published rule applies.
@@ -352,7 +352,7 @@ class HistoryReducer:
         compiled(_engine.engine, "reduce", self._options if has_budget else {**self._options, "max_input_chars": 0})
 
     def reduce(self, messages: list[Any], options: Mapping[str, Any] | None = None) -> Reduction:
-        """`recede.reduce` with the options held; those of this call go before them."""
+        """`recede.reduce` with these options; those of the call take precedence."""
         return _reduce_messages("reduce", messages, self._merged(options))
 
     def _merged(self, options: Mapping[str, Any] | None) -> Any:
@@ -393,7 +393,7 @@ def mask_old_observations(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
 ) -> list[Any]:  # fmt: skip
-    """The block masker: the newest `keep` results stay, older ones become a line that counts their lines.
+    """The block masker: replace all but the newest `keep` results by a line that counts their lines.
 
     Args:
         messages: as for `reduce`.
@@ -402,7 +402,7 @@ def mask_old_observations(
         The options are those of `reduce`.
 
     Returns:
-        The view; with nothing to mask, the input list itself.
+        The view; the input list if nothing was masked.
 
     Raises:
         TranscriptError: the input is no history.
@@ -436,7 +436,7 @@ def mask_old_observations_json(
 
 
 def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
-    """Mask one observation: what `reduce` would put in the place of this text.
+    """Mask one observation as `reduce` would.
 
     Args:
         text: the observation.
@@ -444,8 +444,8 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
         placeholder: a template, as in `reduce`; ``{turn}`` and ``{number}`` are 0, ``{tool}`` and ``{id}`` are empty.
 
     Returns:
-        The placeholder; the dispatch blocks whole where the text has some; the text itself where it is a
-        placeholder already or would not get shorter.
+        The placeholder; the dispatch blocks, if the text has some; the text itself if it is a placeholder
+        or would not get shorter.
 
     Raises:
         TypeError, ValueError: an option is wrong.
@@ -467,7 +467,7 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
 
 
 def check_pairs(messages: list[Any]) -> PairReport:
-    """Look for calls and results that do not pair, and for pairs that providers refuse.
+    """Find calls and results that do not pair, and pairs that providers refuse.
 
     Args:
         messages: as for `reduce`.
@@ -492,17 +492,17 @@ def check_pairs(messages: list[Any]) -> PairReport:
 
 
 def repair_pairs(messages: list[Any]) -> list[Any]:
-    """Mend orphans: answer the calls that have no result, leave out the results that have no call.
+    """Repair orphans: answer calls without result, drop results without call.
 
-    An answer is ``[no result recorded]``, in the shape of its call and where a provider wants it. Calls
-    at the end whose answer may still come stay open. What has no string id, or an id that is called
-    again before it is answered, cannot be mended and stays.
+    An answer is ``[no result recorded]``, in the shape of its call and at the place that providers
+    require. Calls at the end that may still be answered stay open. Calls and results without a string
+    id, and calls whose id is called again before an answer, cannot be repaired and stay.
 
     Args:
         messages: as for `reduce`.
 
     Returns:
-        The mended history; where nothing was to mend, the input list itself.
+        The repaired history; the input list if it has no orphans.
 
     Raises:
         TranscriptError: the input is no history.
@@ -528,8 +528,8 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
 def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
     """The characters of a history, as budgets count them: Unicode code points of decoded text.
 
-    Texts, observations and thinking apart (thinking is not counted), each call counts its name, its
-    arguments and 20; an image or document counts `image_chars`.
+    Texts and observations count their length; a call its name, its arguments and 20; an image or document
+    `image_chars`. Thinking is not counted.
 
     Args:
         messages: as for `reduce`.
@@ -551,7 +551,7 @@ def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
 
 
 def approx_tokens(what: list[Any] | str | int) -> int:
-    """About how many tokens a history, a text, or a number of characters is: a quarter of the characters.
+    """The approximate tokens of a history, a text, or a number of characters: a quarter of the characters.
 
     Args:
         what: a history, a text, or a number of characters; rounded up.
@@ -625,7 +625,7 @@ def _forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
 
 
 def _copied(messages: list[Any]) -> list[Any]:
-    """What the caller's list holds now: a callback, or another thread, may change the list before it is read again."""
+    """Copy the caller's list, which a callback or another thread may change."""
     return list.copy(messages) if isinstance(messages, list) else messages
 
 
@@ -636,7 +636,7 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
     counter = options.get("token_counter")
     costs: Any = None
     if counter is not None:
-        # Only after the strict reader has accepted it, json may read it.
+        # The strict reader validates it for json.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
         costs = (*costs_of(engine.texts(_history_of(raw), policy), counter, image_chars_of(options)), {})
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
@@ -654,7 +654,7 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
 def _answered(
     answer: Any, reduce: Callable[[Any], Any], message_of: Callable[[Any], Any], options: Any, costs: Any
 ) -> tuple[Any, Exception | None]:
-    """What an engine answers in the end that is told what it asks for: texts counted, or a summary."""
+    """Answer the requests of an engine for costs and a summary, until it has a result."""
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
     summary, error = None, None
     while True:
@@ -675,7 +675,7 @@ def asked_summary(
     summarizer: Summarizer | None,
     counter: TokenCounter | None,
 ) -> tuple[tuple[str, int | None] | bool, Exception | None]:
-    """The summary to plan with, or False and the error: the reducer then goes on without one."""
+    """The summary to plan with; or False and the error, to plan without one."""
     text = builtin
     if summarizer is not None:
         try:
@@ -692,21 +692,21 @@ def asked_summary(
 
 
 def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
-    """The reduction of a history, or where the policy asks for a summary the request for one."""
+    """The reduction of a history, or what the engine must be given first: a summary, or costs."""
     engine = _engine.engine
     try:
         return engine.reduce(messages, policy, costs, summary)
     except TranscriptError as fault:
         forms = _forms_of(messages, fault)
     answer = engine.reduce(forms.messages, policy, costs, summary)
-    if type(answer) is SummaryRequest:
+    if type(answer) is not Reduction:
         return answer
     view = answer.messages
     return answer._replace(messages=messages if view is forms.messages else forms.restored(view))
 
 
 def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
-    """The tokens of a history by the caller's counter; without one, about as many."""
+    """The tokens of a history by the caller's counter, or approximate ones."""
     if counter is None:
         return approx_tokens(messages)
     texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
@@ -718,7 +718,7 @@ def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
 def costs_of(
     texts: list[tuple[str, int, int, list[tuple[str, int, str | None]]]], counter: TokenCounter, image_chars: int
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Budget units: quarter tokens, so that the constants, which count characters, need no rounding."""
+    """Costs in budget units: quarter tokens, so that constants in characters need no rounding."""
     messages, observations = [], []
     for own_text, constant_chars, own_images, results in texts:
         messages.append(4 * count_tokens(counter, own_text) + constant_chars + own_images * image_chars)
@@ -739,11 +739,11 @@ def count_tokens(counter: TokenCounter, text: str) -> int:
     tokens = counter(text)
     if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
         raise TypeError(f"token_counter must return a whole number from 0, not {tokens!r}")
-    return min(tokens, _MOST_TOKENS)
+    return min(tokens, _MAX_TOKENS)
 
 
 def as_bytes(data: Json) -> tuple[bytes, bool]:
-    """The UTF-8 form, and whether it holds lone surrogates of a str."""
+    """The UTF-8 form, and whether it has lone surrogates."""
     if type(data) is bytes:
         return data, False
     if isinstance(data, str):

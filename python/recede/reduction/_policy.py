@@ -1,8 +1,7 @@
-"""Every option, declared once: what may be given for it, its default, which functions take it, what it does.
+"""Every option, declared once: its values, default, functions, and help.
 
-From `OPTIONS` follow the checks and the words of their errors, the parameters of both engines and the options of the
-command line; scripts/options.py writes from it the signatures of the public functions, and the table of
-docs/semantics.md.
+`OPTIONS` defines the checks and their errors, the parameters of both engines, and the options of the command line;
+scripts/options.py generates from it the signatures of the public functions, and the table of docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -32,31 +31,31 @@ __all__ = [
 ]
 
 BODY_KEYS = ("messages", "input", "contents")
-"""Fields of a request body that may be the history; the first that is a list is."""
+"""Fields of a request body that may be the history, by precedence."""
 
-# Larger numbers mean the same as these, and the sums of the core hold them.
+# Larger numbers mean the same; sums in the core do not overflow.
 _CEILING = 1 << 60
-# Among the requests that found nothing in the cache: the one that is being made.
+# The current request, among those with a cold cache.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
 _LARGEST_PRICE = 1e300
 
-# A text is compared with a template, and a name with each pattern, place by place: what is larger would take too long.
-_MOST_FIELDS, _MOST_TEMPLATE_CHARS = 64, 1_000
-_MOST_PATTERNS, _MOST_PATTERN_CHARS = 256, 1_000
+# Bounds of the time to match a text with a template, and a name with patterns.
+_MAX_FIELDS, _MAX_TEMPLATE_CHARS = 64, 1_000
+_MAX_PATTERNS, _MAX_PATTERN_CHARS = 256, 1_000
 
 _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
 _TURN_FIELDS = ("turn", "chars", "lines")
-# Below this the first line of a summary would be cut, and a later reduction would not know it.
-_LEAST_SUMMARY_CHARS = 30
-# Of a result that is clipped, the marker takes about half of so many characters.
-_LEAST_CLIP_CHARS = 60
+# Shorter summaries would lose the first line, by which they are recognized.
+_MIN_SUMMARY_CHARS = 30
+# The marker of a cut result takes about half of this.
+_MIN_CLIP_CHARS = 60
 _MILLION = 1_000_000
-_LEAST_KEEP = 3
+_MIN_KEEP = 3
 
 
 class Kind:
-    """What may be given for an option: its annotation, its check, and for numbers and choices which."""
+    """The values of an option: annotation, check, and the range of numbers or the choices."""
 
     __slots__ = ("annotation", "check", "choices", "least", "most")
 
@@ -94,7 +93,7 @@ class Option:
 
 
 def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = _CEILING) -> _Check:
-    """A check for whole numbers of at least `least`; larger ones than `ceiling` become that."""
+    """A check for whole numbers of at least `least`, capped at `ceiling`."""
 
     def check(name: str, value: Any) -> int | None:
         if optional and value is None:
@@ -129,7 +128,7 @@ def _one_of(*choices: str | None) -> _Check:
 def _price(name: str, value: Any) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
-    if isinstance(value, int) and value > _LARGEST_PRICE:  # which may have too many digits to be shown
+    if isinstance(value, int) and value > _LARGEST_PRICE:  # may have too many digits to print
         raise ValueError(f"{name} must be at most {_LARGEST_PRICE:g}")
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a number from 0, not {value}")
@@ -173,21 +172,21 @@ def _tools(name: str, value: Any) -> tuple[str, ...]:
         raise TypeError(f"{name} must be a list of tool names, not {type(value).__name__}")
     for tool in value:
         if not isinstance(tool, str):
-            raise TypeError(f"{name} must hold tool names, not {type(tool).__name__}")
+            raise TypeError(f"{name} must have tool names, not {type(tool).__name__}")
     _check_patterns(name, value)
     return tuple(value)
 
 
 def _check_patterns(name: str, tools: Collection[str]) -> None:
     patterns = [tool for tool in tools if "*" in tool or "?" in tool]
-    if len(patterns) > _MOST_PATTERNS:
+    if len(patterns) > _MAX_PATTERNS:
         raise ValueError(
-            f"{name} has {len(patterns):,} patterns with * or ?, and may have {_MOST_PATTERNS}: "
+            f"{name} has {len(patterns):,} patterns with * or ?, and may have {_MAX_PATTERNS}: "
             "give the names themselves, of which there may be any number"
         )
     longest = max(map(len, patterns), default=0)
-    if longest > _MOST_PATTERN_CHARS:
-        raise ValueError(f"{name} has a pattern of {longest:,} characters, and may have {_MOST_PATTERN_CHARS:,} in one")
+    if longest > _MAX_PATTERN_CHARS:
+        raise ValueError(f"{name} has a pattern of {longest:,} characters, and may have {_MAX_PATTERN_CHARS:,} in one")
 
 
 def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
@@ -195,20 +194,20 @@ def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
         return None
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string or None, not {type(value).__name__}")
-    import string  # here, since few programs have a template of their own
+    import string  # here, since custom templates are rare
 
     fields = ", ".join("{%s}" % field for field in _TEMPLATE_FIELDS)
     try:
         parts = list(string.Formatter().parse(value))
     except ValueError as error:
         raise ValueError(
-            f"{name} is no template ({error}); its fields are {fields}, and a brace is written twice"
+            f"{name} is no template ({error}); its fields are {fields}, and a literal brace is doubled"
         ) from None
     fields_used = sum(field is not None for _, field, _, _ in parts)
-    if fields_used > _MOST_FIELDS or len(value) > _MOST_TEMPLATE_CHARS:
+    if fields_used > _MAX_FIELDS or len(value) > _MAX_TEMPLATE_CHARS:
         raise ValueError(
-            f"{name} has {fields_used:,} fields and {len(value):,} characters, and may have {_MOST_FIELDS} fields and "
-            f"{_MOST_TEMPLATE_CHARS:,} characters"
+            f"{name} has {fields_used:,} fields and {len(value):,} characters, and may have {_MAX_FIELDS} fields and "
+            f"{_MAX_TEMPLATE_CHARS:,} characters"
         )
     template = []
     for literal, field, spec, conversion in parts:
@@ -216,7 +215,7 @@ def _template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
             raise ValueError(f"{name} has an unknown field {{{field}}}; its fields are {fields}")
         template.append((literal, field or ""))
     if not any(literal.strip() for literal, _ in template):
-        raise ValueError(f"{name} must hold some text beside its fields, or no text could be told from a placeholder")
+        raise ValueError(f"{name} must have some text besides its fields, or any text would be taken for a placeholder")
     return tuple(template)
 
 
@@ -248,12 +247,12 @@ _WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
 _FLAG = Kind("bool", _flag)
 _PRICE = Kind("float", _price)
 _FRACTION = Kind("float | None", _fraction, most=1)
-_CLIP = Kind("int | None", whole_number(_LEAST_CLIP_CHARS, optional=True), least=_LEAST_CLIP_CHARS)
+_CLIP = Kind("int | None", whole_number(_MIN_CLIP_CHARS, optional=True), least=_MIN_CLIP_CHARS)
 _ROLES = ("system", "developer", "user", "assistant")
 _ROLE = Kind(_choice(*_ROLES).annotation + " | None", _one_of(*_ROLES, None), choices=_ROLES)
 
 # Which functions take an option: `reduce`, a `History` with a budget, `mask_observations`, `summarize_history`,
-# `truncate_history`, and the block masker; those of bytes, and classes, take what their function takes.
+# `truncate_history`, and the block masker; variants for bytes and classes take the options of their function.
 _REDUCE = ("reduce", "session")
 _MASK, _BLOCK = (*_REDUCE, "mask"), (*_REDUCE, "mask", "block")
 _SUMMARY, _DROP = (*_REDUCE, "summarize"), (*_REDUCE, "summarize", "truncate")
@@ -261,7 +260,7 @@ _STAGES = (*_REDUCE, "mask", "summarize", "truncate")
 
 # fmt: off
 _DECLARED: tuple[tuple[Any, ...], ...] = (
-    # name, kind, default, goals, help; the name on the command line, if it has another one, or None
+    # name, kind, default, goals, help; the name on the command line if it differs, or None
     ("max_input_chars", _COUNT, None, _REDUCE,
      "the budget in characters (Unicode code points); this or the next is required"),
     ("max_input_tokens", _COUNT, None, _REDUCE,
@@ -271,7 +270,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("clip_results", _CLIP, None, _REDUCE,
      "results in the window are cut to N characters, largest first, before anything is dropped"),
     ("enabled", _FLAG, True, _REDUCE,
-     "False returns the history as it is", None),
+     "False returns the history unchanged", None),
     ("preserve_recent_raw_turns", _whole(), 4, _DROP,
      "`keep_messages` under its published name; the larger of the two counts", None),
     ("keep_messages", _COUNT, None, _STAGES,
@@ -280,7 +279,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "window: the last N turns stay raw"),
     ("keep_results", _COUNT, None, _STAGES,
      "window: the newest N results stay raw", "--keep"),
-    ("keep", _whole(_LEAST_KEEP), 4, ("block",),
+    ("keep", _whole(_MIN_KEEP), 4, ("block",),
      "`keep_results` under its published name, at least 3", None),
     ("keep_by_tool", _WINDOWS, None, _BLOCK,
      "tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all", None),
@@ -289,13 +288,13 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("keep_errors", _FLAG, False, _BLOCK,
      "results flagged as errors are never masked"),
     ("mask_chunk", Kind("int | None", whole_number(1, optional=True), least=1), None, _BLOCK,
-     "the boundary moves by N results at once, which spares prompt caches"),
+     "the boundary moves in steps of N results, which preserves prompt caches"),
     ("boundary", _choice("sliding", "stepped", "break_even"), "sliding", _BLOCK,
      "it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache"),
     ("cache_read", _PRICE, 0.1, _BLOCK,
-     "for break_even: what a token costs that the cache serves; a fresh one costs 1"),
+     "for break_even: the price of a token read from the cache; an uncached one costs 1"),
     ("cache_write", _PRICE, 1.25, _BLOCK,
-     "for break_even: what a token costs that is written to the cache"),
+     "for break_even: the price of a token written to the cache"),
     ("cache_cold", Kind("bool | Collection[int]", _cold_requests), False, _BLOCK,
      "for break_even: True if the cache has expired; or how many messages preceded each such request", None),
     ("observation_masking", _FLAG, True, _REDUCE,
@@ -307,15 +306,15 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("min_masked_chars", _whole(), 0, _MASK,
      "nothing is masked if that removes fewer than N characters"),
     ("image_chars", _whole(ceiling=_IMAGE_CEILING), 6_400, _STAGES,
-     "what an image or a document counts, in characters"),
+     "characters that an image or a document counts"),
     ("strict_pairs", _FLAG, False, _REDUCE,
      "any call without result, or result without call, rules a stage out"),
     ("summarizer", Kind("Summarizer | None", optional_summarizer), None, _SUMMARY,
      "`(messages, previous_summary) -> str`, instead of the built-in summary", None),
-    ("summary_max_chars", _whole(_LEAST_SUMMARY_CHARS), 1_400, _SUMMARY,
+    ("summary_max_chars", _whole(_MIN_SUMMARY_CHARS), 1_400, _SUMMARY,
      "the summary is clipped at N characters"),
     ("summary_role", _ROLE, None, _SUMMARY,
-     "the role of the summary's message; by default the one that the provider takes"),
+     "the role of the summary's message; by default one that the provider accepts"),
     ("token_counter", Kind("TokenCounter | None", optional_function), None, _REDUCE,
      "`text -> tokens`; without it four characters are a token", None),
 )
@@ -328,10 +327,9 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
-    """The engine's Policy for these options; checked and made once for plain values that were seen before.
+    """The engine's Policy for these options, cached for plain values.
 
-    Of a function, a Policy only knows that there is one. The cache does not hold the function, nor any other object of
-    the caller's: that would keep alive whatever it refers to.
+    A Policy only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
     """
     plain = {}
     for name, value in options.items():
@@ -344,13 +342,13 @@ def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
     return _cached(engine, goal, **plain)
 
 
-@lru_cache(maxsize=256, typed=True)  # True is no 1
+@lru_cache(maxsize=256, typed=True)  # True is not 1
 def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
     return _policy(engine, goal, options)
 
 
 def _policy(engine: Any, goal: str, options: Mapping[str, Any], **parameters: Any) -> Any:
-    """The Policy; `parameters` are those that no option has, or not in this form."""
+    """The Policy; `parameters` are added to those of the options."""
     return engine.Policy({**_parameters(goal, _checked(goal, options)), **parameters})
 
 
@@ -358,7 +356,7 @@ def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
     allowed = [name for name, option in OPTIONS.items() if goal in option.goals]
     for name in options:
         if name not in allowed:
-            import difflib  # here, since few programs misspell an option
+            import difflib  # here, since misspelled options are rare
 
             close = difflib.get_close_matches(name, allowed, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -370,7 +368,7 @@ def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
-    """What the planner takes: a few options are put together, every other one goes by its own name."""
+    """The parameters of the planner: a few options are combined, the others keep their names."""
     budget = option.pop("max_input_chars"), option.pop("max_input_tokens")
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
@@ -379,7 +377,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     option["ask_summary"] = functions != (None, None)
     option["shrinks_window"] = False  # a session sets it
     option["goal"] = "reduce" if goal == "session" else goal
-    # Whole numbers, so that both engines take the very same shares of a budget.
+    # An integer, so that both engines compute the same shares.
     option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal in _REDUCE else None
     if goal in _REDUCE:
         option["max_cost"] = _budget(*budget)
@@ -393,7 +391,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
 
 
 def _boundary(name: str, chunk: int | None, cache_read: float, cache_write: float) -> tuple[str, float, float]:
-    """Its name, with how many observations it moves by or what a token costs to read and to write."""
+    """Its name, with its step or the prices of reading and writing a token."""
     if name == "break_even":
         if chunk is not None:
             raise ValueError("give mask_chunk or boundary='break_even', not both")
@@ -416,7 +414,7 @@ def _budget(chars: int | None, tokens: int | None) -> int:
 
 
 def image_chars_of(options: Mapping[str, Any]) -> int:
-    """The characters that an image counts, by these options."""
+    """The characters of an image, by these options."""
     option = OPTIONS["image_chars"]
     return int(option.check("image_chars", options.get("image_chars", option.default)))
 
@@ -428,7 +426,7 @@ def replay_policy(
     boundary: tuple[str, float, float] | None = None,
     summaries: tuple[Any, ...] | None = None,
 ) -> Any:
-    """The Policy of a replay; its boundary and its summaries may be such that nobody can choose them for a view."""
+    """The Policy of a replay, which has additional boundaries and summaries."""
     chosen = {} if boundary is None else {"boundary": boundary}
     return _policy(engine, goal, options, summaries=summaries, **chosen)
 
@@ -460,7 +458,7 @@ def turn_policy(
     options: Mapping[str, Any],
     summaries: tuple[Any, ...] | None,
 ) -> Any:
-    """The Policy of a manager of turns: the newest `window` turns show their observation."""
+    """The Policy of a manager of turns: the observations of the newest `window` turns stay raw."""
     template = _template("placeholder", placeholder)
     for _, field in template or ():
         if field and field not in _TURN_FIELDS:

@@ -1,4 +1,4 @@
-"""What a reduction did: the result classes. Named tuples, since they are made on every request."""
+"""The result classes. Named tuples, since they are made on every request."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class BoundaryMove(NamedTuple):
     """One move of the boundary between masked and raw observations.
 
     Attributes:
-        request: before which request of the session, from 0; a request stands before each run of agent messages.
+        request: the request of the session before which it moved, from 0; there is one before each run.
         masked_count: observations that it masked.
         removed_chars: characters that it removed.
-        written_chars: characters behind the first change that the request before had sent, and that a prompt cache
-            had to be given again.
+        written_chars: characters after the first change that the previous request had sent, and that were written to
+            the prompt cache again.
 
     Example:
         >>> import recede
@@ -100,28 +100,28 @@ class Reduction(NamedTuple):
     """The view of a history, and what was done to get it.
 
     Attributes:
-        messages: the view. Messages that are unchanged are the caller's own objects; where nothing
-            changed, this is the caller's own list.
+        messages: the view. Unchanged messages are the caller's objects; if nothing changed, this is the
+            caller's list.
         reduced: whether anything was masked or dropped.
-        dropped_count: messages left out of the view.
-        invariant_status: ``"ok"``, or ``"fallback"`` where stage 3 gave the answer.
+        dropped_count: dropped messages.
+        invariant_status: ``"ok"``, or ``"fallback"`` if stage 3 gave the answer.
         reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
-        masked_count: observations that stage 1 masked, also where a later stage gave the answer.
+        masked_count: observations that stage 1 masked, even if a later stage gave the answer.
         masked_chars: characters that stage 1 removed.
         clipped_count: results in the window that `clip_results` cut.
         clipped_chars: characters that this removed.
-        tools: the same per tool name, in order of first use; ``""`` where the tool is unknown.
+        tools: the same by tool name, in order of first use; ``""`` for unknown tools.
         chars_before: characters of the history.
         chars_after: characters of the view.
-        within_budget: whether the view fits the budget; True where there is none.
-        orphans: indices of input messages that hold a call without result or a result without call.
-        first_changed: index of the first message of the view that differs from the input: what
-            stands before it a prompt cache can still serve. None when nothing differs.
+        within_budget: whether the view fits the budget; True without a budget.
+        orphans: indices of input messages that have a call without result or a result without call.
+        first_changed: index of the first message of the view that differs from the input; the prefix
+            before it can still be in a prompt cache. None if nothing differs.
         boundary: observations before this place in the sequence of all observations are masked.
-        summarizer_error: what the summarizer raised, if it did.
+        summarizer_error: the exception of the summarizer, if it failed.
         turns: turns of the history (runs of agent messages).
-        boundary_moves: a `BoundaryMove` for each time that the boundary moved, oldest first; with
-            ``boundary="break_even"`` alone, since the others do not depend on earlier requests.
+        boundary_moves: a `BoundaryMove` for each move of the boundary, oldest first; only with
+            ``boundary="break_even"``, since the others do not depend on earlier requests.
 
     Example:
         >>> import recede
@@ -160,8 +160,8 @@ class JsonReduction(NamedTuple):
     """The view of a serialized history, and what was done to get it.
 
     Attributes:
-        json: the view as bytes. Every byte that was not replaced is the input's own; where ``bytes``
-            came in and nothing changed, this is the same object.
+        json: the view as bytes. Every byte that was not replaced is unchanged; if the input was ``bytes``
+            and nothing changed, this is the same object.
 
     The other attributes are those of `Reduction`.
 
@@ -213,12 +213,12 @@ def _describe(name: str, size: str, result: Reduction | JsonReduction) -> str:
 
 
 class SummaryRequest(NamedTuple):
-    """What an engine answers where stage 2 wants a summary: it is asked again with one.
+    """An engine's request for a summary; it is then called again with one.
 
     Attributes:
-        dropped: the messages that the summary is to stand for: their indices, or in bytes their spans.
-        previous: the summary that an earlier reduction left, or None.
-        built_in: the summary that needs no model.
+        dropped: the messages to summarize: their indices, or in bytes their spans.
+        previous: the summary of an earlier reduction, or None.
+        built_in: the built-in summary.
     """
 
     dropped: list[Any]
@@ -227,22 +227,22 @@ class SummaryRequest(NamedTuple):
 
 
 class CountRequest(NamedTuple):
-    """What an engine answers that does not know what some texts cost: it is asked again with that.
+    """An engine's request for the costs of texts; it is then called again with them.
 
     Attributes:
-        texts: the texts, which are no message's or observation's own.
+        texts: new texts, such as cut observations.
     """
 
     texts: list[str]
 
 
 class Finding(NamedTuple):
-    """One thing that `check_pairs` found.
+    """A finding of `check_pairs`.
 
     Attributes:
-        kind: what it is; see `PairReport`.
-        message_index: the message that holds the call or the result.
-        id: its id, or None where it has no string id.
+        kind: its kind; see `PairReport`.
+        message_index: the message of the call or result.
+        id: its id, or None if that is no string.
 
     Example:
         >>> import recede
@@ -256,11 +256,11 @@ class Finding(NamedTuple):
 
 
 class PairReport(NamedTuple):
-    """What `check_pairs` found, in the order of the messages.
+    """The findings of `check_pairs`, in the order of the messages.
 
     Attributes:
         findings: a `Finding` each. Its kind is one of ``call_without_result`` and
-            ``result_without_call`` (orphans); ``open_call`` (its answer may still come: no violation);
+            ``result_without_call`` (orphans); ``open_call`` (it may still be answered: no violation);
             ``missing_id`` (without a string id nothing pairs); ``id_open_twice`` (called again before
             the first call was answered); and what providers refuse although the pairs are whole:
             ``second_result``, ``not_adjacent`` (a result that does not follow its call's turn),
@@ -278,22 +278,22 @@ class PairReport(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was found but open calls."""
+        """Whether there are no findings but open calls."""
         return all(finding.kind == "open_call" for finding in self.findings)
 
     @property
     def orphans(self) -> tuple[Finding, ...]:
-        """The calls without result and the results without call; open calls are none."""
+        """The calls without result, except open ones, and the results without call."""
         return tuple(f for f in self.findings if f.kind in ("call_without_result", "result_without_call"))
 
 
 class TurnTokens(NamedTuple):
-    """What the request for one turn sent.
+    """Tokens of the request for one turn.
 
     Attributes:
-        turn: the turn that was taken, from 1.
+        turn: the turn, from 1.
         raw_tokens: tokens of all turns before it, unmasked.
-        sent_tokens: tokens that were sent for them: of a summary, if there was one, and of the turns shown.
+        sent_tokens: tokens sent for them: of a summary, if there was one, and of the turns after it.
 
     Example:
         >>> import recede
@@ -307,16 +307,16 @@ class TurnTokens(NamedTuple):
 
     @property
     def saved_tokens(self) -> int:
-        """The difference; below 0 where placeholders have more tokens than what they stand for."""
+        """The difference; negative if placeholders have more tokens than what they replace."""
         return self.raw_tokens - self.sent_tokens
 
 
 class ContextReport(NamedTuple):
-    """What the requests of a session sent, and what masking and summaries saved. Prompts are not counted.
+    """Tokens of all requests of a session, and how many masking and summaries saved. Prompts are not counted.
 
     Attributes:
         turns: each request.
-        summarizer_tokens: tokens that summarizers were given, and that they wrote.
+        summarizer_tokens: tokens of the input and output of summarizers.
         price_per_token: of each of these tokens.
 
     Example:
@@ -339,7 +339,7 @@ class ContextReport(NamedTuple):
 
     @property
     def sent_tokens(self) -> int:
-        """Tokens that they sent."""
+        """Tokens that the requests sent."""
         return sum(turn.sent_tokens for turn in self.turns)
 
     @property
@@ -349,17 +349,17 @@ class ContextReport(NamedTuple):
 
     @property
     def efficiency_score(self) -> float:
-        """Saved tokens as a part of the raw ones; 0.0 where there are none."""
+        """Saved tokens as a share of the raw ones; 0.0 without raw tokens."""
         return self.saved_tokens / self.raw_tokens if self.raw_tokens else 0.0
 
     @property
     def raw_cost(self) -> float:
-        """What it would have cost without masking."""
+        """The cost without masking."""
         return self.raw_tokens * self.price_per_token
 
     @property
     def cost(self) -> float:
-        """What it cost, the calls of the summarizer included."""
+        """The cost, including calls of the summarizer."""
         return (self.sent_tokens + self.summarizer_tokens) * self.price_per_token
 
     def as_dict(self) -> dict[str, Any]:

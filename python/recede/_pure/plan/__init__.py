@@ -1,4 +1,4 @@
-"""Outline, Policy, Summary -> Plan: the stages, and which of them gives the answer."""
+"""Outline, Policy, Summary -> Plan: the stages, and their order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "Uncounted",
 
 
 def make_plan(facts: Facts, summary: Given) -> Plan | Request:
-    """The view that is to be made; or a request, where a summary must be asked for first."""
+    """The plan of the view, or a request for a summary that it needs."""
     raw = Plan(kept=list(range(len(facts.outline.messages))))
     goal = facts.policy.goal
     if goal == "mask":
@@ -28,9 +28,9 @@ def make_plan(facts: Facts, summary: Given) -> Plan | Request:
 
 
 def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
-    """The first stage whose view fits the budget and keeps the pairs whole; the last stage in any case."""
+    """The first stage whose view fits the budget and keeps pairs whole; or the last stage."""
     policy, raw_fits = facts.policy, facts.fits(raw)
-    # A boundary that pays for itself is worth its while within the budget, too.
+    # A boundary that depends on earlier requests pays off within the budget too.
     masks_anyway = policy.observation_masking and remembers(facts)
     if not policy.enabled or (raw_fits and not masks_anyway):
         return raw
@@ -56,7 +56,7 @@ def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
 
 
 def _maskings(facts: Facts, raw: Plan) -> list[Plan]:
-    """What stage 1 tries, in order."""
+    """The attempts of stage 1, in order."""
     if remembers(facts):
         return [fold_boundary(facts)]
     return [mask_observations(facts, raw, boundary) for boundary in boundaries(facts)]

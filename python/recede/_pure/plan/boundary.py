@@ -1,7 +1,7 @@
-"""Where the boundary stands at each request of a history: a fold over the requests.
+"""The boundary at each request of a history: a fold over the requests.
 
-Each request that sends what could have been masked adds to the waste. When the waste, read from the cache, has cost
-what it costs to write again what stands behind the change, the boundary moves.
+Characters that could have been masked add to the waste of each request that sends them. Once reading the waste from
+the cache has cost as much as writing the cache again after the change, the boundary moves.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from recede._pure.policy import NOW
 
 
 def remembers(facts: Facts) -> bool:
-    """Whether the boundary depends on the requests that were made before."""
+    """Whether the boundary depends on earlier requests."""
     return facts.policy.boundary[0] not in ("sliding", "stepped")
 
 
 def fold_boundary(facts: Facts) -> Plan:
-    """Masking, by the requests that were made: before each run, and now, if the history does not end with one."""
+    """Masking by requests: one before each run, and one now unless the history ends with a run."""
     messages = facts.outline.messages
     fold = Fold(facts)
     for start in facts.runs.starts:
@@ -41,8 +41,8 @@ def fold_boundary(facts: Facts) -> Plan:
 class Fold:
     """The state between two requests.
 
-    In a replay with summaries it begins anew with each: what that hides is given, and the chars of the summary that
-    stands in the place of the first hidden message, and how many messages there were at the request before.
+    A replay starts a new one with each summary, given the messages that it replaces, its chars (counted at the first of
+    these), and the number of messages at the previous request.
     """
 
     def __init__(
@@ -51,24 +51,24 @@ class Fold:
         self.facts = facts
         self.hidden = hidden
         self.summary_chars = summary_chars
-        self.is_rewritten = before is not None  # the whole view is, at the next request
+        self.is_rewritten = before is not None  # the next request writes the whole view again
         self.exempt = exempt(facts)
-        # Observations in the order in which they grow older than the window.
+        # Observations in the order in which they leave the window.
         ages = ages_of(facts)
         self.to_come = sorted((age, place) for place, age in enumerate(ages) if age < math.inf)[::-1]
-        self.view: list[int] = []  # chars of each message so far, as the view shows it
+        self.view: list[int] = []  # chars of each message in the view
         self.chars = self.cost = 0  # of the whole view
         self.older_end = 0
-        self.waiting: dict[int, Masked] = {}  # older than the window, but not masked
+        self.waiting: dict[int, Masked] = {}  # maskable, but still raw
         self.masked: dict[int, Masked] = {}
         self.boundary = 0
         self.waste = 0
         self.requests = 0
-        self.before = before or 0  # messages at the request before: what came since is new, and is written in any case
+        self.before = before or 0  # messages at the previous request; later ones are written to the cache in any case
         self.moves: list[Move] = []
 
     def request(self, end: int, is_now: bool = False) -> None:
-        """A request is made after this many messages."""
+        """Make a request after so many messages."""
         self._grow(end)
         rule, first_number, second_number = self.facts.policy.boundary
         gain = self._removed(self.waiting)
@@ -92,7 +92,7 @@ class Fold:
         self.is_rewritten = False
 
     def advance(self, end: int) -> None:
-        """The boundary moves after this many messages, whether that pays or not."""
+        """Move the boundary after so many messages, whether that pays or not."""
         self._grow(end)
         if self.waiting:
             self._advance()
@@ -143,7 +143,7 @@ class Fold:
 
 
 def ages_of(facts: Facts) -> list[float]:
-    """For each observation, how many messages there must be for it to be older than the window."""
+    """For each observation, the number of messages at which it leaves the window."""
     outline, policy = facts.outline, facts.policy
     spoken = [message.index for message in outline.messages if not message.is_system]
     starts = facts.runs.starts
@@ -160,7 +160,7 @@ def ages_of(facts: Facts) -> list[float]:
         if policy.keep_messages is not None:
             age = max(age, _after(spoken, bisect_left(spoken, message + 1), policy.keep_messages, message))
         if policy.keep_turns:
-            # The last N turns of no more than N are all there is.
+            # With at most N turns, all of them are in the window.
             of_all = _after(starts, 0, policy.keep_turns + 1, message)
             newer = bisect_left(starts, message + 1)
             age = max(age, of_all, _after(starts, newer, policy.keep_turns, message))
@@ -171,7 +171,7 @@ def ages_of(facts: Facts) -> list[float]:
 
 
 def _after(places: Sequence[int], first: int, count: int, message: int) -> float:
-    """How many messages there are when so many of these, from the first one on, have come."""
+    """The number of messages up to the `count`-th of these from `first` on."""
     if count == 0:
         return message + 1
     last = first + count - 1

@@ -1,4 +1,4 @@
-"""What every stage of the planner knows, and what it decides."""
+"""Facts and plans, shared by the stages."""
 
 from __future__ import annotations
 
@@ -21,57 +21,56 @@ Costs = tuple[list[int], list[tuple[int, int]]] | tuple[list[int], list[tuple[in
 
 
 class Uncounted(Exception):
-    """What a text costs must be asked for."""
+    """The cost of a text is needed first."""
 
 
 Move = tuple[int, int, int, int]
-"""Before which request, from 0; observations masked; chars removed; chars behind the change written again."""
+"""Request, from 0; masked observations; chars removed; chars after the change that were written again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The new message of a view."""
+    """The summary of a view."""
 
     text: str
     cost: int  # in budget units
-    place: int  # how many messages of the view come before it
+    place: int  # messages of the view before it
     message: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the view is made of."""
+    """What to mask, drop and insert."""
 
     kept: list[int]  # messages of the input, in order
     stage: Stage | None = None
     boundary: int = 0
-    masked: dict[int, Masked] = field(default_factory=dict)  # by observation, those of dropped messages too
-    moves: tuple[Move, ...] = ()  # how the boundary came there, where it depends on earlier requests
+    masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
+    moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
     summary: Summary | None = None
     cut: dict[int, Masked] = field(default_factory=dict)  # messages of the task, by message
 
 
 class Sent(NamedTuple):
-    """What a request sent."""
+    """A request as sent."""
 
     chars: int  # of the view
-    cached_chars: int  # of these, of what the view before began with as well
+    cached_chars: int  # of the prefix shared with the previous view
     masked: int  # observations
-    summarized: int = 0  # turns that the view shows as a summary
-    summary_input_chars: int = 0  # what a model was given for a summary, before this request
-    summary_output_chars: int = 0  # what it wrote
+    summarized: int = 0  # turns replaced by a summary
+    summary_input_chars: int = 0  # to a model for a summary before this request
+    summary_output_chars: int = 0  # of that summary
 
 
 class Facts:
-    """A history and the policy for it, with what several rules ask for."""
+    """A history and its policy, with facts for several rules."""
 
     def __init__(self, outline: Outline, policy: Policy, costs: Costs | None) -> None:
         self.outline = outline
         self.policy = policy
         self.costs = costs
-        self.numbers: Sequence[
-            int
-        ] = ()  # of the observations among all that there ever were, where a session began anew
+        # Numbers of the observations among all of a session with a summary.
+        self.numbers: Sequence[int] = ()
         self.task_end = 0  # how many of the first messages may be the task, in a session after a compaction
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.chars(policy.image_chars) for result in outline.results]
@@ -85,7 +84,7 @@ class Facts:
         self.task = first_user_message(outline, self.earlier_summaries)
 
     def mask(self, result: Result) -> Masked | None:
-        """What masking puts in the place of an observation; None where it stays as it is."""
+        """Mask an observation; None if it stays."""
         tool, turn = self.tools[result.index], self.turns[result.index]
         number = self.numbers[result.index] if self.numbers else result.index + 1
         observation = Observation(
@@ -94,7 +93,7 @@ class Facts:
         return mask(observation, self.policy)
 
     def _window(self) -> tuple[int, int]:
-        """The first message of the window, and its first observation: the smallest by any measure that is set."""
+        """The first message and observation of the window, the union of all measures."""
         messages, results, policy = self.outline.messages, self.outline.results, self.policy
         starts = []
         if policy.keep_messages is not None:
@@ -128,22 +127,22 @@ class Facts:
         return budget is None or self.cost(plan) <= budget
 
     def cost(self, plan: Plan) -> int:
-        """What the view costs, in budget units."""
+        """The cost of the view, in budget units."""
         summary = 0 if plan.summary is None else plan.summary.cost
         return summary + sum(self.message_cost(plan, index) for index in plan.kept)
 
     def message_cost(self, plan: Plan, index: int) -> int:
-        """What a message of the view costs."""
+        """The cost of a message in the view."""
         places = [result.index for result in self.outline.messages[index].results]
         own_cost = self.text_cost(plan.cut[index].text) if index in plan.cut else self.own_cost(index)
         return own_cost + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
 
     def own_cost(self, index: int) -> int:
-        """What a message costs without its observations."""
+        """The cost of a message without its observations."""
         return self.own_chars[index] if self.costs is None else self.costs[0][index]
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
-        """What an observation costs, raw or with this in its place."""
+        """The cost of an observation, raw or replaced."""
         if self.costs is not None:
             if masked is not None and masked.is_clipped:
                 return self.text_cost(masked.text)
@@ -151,7 +150,7 @@ class Facts:
         return self.observation_chars[place] if masked is None else masked.chars
 
     def text_cost(self, text: str) -> int:
-        """What a text costs that no message has."""
+        """The cost of a new text."""
         if self.costs is None:
             return len(text)
         if len(self.costs) == 2 or text not in self.costs[2]:
@@ -159,14 +158,14 @@ class Facts:
         return self.costs[2][text]
 
     def keeps_pairs(self, plan: Plan) -> bool:
-        """The pair invariant: no stage adds an orphan, so it can only be broken by those that the input has."""
+        """The pair invariant: no stage adds an orphan, so only orphans of the input can break it."""
         if not self.policy.strict_pairs:
             return True
         return set(self.pairs.orphans).isdisjoint(plan.kept)
 
 
 def _start_of_last(count: int, places: list[int], end: int) -> int:
-    """Where the last `count` of these places begin."""
+    """The start of the last `count` of these places."""
     if count == 0:
         return end
     return places[-count] if count < len(places) else 0

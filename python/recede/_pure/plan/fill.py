@@ -1,4 +1,4 @@
-"""`fill`: a budget is shared out between the task, a summary and the newest units, so that a view degrades evenly."""
+"""`fill`: shares of the budget for the task, a summary and the newest units."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from recede._pure.plan.keep import Keeping, keep_set, units
 from recede._pure.plan.mask import exempt
 
 _LEAST_TASK = 220
-"""What the newest message of the task gets in any case: a view must not begin with an answer of the model."""
+"""Minimum characters of the newest message of the task: a view must not begin with an answer of the model."""
 
 _PARTS = 4_000_000
-"""A unit of the budget in parts, in which shares are added up: rounded one by one, they could grow by more than it."""
+"""Parts of a budget unit, in which shares are exact; the sum of rounded shares could grow faster than the budget."""
 
 
 def mask_newer(facts: Facts, before: Plan) -> Plan:
-    """Masks results in the window too, oldest first, but none of the newest turn, until the view fits."""
+    """Mask results in the window too, oldest first and not in the newest turn, until the view fits."""
     is_exempt, newest_turn, policy = exempt(facts), len(facts.runs.starts), facts.policy
     masked, boundary, cost = dict(before.masked), before.boundary, facts.cost(before)
     removed = sum(facts.observation_chars[place] - one.chars for place, one in masked.items())
@@ -40,7 +40,7 @@ def mask_newer(facts: Facts, before: Plan) -> Plan:
 
 
 def share_out(facts: Facts, before: Plan) -> Keeping:
-    """What is kept: the window, the task, as many of the newest units as fit, beside the room for a summary."""
+    """Keep the keep set, the task, and the newest units that fit, with room for a summary."""
     policy, task, earlier = facts.policy, task_of(facts), facts.earlier_summaries
     budget, fill = policy.max_cost, policy.fill_millionths
     apart = {*earlier, *task}
@@ -74,14 +74,14 @@ def share_out(facts: Facts, before: Plan) -> Keeping:
 
 
 def task_of(facts: Facts) -> list[int]:
-    """What the user said before the first run; where that is nothing, the first that the user said after it."""
+    """The user messages before the first run; if there are none, the first one after it."""
     first_run = facts.task_end or (facts.runs.starts[0] if facts.runs.starts else len(facts.outline.messages))
     said = [one.index for one in facts.outline.messages if one.is_said and one.index not in facts.earlier_summaries]
     return [index for index in said if index < first_run] or said[:1]
 
 
 def _cut_task(facts: Facts, before: Plan, task: list[int], share: int) -> dict[int, Masked | None]:
-    """The newest message of the task first: as it is (None), or cut to what is left of the share; none before that."""
+    """The kept messages of the task, newest first: whole (None), or cut to the rest of the share, then no more."""
     shown: dict[int, Masked | None] = {}
     for index in reversed(task):
         cost = facts.message_cost(before, index)
@@ -95,13 +95,13 @@ def _cut_task(facts: Facts, before: Plan, task: list[int], share: int) -> dict[i
 
 
 def _cut(facts: Facts, index: int, cost: int, share: int, least: int) -> Masked | None:
-    """A message of the task, cut to a share; None where that would be too short, or no shorter."""
+    """Cut a message of the task to a share; None if that is too short, or no shorter."""
     own, chars = facts.outline.messages[index].own, facts.own_chars[index]
-    most = max(least, chars * share // cost)  # each character costs the same, until the caller has counted
-    while LEAST_CHARS <= most < chars:
-        text = clip(own.joined, most, own.images * facts.policy.image_chars)
+    max_chars = max(least, chars * share // cost)  # each character costs the same, until the caller has counted
+    while LEAST_CHARS <= max_chars < chars:
+        text = clip(own.joined, max_chars, own.images * facts.policy.image_chars)
         cut_cost = facts.text_cost(text.text)
-        if cut_cost <= share or most == least:
+        if cut_cost <= share or max_chars == least:
             return text
-        most = max(least, shorter(most, share, cut_cost))
+        max_chars = max(least, shorter(max_chars, share, cut_cost))
     return None

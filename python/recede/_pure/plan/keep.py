@@ -1,4 +1,4 @@
-"""What is kept or dropped together, and the keep set: what the stages that drop messages never drop."""
+"""The keep set, which stages 2 and 3 never drop; and units, which are kept or dropped as a whole."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _Bonds = Mapping[int, list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What stages 2 and 3 do with messages."""
+    """The messages that stages 2 and 3 keep and drop."""
 
-    kept: list[int]  # beside a summary
-    kept_alone: list[int]  # where there is no summary
-    dropped: list[int]  # what a summary is made of, beside earlier ones
-    summary_room: int  # chars that it may have
+    kept: list[int]  # with a summary
+    kept_alone: list[int]  # without a summary
+    dropped: list[int]  # to be summarized, without earlier summaries
+    summary_room: int  # its maximum chars
     cut: dict[int, Masked] = field(default_factory=dict)  # of the task
     task_stays: bool = False
 
@@ -37,14 +37,14 @@ def published(facts: Facts) -> Keeping:
 
 
 def keep_set(facts: Facts, start: int, without: Iterable[int] = ()) -> set[int]:
-    """System messages, those from `start` on, and what belongs to them, again and again; but none of `without`."""
+    """The closure of system messages and those from `start` on, except `without`."""
     messages = facts.outline.messages
     seeds = [message.index for message in messages if message.is_system or message.index >= start]
     return _joined(_bonds(facts), seeds, set(without))
 
 
 def units(facts: Facts, without: Iterable[int]) -> list[set[int]]:
-    """All other messages, those together that belong together, by their last messages, the newest first."""
+    """All other messages in units, by their last messages, newest first."""
     bonds, seen, found = _bonds(facts), set(without), []
     for message in reversed(facts.outline.messages):
         unit = _joined(bonds, [message.index], seen)
@@ -55,7 +55,7 @@ def units(facts: Facts, without: Iterable[int]) -> list[set[int]]:
 
 
 def _bonds(facts: Facts) -> _Bonds:
-    """To a message belong its whole run, and the other halves of its pairs: providers refuse a part of one answer."""
+    """A message is tied to its whole run, and to the other halves of its pairs: providers refuse partial answers."""
     messages, bonds = facts.outline.messages, defaultdict(list)
     pairs = zip(facts.outline.results, facts.pairs.call_of, strict=True)
     together = [(result.message, call.message) for result, call in pairs if call is not None]
@@ -69,7 +69,7 @@ def _bonds(facts: Facts) -> _Bonds:
 
 
 def _joined(bonds: _Bonds, seeds: Iterable[int], refused: Collection[int]) -> set[int]:
-    """These messages, and what belongs to them, again and again."""
+    """The closure of these messages."""
     found: set[int] = set()
     waiting = list(seeds)
     while waiting:

@@ -1,4 +1,4 @@
-"""Stage 1: every observation older than the window is masked, up to the boundary."""
+"""Stage 1: masks every observation older than the window, up to the boundary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recede._pure.plan.facts import Facts, Plan
 
 
 def boundaries(facts: Facts) -> list[int]:
-    """Where the boundary may be, in the order to be tried: rounded down to a whole chunk, then as it is."""
+    """The boundaries to try: rounded down to a whole chunk, then unrounded."""
     boundary = 1 + max((place for place, is_older in enumerate(_older(facts)) if is_older), default=-1)
     rule, chunk, _ = facts.policy.boundary
     rounded = boundary // int(chunk) * int(chunk) if rule == "stepped" else boundary
@@ -22,7 +22,7 @@ def boundaries(facts: Facts) -> list[int]:
 
 
 def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
-    """The whole history, with the older observations before the boundary masked."""
+    """Mask the older observations before the boundary."""
     older, is_exempt = _older(facts), exempt(facts)
     masked = {}
     removed = 0
@@ -38,7 +38,7 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
 
 
 def clip_results(facts: Facts, before: Plan) -> Plan:
-    """Raw results in the window are cut, the largest first, of equal ones the older, until the view fits."""
+    """Cut raw results in the window, largest first, then oldest first, until the view fits."""
     policy, masked, cost = facts.policy, dict(before.masked), facts.cost(before)
     older, is_exempt = _older(facts), exempt(facts)
     for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
@@ -53,7 +53,7 @@ def clip_results(facts: Facts, before: Plan) -> Plan:
 
 
 def _older(facts: Facts) -> list[bool]:
-    """For each observation, whether no measure keeps it."""
+    """Whether no measure keeps an observation, for each."""
     older = [place < facts.observation_bound for place in range(len(facts.tools))]
     for place, (window, own, newer) in own_windows(facts).items():
         older[place] = window is not None and len(own) - newer >= window
@@ -61,7 +61,7 @@ def _older(facts: Facts) -> list[bool]:
 
 
 def own_windows(facts: Facts) -> dict[int, tuple[int | None, Sequence[int], int]]:
-    """For each observation whose tool has a window of its own: that window, and where its results are.
+    """For each observation whose tool has its own window: that window, and the places of its results.
 
     Those are the messages of all results of the tool, and the place among them from which on they are newer.
     """
@@ -81,7 +81,7 @@ def own_windows(facts: Facts) -> dict[int, tuple[int | None, Sequence[int], int]
 
 
 def exempt(facts: Facts) -> list[bool]:
-    """For each observation, whether it is never masked, however old."""
+    """Whether an observation is never masked, for each."""
     excluded = _matches(facts.tools, facts.policy.exclude_tools)
     return [
         facts.tools[result.index] in excluded or (facts.policy.keep_errors and result.is_error)
@@ -90,7 +90,7 @@ def exempt(facts: Facts) -> list[bool]:
 
 
 def _matches(tools: Sequence[str | None], patterns: Sequence[str]) -> dict[str | None, str]:
-    """For each tool that one matches, its pattern: its very name, or the first one with `*` and `?`."""
+    """The pattern of each tool that one matches: its exact name, or the first one with `*` and `?`."""
     names = set(patterns)
     globs = [
         (pattern, re.compile(fnmatch.translate(pattern.replace("[", "[[]"))))

@@ -1,4 +1,4 @@
-"""Stage 2: the messages outside the keep set are replaced by one summary."""
+"""Stage 2: a summary replaces the messages outside the keep set."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from recede._pure.summary import (
 )
 
 Given = tuple[str, "int | None"] | Literal[False] | None
-"""A summary and its cost (None: its chars); None: not asked for yet; False: it could not be had."""
+"""A summary and its cost (None: its chars); None: not requested yet; False: it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Asks for a summary of the messages to be dropped."""
+    """A request for a summary of the messages to be dropped."""
 
     dropped: list[int]
     previous: str | None
@@ -31,14 +31,14 @@ class Request:
 
 
 def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Plan | Request | None:
-    """What stage 1 left of what is kept, with a summary of the rest; None where there is nothing to gain."""
+    """The kept messages as stage 1 left them, with a summary of the rest; None if there is nothing to gain."""
     outline, policy, earlier = facts.outline, facts.policy, facts.earlier_summaries
     dropped, room = keeping.dropped, keeping.summary_room
     without = replace(before, kept=keeping.kept, cut=keeping.cut)
     if given is False or not dropped or room < LEAST_CHARS or not facts.keeps_pairs(without):
         return None
     if policy.goal == "reduce" and not facts.fits(without):
-        return None  # with any summary it would not fit either, so nobody is asked for one
+        return None  # it would not fit with any summary
     if given is None:
         previous = previous_summary(outline, earlier)
         names_task = not keeping.task_stays
@@ -66,7 +66,7 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
 
 
 def _role(facts: Facts) -> str:
-    """The role of a summary: "user" where an API takes no system messages among the others."""
+    """The role of a summary: "user" if an API does not accept system messages among the others."""
     for message in facts.outline.messages:
         is_item = message.is_reasoning or (message.type or "").endswith(("_call", "_call_output"))
         if is_item or (message.shape is not None and not message.shape.takes_system_messages):
@@ -75,7 +75,7 @@ def _role(facts: Facts) -> str:
 
 
 def _message(facts: Facts, role: str, text: str) -> dict[str, Any]:
-    """The summary as a message, in the way of the first shape that has a way of its own."""
+    """The summary as a message, in the form of the first shape that has its own."""
     usual = {"role": role, "content": text}
     shapes = (message.shape for message in facts.outline.messages if message.shape is not None)
     messages = (shape.summary(role, text) for shape in shapes)

@@ -1,4 +1,4 @@
-"""Stage 3: what is kept, without a summary."""
+"""Stage 3: the kept messages, without a summary."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from recede._pure.plan.keep import Keeping
 
 
 def truncate(before: Plan, keeping: Keeping) -> Plan:
-    """What stage 1 left of what is kept."""
+    """The kept messages as stage 1 left them."""
     return replace(before, stage="fallback", kept=keeping.kept_alone, cut=keeping.cut)

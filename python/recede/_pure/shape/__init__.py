@@ -1,4 +1,4 @@
-"""The shapes of messages: a module each. Nothing outside of this folder asks which shape a message has."""
+"""The shapes of messages, one module each. No code outside of this folder depends on the shape of a message."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(),
 
 
 def shape_of(message: dict[str, Any]) -> Shape | None:
-    """The first shape that fits the message; None where it holds neither calls nor results."""
+    """The first shape that fits the message; None if it has neither calls nor results."""
     return next((shape for shape in _SHAPES if shape.fits(message)), None)

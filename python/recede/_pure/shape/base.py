@@ -1,4 +1,4 @@
-"""What every shape of messages knows."""
+"""The base class of shapes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Shape:
 
     name: str
     results_are_blocks = False
-    """Results are blocks of a message, which may hold many of them and something else."""
+    """Whether results are blocks of a message, which may have several of them and other blocks."""
     wants_results_first = False
-    """Results must come before all other blocks of their message."""
+    """Whether results must come before all other blocks of their message."""
     takes_system_messages = True
-    """An API of this shape takes system messages among the others."""
+    """Whether an API of this shape accepts system messages among the others."""
 
     text_frame = ("", "")
     """The JSON around the string that is the whole text of a message."""
@@ -25,7 +25,7 @@ class Shape:
         raise NotImplementedError
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        """Tell a walk what the message holds."""
+        """Report the content of the message to a walk."""
         raise NotImplementedError
 
     def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Shape:
         raise NotImplementedError
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
-        """The block that answers a call, where results are blocks."""
+        """The block that answers a call, if results are blocks."""
         raise NotImplementedError
 
     def mended(self, message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:

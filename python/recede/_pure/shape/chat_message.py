@@ -1,4 +1,4 @@
-"""ChatMessage: a message that says of itself what it is, by `pairRole` and `pairId`."""
+"""ChatMessage: calls and results are messages with `pairRole` and `pairId`."""
 
 from __future__ import annotations
 

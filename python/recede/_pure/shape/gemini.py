@@ -90,7 +90,7 @@ _FRAME = ('{"output":', "}")
 
 
 def _first(part: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
-    """The first of these fields that is there: its key and its value."""
+    """The first of these fields that exists: key and value."""
     return next(((key, part[key]) for key in keys if part.get(key) is not None), ("", None))
 
 
@@ -101,7 +101,7 @@ def _only(response: Any) -> str | None:
 
 
 def _id_of(holder: dict[str, Any], count: Counter[str]) -> str | None:
-    """The id; without one, the name and the how many-th of it in its message this is."""
+    """The id; without one, the name and its ordinal among the same names in the message."""
     given, name = string(holder.get("id")), string(holder.get("name"))
     if given is not None or name is None:
         return given

@@ -1,4 +1,4 @@
-"""Items of OpenAI's Responses: a call and its output are known by the end of their `type`."""
+"""Items of OpenAI's Responses: calls and outputs are identified by the end of their `type`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of messages: the keys that some shape reads, and what types say."""
+"""The vocabulary of messages: the keys that some shape reads, and the meanings of types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file", "input_file"})
 
-# Keys that must not stand twice in a message, and in a part of a content or of an observation.
+# Keys that must not be repeated in a message, in a block, and in a part of an observation.
 MESSAGE_KEYS = frozenset(
     {
         *("role", "content", "parts", "type", "tags"),
@@ -19,7 +19,7 @@ BLOCK_KEYS = frozenset("type text id name input tool_use_id content is_error".sp
 PART_KEYS = frozenset({"type", "text"})
 
 NO_RESULT = "[no result recorded]"
-"""The observation of a result that mends an orphan."""
+"""The observation of a result that repairs an orphan."""
 
 
 def string(value: Any) -> str | None:
