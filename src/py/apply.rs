@@ -126,6 +126,9 @@ impl<'py> Masker<'_, 'py> {
 
 /// Sets a field of a field of a dict, which is ours; what lies on the way is copied.
 fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bound<'py, PyString>) -> PyResult<()> {
+    if let ([[field]], Frame::Text) = (fields, frame) {
+        return dict.set_item(name(dict.py(), *field), text); // mostly: nothing has to be looked up
+    }
     let [field, inner @ ..] = fields else { return Ok(()) };
     let (mut field, mut value) = (name(dict.py(), field[0]), None);
     for key in fields[0] {

@@ -168,6 +168,7 @@ pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> 
 }
 
 /// Gives `read` the decoded text of a str: its own bytes, where it has no lone surrogates.
+#[inline]
 pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
     match text.to_str() {
         Ok(text) => read(text.as_bytes()),
