@@ -9,10 +9,10 @@ mod write;
 
 use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
-use crate::json::{Cursor, Fault, Read, Scanner, Token, decode};
+use crate::json::{Counted, Cursor, Fault, Read, Scanner, decode};
 use crate::outline::{Outline, Span};
 use crate::shape::BODY_KEYS;
-use std::ops::Range;
+use std::borrow::Cow;
 use tape::Tape;
 pub use write::CALL_CHARS;
 
@@ -34,7 +34,7 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
         outline: Outline::spare(),
         index: None,
         fault: None,
-        tape: Tape::default(),
+        tape: Tape::of(data),
     };
     if let Ok(body_fault) = scan.document() {
         return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
@@ -55,7 +55,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
         outline: core::mem::take(outline),
         index: Some(index),
         fault: None,
-        tape: Tape::default(),
+        tape: Tape::of(data),
     };
     scan.cursor.at = start;
     scan.cursor.enter();
@@ -89,13 +89,13 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
     loop {
         let key = cursor.key()?;
-        if Text::of(key.raw(cursor.data)).is(b"tags") && cursor.peek() == b'[' {
+        if *decoded(cursor.data, &key) == *b"tags" && cursor.peek() == b'[' {
             cursor.open()?;
             let mut is_more = !cursor.close(b']');
             while is_more {
                 if cursor.peek() == b'"' {
                     let value = cursor.string()?;
-                    found |= Text::of(value.raw(cursor.data)).is(tag);
+                    found |= *decoded(cursor.data, &value) == *tag;
                 } else {
                     cursor.value()?;
                 }
@@ -110,48 +110,16 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
 }
 
-/// The decoded text of a token: its own bytes, but where it has escapes.
-enum Text<'a> {
-    Raw(&'a [u8]),
-    Decoded(Vec<u8>),
-}
-
-impl<'a> Text<'a> {
-    #[inline]
-    fn of(raw: &'a [u8]) -> Self {
-        // Ids and names: a look at each byte is less than a call.
-        let has_escapes = if raw.len() <= 32 { raw.contains(&b'\\') } else { memchr::memchr(b'\\', raw).is_some() };
-        if !has_escapes {
-            return Text::Raw(raw);
-        }
-        let mut decoded = Vec::with_capacity(raw.len());
-        decode(raw, &mut decoded);
-        Text::Decoded(decoded)
+/// The decoded bytes of a string: its own, unless its counts say that it may have escapes.
+#[inline]
+fn decoded<'a>(data: &'a [u8], text: &Counted) -> Cow<'a, [u8]> {
+    let raw = text.raw(data);
+    if text.minus == 0 {
+        return Cow::Borrowed(raw);
     }
-
-    /// Of the string that the cursor has just read: its counts say whether it may have escapes.
-    #[inline]
-    fn last(cursor: &Cursor<'a>, token: Token) -> Self {
-        Text::counted(cursor.data, token.start()..token.end, cursor.counted.minus)
-    }
-
-    /// Of a string whose bytes that are no code points were counted.
-    #[inline]
-    fn counted(data: &'a [u8], raw: Range<usize>, minus: usize) -> Self {
-        if minus == 0 { Text::Raw(&data[raw]) } else { Text::of(&data[raw]) }
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Text::Raw(raw) => raw,
-            Text::Decoded(decoded) => decoded,
-        }
-    }
-
-    fn is(&self, other: &[u8]) -> bool {
-        self.bytes() == other
-    }
+    let mut decoded = Vec::with_capacity(raw.len());
+    decode(raw, &mut decoded);
+    Cow::Owned(decoded)
 }
 
 fn outside_messages(kind: Kind, at: usize, field: Option<&str>) -> Error {
@@ -166,7 +134,7 @@ struct Scan<'a> {
     /// The first message of a wrong shape.
     fault: Option<Error>,
     /// Of one message; kept so that it is allocated once.
-    tape: Tape,
+    tape: Tape<'a>,
 }
 
 impl Scan<'_> {
@@ -203,13 +171,14 @@ impl Scan<'_> {
         let start = self.cursor.at;
         let (mut history, mut wrong, mut repeated) = (BODY_KEYS.len(), [None; BODY_KEYS.len()], None);
         let mut seen = [false; BODY_KEYS.len()];
-        self.members(|scan, token| {
-            let key = Text::last(&scan.cursor, token);
-            let Some(key) = BODY_KEYS.iter().position(|name| key.is(name.as_bytes())) else {
+        self.members(|scan| {
+            let name = scan.cursor.key()?;
+            let key = decoded(scan.cursor.data, &name);
+            let Some(key) = BODY_KEYS.iter().position(|name| *key == *name.as_bytes()) else {
                 return scan.cursor.value().map(drop);
             };
             if core::mem::replace(&mut seen[key], true) {
-                repeated.get_or_insert((key, token.start() - 1));
+                repeated.get_or_insert((key, name.start - 1));
                 return scan.cursor.value().map(drop);
             }
             if scan.cursor.peek() != b'[' || key > history {
@@ -234,16 +203,15 @@ impl Scan<'_> {
         })
     }
 
-    /// The members of the object at the cursor.
+    /// The members of the object at the cursor; `member` reads their keys as well.
     #[inline]
-    fn members(&mut self, mut member: impl FnMut(&mut Self, Token) -> Read<()>) -> Read<()> {
+    fn members(&mut self, mut member: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         self.cursor.open()?;
         if self.cursor.close(b'}') {
             return Ok(());
         }
         loop {
-            let key = self.cursor.key()?;
-            member(self, key)?;
+            member(self)?;
             if !self.cursor.more(b'}')? {
                 return Ok(());
             }
@@ -292,9 +260,12 @@ impl Scan<'_> {
             self.fault.get_or_insert_with(|| Error::in_message(Kind::Message, Some(start), index, None));
             return Ok(());
         }
-        if self.quick_message() {
-            return Ok(());
-        }
+        if self.quick_message() { Ok(()) } else { self.any_message(start, index) }
+    }
+
+    /// A message that is an object, by way of the tape. Not inlined: the quick way does without its frame.
+    #[inline(never)]
+    fn any_message(&mut self, start: usize, index: usize) -> Read<()> {
         self.record_message()?;
         if let Err(fault) = self.write_message(Span { start, end: self.cursor.at }) {
             self.fault.get_or_insert(Error { message_index: Some(index), ..fault });

@@ -23,7 +23,7 @@ impl Scan<'_> {
             first_piece: outline.pieces.len() as u32,
             ..Message::default()
         });
-        let node = Node::message(data, &self.tape);
+        let node = Node::message(&self.tape);
         let mut writer =
             Writer { data, outline, message: index as u32, seen: Seen::default(), before: Seen::default() };
         let facts = shape::read::<Node, _>(&node, &mut writer)?;
@@ -55,6 +55,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    #[inline]
     fn id(&mut self, id: &Id<Node>) -> Option<Span> {
         id.read(|id| self.outline.keep(id))
     }
@@ -77,7 +78,7 @@ impl<'a> Sink<Node<'a>> for Writer<'_> {
 
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
         let id = self.id(&call.id);
-        let name = call.name.and_then(Value::text).map(|name| self.outline.intern(name.decoded().bytes()));
+        let name = call.name.and_then(Value::text).map(|name| self.outline.intern(&name.decoded()));
         let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
         let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
         self.seen.chars += name_chars + arguments + CALL_CHARS;
