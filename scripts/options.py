@@ -28,12 +28,16 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_api.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("reduction/_api.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
-    ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
-    ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
-    ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter"})),
+    ("session/_history.py", "History.__init__"): ("session", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_messages"): ("session", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_json"): ("session", frozenset({"token_counter"})),
 }
-# Defaults that are others in a file.
-_DEFAULTS = {"session/_history.py": {"boundary": "break_even"}}
+# Defaults that are others for a class.
+_DEFAULTS = {
+    "History": {"boundary": "break_even", "fill": 0.5, "clip_results": 4_000},
+    "HistoryReducer": {"fill": None},
+}
+# A `History` takes what these do.
 _TAKEN_BY = {
     "reduce": "`reduce`",
     "mask": "`mask_observations`",
@@ -43,12 +47,13 @@ _TAKEN_BY = {
 }
 
 
-def parameters(file: str, goal: str, but: frozenset[str], indent: str) -> str:
+def parameters(function: str, goal: str, but: frozenset[str], indent: str) -> str:
     """The options of a goal as keyword parameters, in lines of the width that the project has."""
+    defaults = _DEFAULTS.get(function.partition(".")[0], {})
     lines = [indent]
     for name, option in OPTIONS.items():
         if goal in option.goals and name not in but:
-            default = repr(_DEFAULTS.get(file, {}).get(name, option.default)).replace("'", '"')
+            default = repr(defaults.get(name, option.default)).replace("'", '"')
             text = f"{name}: {option.kind.annotation} = {default}, "
             if len(lines[-1]) + len(text) > _WIDTH and lines[-1] != indent:
                 lines.append(indent)
@@ -56,7 +61,7 @@ def parameters(file: str, goal: str, but: frozenset[str], indent: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def with_signature(source: str, file: str, function: str, goal: str, but: frozenset[str]) -> str:
+def with_signature(source: str, function: str, goal: str, but: frozenset[str]) -> str:
     """The source with the parameters of one function after its `*,`."""
     start = source.index(f"class {function.partition('.')[0]}:") if "." in function else 0
     # What the function has besides comes first, in lines of its own.
@@ -64,7 +69,7 @@ def with_signature(source: str, file: str, function: str, goal: str, but: frozen
     pattern = re.compile(rf"( *)def {function.rpartition('.')[2]}\(\n((?:.*\n)*?.*,)\n( *{first}: (?:.*\n)*?) *\) ->")
     found = pattern.search(source, start)
     assert found is not None, function
-    return source[: found.start(3)] + parameters(file, goal, but, found[1] + "    ") + "\n" + source[found.end(3) :]
+    return source[: found.start(3)] + parameters(function, goal, but, found[1] + "    ") + "\n" + source[found.end(3) :]
 
 
 def documented() -> str:
@@ -76,7 +81,7 @@ def table() -> str:
     """The table of docs/semantics.md."""
     rows = ["| option | default | taken by | what it does |", "|---|---|---|---|"]
     for name, option in OPTIONS.items():
-        goals = ", ".join(_TAKEN_BY[goal] for goal in option.goals)
+        goals = ", ".join(_TAKEN_BY[goal] for goal in option.goals if goal in _TAKEN_BY)
         rows.append(f"| `{name}` | `{option.default!r}` | {goals} | {option.help} |")
     return "\n".join(rows)
 
@@ -87,7 +92,7 @@ def written() -> dict[Path, str]:
     for (file, function), (goal, but) in SIGNATURES.items():
         path = PACKAGE / file
         source = texts.get(path) or path.read_text(encoding="utf-8")
-        texts[path] = with_signature(source, file, function, goal, but)
+        texts[path] = with_signature(source, function, goal, but)
     api, page = PACKAGE / "reduction/_api.py", ROOT / "docs" / "semantics.md"
     texts[api] = re.sub(
         r"(?<=        max_input_chars: )(?:.*\n)*?(?=\n    Returns:)",

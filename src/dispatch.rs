@@ -1,13 +1,13 @@
-//! What begins a dispatch block, and how text is searched for it.
+//! The word that begins a dispatch block, and the search for it.
 
 use crate::json::Needle;
 use memchr::memmem::Finder;
 use std::sync::OnceLock;
 
-/// What a dispatch block begins with.
+/// The word that begins a dispatch block.
 pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
 
-/// The scan looks for it by `N_` and `H_`, which are rarer in text than its other pairs of letters.
+/// The scan looks for `N_` and `H_`, its rarest pairs of letters in text.
 pub static NEEDLE: Needle = Needle::new(BEGIN_DISPATCH, 4, 13);
 
 /// A finder of [`BEGIN_DISPATCH`]; built once, since every observation is searched.

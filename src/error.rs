@@ -1,4 +1,4 @@
-//! What is wrong with an input, and where. Error messages are written in Python, once for both engines.
+//! Errors in an input: what and where. Messages are written in Python, for both engines.
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 //! The Outline is facts, no text. A rule that needs text asks the [`source::Source`] of the Outline. Only the module `py`
 //! knows Python, and it only converts.
 
+pub mod clip;
 pub mod dispatch;
 pub mod error;
 pub mod json;

@@ -1,6 +1,6 @@
-//! The Outline: all that a planner may see of a history. Data only; both entrances fill it.
+//! The Outline: all facts of a history that a planner may use. Data only; both entrances fill it.
 
-use crate::shape::{Facts, Frame};
+use crate::shape::{Frame, MessageFacts};
 pub use crate::shape::{Role, Shape};
 use crate::text::same;
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use std::ops::Range;
 pub struct Span {
     /// First byte.
     pub start: usize,
-    /// One behind the last byte.
+    /// One past the last byte.
     pub end: usize,
 }
 
@@ -24,41 +24,41 @@ impl Span {
     }
 }
 
-/// The name of a tool, as an index into [`Outline::name`]; `None` where there is none.
+/// The name of a tool, as an index for [`Outline::name`].
 pub type Name = Option<u32>;
 
 /// One message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message {
-    /// Its bytes, where the input was bytes.
+    /// Its bytes, if the input was bytes.
     pub span: Span,
-    /// Characters of its text and calls; images not counted.
+    /// Characters of its text and calls, without images.
     pub chars: usize,
     /// Images and documents in it.
     pub images: u32,
-    /// First of its calls, results and pieces; they end where those of the next message begin.
+    /// The first of its calls; they end at the `first_call` of the next message.
     pub first_call: u32,
-    /// See `first_call`.
+    /// The first of its results.
     pub first_result: u32,
-    /// See `first_call`.
+    /// The first of its pieces.
     pub first_piece: u32,
-    /// Blocks of its content, where that is a list.
+    /// Blocks of its content, if that is a list.
     pub blocks: u32,
     /// Its role.
     pub role: Role,
-    /// The row it fits.
+    /// Its shape.
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// An item that only `OpenAI`'s Responses know.
+    /// An item of `OpenAI`'s Responses only.
     pub is_responses_item: bool,
 }
 
 impl Message {
-    /// What reading it has found.
+    /// Takes over the facts that its shape has read.
     #[inline]
-    pub fn take(&mut self, facts: &Facts) {
-        let Facts { role, shape, blocks, is_agent_made, is_responses_item } = *facts;
+    pub fn take(&mut self, facts: &MessageFacts) {
+        let MessageFacts { role, shape, blocks, is_agent_made, is_responses_item } = *facts;
         (self.role, self.shape, self.blocks) = (role, shape, blocks);
         (self.is_agent_made, self.is_responses_item) = (is_agent_made, is_responses_item);
     }
@@ -82,11 +82,11 @@ pub struct Call {
 pub struct ToolResult {
     /// Its id in [`Outline::text`], if it has one.
     pub id: Option<Span>,
-    /// The observation's value, quotes or brackets included, where the input was bytes.
+    /// The observation's value, including quotes or brackets, if the input was bytes.
     pub value: Span,
     /// Characters of the observation's text.
     pub chars: usize,
-    /// Newlines in it; 0 where no placeholder names them, so that nobody counted.
+    /// Newlines in it; counted only if the placeholder names them.
     pub newlines: usize,
     /// The message that holds it.
     pub message: u32,
@@ -94,17 +94,17 @@ pub struct ToolResult {
     pub block: u32,
     /// Images in the observation.
     pub images: u32,
-    /// Pieces of its text, from `first_piece` on.
+    /// The first piece of its text.
     pub first_piece: u32,
-    /// See `first_piece`.
+    /// How many pieces it has.
     pub pieces: u32,
-    /// The first byte of its raw text, where the input was bytes: the text itself has left the cache when it is asked.
+    /// The first byte of its raw text, if the input was bytes: reading it from the text would miss the cache.
     pub first_byte: u8,
     /// Flagged as an error.
     pub is_error: bool,
-    /// What stands around its text.
+    /// What surrounds its text.
     pub frame: Frame,
-    /// False only if its text holds no dispatch block.
+    /// False only if its text has no dispatch block.
     pub may_hold_dispatch: bool,
 }
 
@@ -117,21 +117,22 @@ pub struct Outline {
     pub calls: Vec<Call>,
     /// All results, in document order: the sequence of observations.
     pub results: Vec<ToolResult>,
-    /// The raw text between the quotes of each string of text, where the input was bytes.
+    /// The raw text of each string, without quotes, if the input was bytes.
     pub pieces: Vec<Span>,
-    /// The numbers of the results among all that there ever were, from 1, where a session began anew; else empty, and
-    /// they are counted from the first.
+    /// The numbers of the results among all observations, from 1, for sessions with a summary; empty if they are 1, 2, ...
     pub numbers: Vec<u32>,
-    /// Behind the bracket that opens the array, where the input was bytes.
+    /// How many of the first messages may be the task, in a session after a compaction; else 0.
+    pub task_end: usize,
+    /// The position after the bracket that opens the array, if the input was bytes.
     pub array_start: usize,
     text: Vec<u8>,
     names: Vec<Span>,
     names_by_text: HashMap<Vec<u8>, u32>,
-    /// By a few bytes of a name, its number and one more, where it was asked for last: one comparison finds most names.
+    /// A cache of recent names by a hash of a few bytes; one more than the number of the name.
     names_by_bytes: [u32; 64],
 }
 
-/// A place in an Outline that grows.
+/// A position in a growing Outline.
 #[derive(Debug)]
 pub struct Mark {
     messages: usize,
@@ -143,15 +144,14 @@ pub struct Mark {
     names: usize,
 }
 
-// Few tools have many names; below this a walk over them beats a hash.
-const NAMES_TO_WALK: usize = 16;
+// For fewer names a linear search is faster than a hash table.
+const LINEAR_SEARCH_NAMES: usize = 16;
 
-// What a history of 20 MB takes is kept for the next one; more would be much to keep for nothing.
-const MOST_BYTES_KEPT: usize = 4 << 20;
+// The memory of an Outline of about 20 MB of history.
+const MAX_SPARE_BYTES: usize = 4 << 20;
 
 thread_local! {
-    /// The memory of an Outline that is done with. Fresh memory costs as much as the scan that fills it: a page fault
-    /// for every 4 KB, and a copy whenever it grows.
+    /// The memory of the last Outline. Allocating it costs as much as the scan: a page fault every 4 KB, and copies.
     static SPARE: Cell<Option<Outline>> = const { Cell::new(None) };
 }
 
@@ -163,6 +163,7 @@ impl Default for Outline {
             results: vec![],
             pieces: vec![],
             numbers: vec![],
+            task_end: 0,
             array_start: 0,
             text: vec![],
             names: vec![],
@@ -173,25 +174,26 @@ impl Default for Outline {
 }
 
 impl Outline {
-    /// An empty one, in the memory of the last that was recycled.
+    /// An empty Outline, in recycled memory.
     #[must_use]
     pub fn spare() -> Self {
         SPARE.take().unwrap_or_default()
     }
 
-    /// Leaves its memory to the next Outline of this thread.
+    /// Keeps its memory for the next Outline of this thread.
     pub fn recycle(mut self) {
         let bytes = self.messages.capacity() * size_of::<Message>()
             + self.calls.capacity() * size_of::<Call>()
             + self.results.capacity() * size_of::<ToolResult>()
             + self.pieces.capacity() * size_of::<Span>()
             + self.text.capacity();
-        if bytes <= MOST_BYTES_KEPT {
+        if bytes <= MAX_SPARE_BYTES {
             self.messages.clear();
             self.calls.clear();
             self.results.clear();
             self.pieces.clear();
             self.numbers.clear();
+            self.task_end = 0;
             self.text.clear();
             self.names.clear();
             self.names_by_text = HashMap::new();
@@ -200,7 +202,7 @@ impl Outline {
         }
     }
 
-    /// Where it ends now.
+    /// Its current end.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark {
@@ -214,20 +216,20 @@ impl Outline {
         }
     }
 
-    /// Where it ended before this message.
+    /// Its end before this message.
     #[must_use]
     pub fn mark_before(&self, message: usize) -> Mark {
         let (calls, results) = (self.calls_before(message), self.results_before(message));
         let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
-        // The name of a tool may stay for which no other message has asked yet.
+        // A name that only dropped messages use may stay.
         let text = ids.map(|id| id.start).min().unwrap_or(self.text.len());
         let names = self.names.partition_point(|name| name.start < text);
         Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
     }
 
-    /// Forgets what came behind a mark.
+    /// Truncates it to a mark.
     pub fn truncate(&mut self, mark: &Mark) {
         self.messages.truncate(mark.messages);
         self.calls.truncate(mark.calls);
@@ -248,21 +250,20 @@ impl Outline {
         span.of(&self.text)
     }
 
-    /// Keeps decoded text, written by `write`.
+    /// Stores decoded text, written by `write`.
     pub fn keep_text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
         let start = self.text.len();
         write(&mut self.text);
         Span { start, end: self.text.len() }
     }
 
-    /// Keeps text that is decoded already.
+    /// Stores decoded text.
     #[inline]
     pub fn keep(&mut self, text: &[u8]) -> Span {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
-    /// Keeps what stands at `span` in `data`, and is decoded already. Ids are short: to copy more of what stands there,
-    /// and forget it, takes less than to copy so many bytes.
+    /// Stores the decoded text at `span` in `data`. For short ids a fixed-size copy that is then truncated is faster.
     #[inline]
     pub fn keep_from(&mut self, data: &[u8], span: Span) -> Span {
         let (start, length) = (self.text.len(), span.end - span.start);
@@ -282,13 +283,13 @@ impl Outline {
         self.text(self.names[name as usize])
     }
 
-    /// How many tool names there are.
+    /// How many distinct tool names there are.
     #[must_use]
     pub fn name_count(&self) -> usize {
         self.names.len()
     }
 
-    /// The number of a tool's name, written by `write`; equal names have one number.
+    /// The number of a tool's name, written by `write`; equal names have the same number.
     pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
         let span = self.keep_text(write);
         if let Some(name) = self.number_of(self.text(span)) {
@@ -298,7 +299,7 @@ impl Outline {
         self.add_name(span)
     }
 
-    /// [`Outline::intern_name`] of a name that is decoded already.
+    /// [`Outline::intern_name`] of a decoded name.
     #[inline]
     pub fn intern(&mut self, name: &[u8]) -> u32 {
         let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
@@ -318,16 +319,16 @@ impl Outline {
 
     #[inline]
     fn number_of(&self, wanted: &[u8]) -> Name {
-        match self.names.iter().take(NAMES_TO_WALK).position(|name| same(self.text(*name), wanted)) {
+        match self.names.iter().take(LINEAR_SEARCH_NAMES).position(|name| same(self.text(*name), wanted)) {
             Some(place) => Some(place as u32),
-            None if self.names.len() < NAMES_TO_WALK => None,
+            None if self.names.len() < LINEAR_SEARCH_NAMES => None,
             None => self.names_by_text.get(wanted).copied(),
         }
     }
 
     fn add_name(&mut self, span: Span) -> u32 {
         let name = self.names.len() as u32;
-        if self.names.len() >= NAMES_TO_WALK {
+        if self.names.len() >= LINEAR_SEARCH_NAMES {
             self.names_by_text.insert(self.text(span).to_vec(), name);
         }
         self.names.push(span);
@@ -348,13 +349,13 @@ impl Outline {
         self.messages[message].first_result as usize..end
     }
 
-    /// How many calls the messages before this one hold.
+    /// How many calls precede this message.
     #[must_use]
     pub fn calls_before(&self, message: usize) -> usize {
         self.messages.get(message).map_or(self.calls.len(), |next| next.first_call as usize)
     }
 
-    /// How many results the messages before this one hold.
+    /// How many results precede this message.
     #[must_use]
     pub fn results_before(&self, message: usize) -> usize {
         self.messages.get(message).map_or(self.results.len(), |next| next.first_result as usize)
@@ -367,7 +368,7 @@ impl Outline {
         self.messages[message].first_piece as usize..end
     }
 
-    /// Whether a message holds results.
+    /// Whether a message has results.
     #[must_use]
     pub fn holds_results(&self, message: usize) -> bool {
         !self.results_of(message).is_empty()

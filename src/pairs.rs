@@ -10,18 +10,17 @@ const NONE: u32 = u32::MAX;
 /// Which call each result belongs to.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// Of results that came when the message of their call had been evicted, in their order: the tool, and whether it is
-    /// the first result of its call.
+    /// Results of evicted calls, in order: result, tool, whether it is the first result of its call.
     late: Vec<(u32, Name, bool)>,
     call_of: Vec<u32>,
     first_result: Vec<u32>,
     next_result: Vec<u32>,
-    /// Calls before this message are closed: their answer cannot come any more.
+    /// Calls before this message are closed: they can no longer be answered.
     open_from: usize,
 }
 
 impl Pairs {
-    /// Pairs calls and results, in the order of the document.
+    /// Pairs calls and results, in document order.
     #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut pairs = Pairs {
@@ -40,7 +39,7 @@ impl Pairs {
         pairs
     }
 
-    /// A result belongs to a call. Says whether it is its first one.
+    /// Adds a result to a call. Returns whether it is its first one.
     fn join(&mut self, result: u32, call: u32) -> bool {
         self.call_of[result as usize] = call;
         let first = &mut self.first_result[call as usize];
@@ -54,8 +53,8 @@ impl Pairs {
         false
     }
 
-    /// Takes back the last [`Pairs::join`] of a call. Says whether it was that of its first result.
-    fn part(&mut self, result: u32, call: usize) -> bool {
+    /// Reverts the last [`Pairs::join`] of a call. Returns whether that was its first result.
+    fn unjoin(&mut self, result: u32, call: usize) -> bool {
         let first = &mut self.first_result[call];
         if *first == result {
             *first = NONE;
@@ -82,7 +81,7 @@ impl Pairs {
         })
     }
 
-    /// The tool whose result it is, where that is known.
+    /// The tool of a result, if known.
     #[must_use]
     pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
         if let Some(call) = self.call_of(result) {
@@ -104,7 +103,7 @@ impl Pairs {
         outline.calls[call].message as usize >= self.open_from
     }
 
-    /// Messages that hold a call without result, or a result without call; ascending.
+    /// Messages that have a call without result or a result without call; ascending.
     #[must_use]
     pub fn orphans(&self, outline: &Outline) -> Vec<usize> {
         let calls = (0..outline.calls.len())
@@ -129,21 +128,21 @@ pub(crate) fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> u
     last + 1 - run.max(1)
 }
 
-/// Pairs that grow with their history, and what tells of orphans without a walk over them.
+/// Pairs of a growing history, with incremental counts of orphans.
 #[derive(Debug, Default)]
 pub struct GrowingPairs {
     /// The pairs so far.
     pub pairs: Pairs,
     /// The newest call of each id.
     newest: HashMap<Vec<u8>, u32>,
-    /// Of each call the one before it with the same id.
+    /// The previous call with the same id, of each call.
     earlier: Vec<u32>,
     unanswered_calls: usize,
     results_without_call: usize,
 }
 
 impl GrowingPairs {
-    /// The last message of the outline has come.
+    /// Adds the last message of the outline.
     pub fn push(&mut self, outline: &Outline) {
         let message = outline.messages.len() - 1;
         let (calls, results) = (outline.calls_of(message), outline.results_of(message));
@@ -167,11 +166,11 @@ impl GrowingPairs {
         }
     }
 
-    /// Only so many calls and results have come of an outline that still has all of them.
+    /// Keeps only the first calls and results of the outline, which still has all of them.
     pub fn truncate(&mut self, outline: &Outline, calls: usize, results: usize) {
         for result in (results..self.pairs.call_of.len()).rev() {
             let is_first = if let Some(call) = self.pairs.call_of(result) {
-                self.pairs.part(result as u32, call)
+                self.pairs.unjoin(result as u32, call)
             } else if let Some((.., is_first)) = self.pairs.late.pop_if(|(late, ..)| *late as usize == result) {
                 is_first
             } else {
@@ -200,7 +199,7 @@ impl GrowingPairs {
         late[late.partition_point(|(late, ..)| (*late as usize) < result)..].iter().map(|(late, ..)| *late as usize)
     }
 
-    /// The call that a result of the last message belongs to, whether that message was pushed or not.
+    /// The call of a result of the last message, whether that was pushed or not.
     #[must_use]
     pub fn call_of_last(&self, outline: &Outline, result: usize) -> Option<u32> {
         let ToolResult { message, block, id, .. } = &outline.results[result];
@@ -213,26 +212,26 @@ impl GrowingPairs {
         own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
     }
 
-    /// A result of the last message belongs to a call that was let go; says whether it is its first one.
+    /// Marks a result of the last message as that of an evicted call.
     pub fn join_late(&mut self, result: usize, tool: Name, is_first: bool) {
         self.pairs.late.push((result as u32, tool, is_first));
         self.results_without_call -= 1;
-        // Of what was evicted, a store says how much there is.
+        // The count of evicted calls comes from a store, so it may be wrong.
         self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
     }
 
-    /// Calls without result, open ones too, and results without call.
+    /// Calls without result, including open ones, and results without call.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.unanswered_calls, self.results_without_call)
     }
 
-    /// The counts are these, since there are messages that were let go.
+    /// Sets the counts, to include those of evicted messages.
     pub fn set_counts(&mut self, (unanswered_calls, results_without_call): (usize, usize)) {
         (self.unanswered_calls, self.results_without_call) = (unanswered_calls, results_without_call);
     }
 
-    /// How many calls without result and results without call there are; open calls are none.
+    /// Calls without result, excluding open ones, plus results without call.
     #[must_use]
     pub fn orphan_count(&self, outline: &Outline) -> usize {
         let open_from = open_from(outline, |message| outline.holds_results(message));
@@ -242,8 +241,8 @@ impl GrowingPairs {
     }
 }
 
-/// Finds the nearest earlier call of an id. The last few are walked, since results follow their calls closely; the
-/// others are looked up in a table that grows only when it is asked.
+/// Finds the nearest earlier call of an id: by linear search among the last few, since results closely follow their calls,
+/// then in a table that is built lazily.
 struct Calls<'a> {
     outline: &'a Outline,
     seen: usize,
@@ -251,10 +250,10 @@ struct Calls<'a> {
     table: HashMap<&'a [u8], u32>,
 }
 
-const CALLS_TO_WALK: usize = 16;
+const LINEAR_SEARCH_CALLS: usize = 16;
 
 impl<'a> Calls<'a> {
-    /// Sees the calls that come before a result in the document.
+    /// Advances over the calls that precede a result.
     fn advance_to(&mut self, result: usize) {
         let result = &self.outline.results[result];
         while let Some(call) = self.outline.calls.get(self.seen) {
@@ -269,7 +268,7 @@ impl<'a> Calls<'a> {
         let id = self.outline.text(self.outline.results[result].id?);
         let outline = self.outline;
         let text = |call: usize| -> Option<&'a [u8]> { Some(outline.text(outline.calls[call].id?)) };
-        let near = self.seen.saturating_sub(CALLS_TO_WALK);
+        let near = self.seen.saturating_sub(LINEAR_SEARCH_CALLS);
         if let Some(call) = (near..self.seen).rev().find(|call| text(*call).is_some_and(|of_call| same(of_call, id))) {
             return Some(call as u32);
         }
@@ -292,7 +291,7 @@ pub enum FindingKind {
     IdOpenTwice,
     /// An orphan.
     CallWithoutResult,
-    /// Its answer may still come.
+    /// It may still be answered.
     OpenCall,
     /// An orphan.
     ResultWithoutCall,
@@ -305,7 +304,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// The word by which both engines name it.
+    /// Its name in both engines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -321,19 +320,19 @@ impl FindingKind {
     }
 }
 
-/// One thing found: its kind, its message, and the id of the call or result.
+/// A finding: its kind, its message, and the id of the call or result.
 pub type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
 
-/// All that is wrong with the pairs of a history, in the order of the document.
+/// All faults of the pairs of a history, in document order.
 #[must_use]
 pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
     let pairs = Pairs::of(outline);
     let turns = Turns::of(outline);
-    // From here back to each message, how far the row of messages that hold results reaches.
-    let mut holders_from: Vec<usize> = (0..=outline.messages.len()).collect();
+    // Of each message, where the consecutive messages with results up to it begin.
+    let mut results_from: Vec<usize> = (0..=outline.messages.len()).collect();
     for message in 0..outline.messages.len() {
         if outline.holds_results(message) && message > 0 && outline.holds_results(message - 1) {
-            holders_from[message] = holders_from[message - 1];
+            results_from[message] = results_from[message - 1];
         }
     }
     // ((message, block), order within, finding)
@@ -376,7 +375,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
                     *count -= 1;
                 }
                 let run_end = turns.run_end(outline.calls[call].message as usize);
-                if message < run_end || holders_from[message] > run_end {
+                if message < run_end || results_from[message] > run_end {
                     add(FindingKind::NotAdjacent);
                 }
             }
@@ -389,16 +388,16 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// One step of mending orphans.
+/// One step that repairs orphans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// Leave a message out.
+    /// Drop a message.
     DropMessage(usize),
-    /// Leave one block of a message out.
+    /// Drop one block of a message.
     DropBlock(usize, usize),
-    /// Answer a call in a message, before one of its blocks.
+    /// Answer a call in a message, before this block.
     AddBlock(usize, usize, usize),
-    /// Answer calls in a new message before an input message; all in one for Anthropic, else one.
+    /// Answer calls in a new message before this one; only shapes with blocks have several in one.
     AddMessage(usize, Vec<usize>),
 }
 
@@ -413,13 +412,13 @@ impl Repair {
     }
 }
 
-/// What mends the orphans of a history, in ascending order of place. Calls stand for themselves by number.
+/// The steps that repair the orphans of a history, by ascending place. Calls are given by number.
 #[must_use]
 pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let pairs = Pairs::of(outline);
     let turns = Turns::of(outline);
     let mut steps = dropped_results(outline, &pairs);
-    // What answers once the orphans among the results are gone; a message that goes with them is in nobody's way.
+    // Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
     let mut answers: Vec<bool> = (0..outline.messages.len())
         .map(|message| outline.results_of(message).any(|result| pairs.call_of(result).is_some()))
         .collect();
@@ -429,7 +428,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
         }
     }
     let open_from = open_from(outline, |message| answers[message]);
-    // The next call of the same id, to see whether an answer would go to that one instead.
+    // The next call of the same id: a later answer would belong to that one.
     let mut later: HashMap<&[u8], usize> = HashMap::new();
     let mut next_same = vec![usize::MAX; outline.calls.len()];
     for (call, facts) in outline.calls.iter().enumerate().rev() {
@@ -490,7 +489,7 @@ fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
     steps
 }
 
-/// Where the answers of a turn go; remembers the turn asked for last, so that all of it stays O(n).
+/// Finds where the answers of a turn go; caches the last turn, so that the total is O(n).
 struct Places {
     answers: Vec<bool>,
     end: (usize, usize),
@@ -498,7 +497,7 @@ struct Places {
 }
 
 impl Places {
-    /// Behind a run and the messages that answer and follow directly.
+    /// The position after a run and the answers that directly follow it.
     fn after_answers(&mut self, run_end: usize) -> usize {
         if self.end.0 != run_end {
             let answers = self.answers[run_end..].iter().take_while(|answers| **answers).count();
@@ -507,7 +506,7 @@ impl Places {
         self.end.1
     }
 
-    /// The message that already answers calls of the run that ends at `run_end`, and how many results lead it.
+    /// The message that already answers the run that ends at `run_end`, and how many leading results it has.
     fn sibling(
         &mut self,
         outline: &Outline,

@@ -1,5 +1,6 @@
-//! The text put in place of an observation: placeholders, cuts, dispatch blocks, and how each is known again.
+//! The text that replaces an observation: placeholders, cuts, dispatch blocks; and how each is recognized.
 
+use crate::clip::Clip;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
@@ -12,33 +13,40 @@ const END: &str = "END_DISPATCH_RESULT";
 const DISPATCH_HEAD: &str = "[dispatch output masked — ";
 const DISPATCH_TAIL: &str = " chars]";
 
-/// What masking would put in the place of an observation.
+/// How masking replaces an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    /// Nothing: it stays.
+    /// Not at all: it stays.
     Stay,
-    /// The placeholder.
+    /// By the placeholder.
     Placeholder,
-    /// This many characters of its beginning, then the placeholder; or, with none, the placeholder clipped.
+    /// By its first characters and the placeholder; without such characters, the placeholder is clipped.
     Cut {
         /// Characters of the beginning.
         text_chars: usize,
         /// Characters of the placeholder.
         placeholder_chars: usize,
     },
-    /// Its dispatch blocks, with or without the line that says what is left out.
+    /// By its beginning and its end.
+    Clip {
+        /// How much of them.
+        clip: Clip,
+        /// What that costs.
+        cost: usize,
+    },
+    /// By its dispatch blocks, with or without the line that reports what is omitted.
     Dispatch {
         /// With the line.
         with_head: bool,
     },
 }
 
-/// The facts that a template's fields stand for.
+/// The values of a template's fields.
 #[derive(Debug, Clone, Default)]
 pub struct Facts<'a> {
-    /// Characters of the text, or of the JSON that it is.
+    /// Characters of the text or JSON.
     pub chars: usize,
-    /// It is JSON, of which a cut leaves nothing.
+    /// It is JSON, of which a cut keeps nothing.
     pub is_json: bool,
     /// Its newlines.
     pub newlines: usize,
@@ -115,7 +123,7 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// Whether it names the turn.
+    /// Whether the template names the turn.
     #[must_use]
     pub fn names_turn(&self) -> bool {
         self.templates.iter().any(|(_, field)| *field == Some(Field::Turn))
@@ -186,7 +194,7 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// What masking does to an observation, and how many characters it then has.
+    /// How masking replaces an observation, and the characters it then has.
     pub fn form(&self, outline: &Outline, source: &dyn Source, result: usize, facts: &Facts) -> (Form, usize) {
         let before = facts.chars.saturating_add(facts.images.saturating_mul(self.image_chars));
         let stay = (Form::Stay, before);
@@ -214,7 +222,7 @@ impl<'a> Placeholder<'a> {
         if after < before { (form, after) } else { stay }
     }
 
-    /// The decoded text that a form puts in the place of this one; None where it stays.
+    /// The decoded text that replaces an observation; None if it stays.
     #[must_use]
     pub fn render(&self, form: &Form, facts: &Facts, text: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
         let mut out = Vec::new();
@@ -228,6 +236,7 @@ impl<'a> Placeholder<'a> {
                 self.write(facts, &mut out);
                 out.truncate(start + clip(&out[start..], *placeholder_chars));
             }
+            Form::Clip { clip, .. } => out = clip.apply(&text()),
             Form::Dispatch { with_head } => {
                 let text = text();
                 let blocks = dispatch_blocks(&text);
@@ -242,8 +251,9 @@ impl<'a> Placeholder<'a> {
         Some(out)
     }
 
-    /// Whether the whole of an observation is a placeholder: a built-in one, or one of the template in force.
-    fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
+    /// Whether a whole observation is a placeholder: a built-in one, or one of the policy.
+    #[must_use]
+    pub fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
         let may_be_own = self.is_custom && begins(&self.templates[0].0);
         let may_be_built_in = begins(b"[");
@@ -300,7 +310,7 @@ fn write_number(mut number: usize, out: &mut Vec<u8>) {
 pub struct OneText(pub Vec<u8>);
 
 impl OneText {
-    /// Masks it; None where it stays.
+    /// Masks it; None if it stays.
     #[must_use]
     pub fn mask(&self, policy: &Policy) -> Option<Vec<u8>> {
         let newlines = memchr::memchr_iter(b'\n', &self.0).count();
@@ -333,7 +343,7 @@ impl Source for OneText {
     }
 }
 
-/// One element of a template, as a matcher sees it.
+/// One element of a template to match.
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
     Byte(u8),
@@ -344,8 +354,8 @@ enum Wanted {
     Any,
 }
 
-/// Whether the whole text matches a template with its fields as wildcards. Advances the ascending set of places that the
-/// text so far can have reached, byte by byte, without backtracking.
+/// Whether the whole text matches a template with its fields as wildcards. Simulates an NFA over the bytes, whose states are
+/// places in the template; no backtracking.
 fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
     let mut wanted = vec![];
     for (literal, field) in template {
@@ -404,7 +414,7 @@ pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
     blocks
 }
 
-/// With the line or without, and the characters then; None if neither is shorter.
+/// Whether to write the line, and the characters then; None if neither is shorter.
 fn dispatch_form(text: &[u8], blocks: &[(usize, usize)], before: usize) -> Option<(bool, usize)> {
     let alone = chars_inside(text, blocks) + blocks.len() - 1;
     let with_head = dispatch_head(text, blocks).chars().count() + 1 + alone;

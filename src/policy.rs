@@ -191,6 +191,10 @@ macro_rules! parameters {
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
+            /// The part of the budget, in millionths, that a view of a later stage fills; None: the published rule.
+            fill_millionths: Option<usize> = None,
+            /// Cut results in the window to this length before anything is dropped.
+            clip_results: Option<usize> = None,
             /// False gives the history back as it is.
             enabled: bool = true,
             /// Window: the last N messages that are no system messages.
@@ -229,6 +233,8 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
+            /// In a session: a window that alone is larger than what is to be filled gives way, down to the newest unit.
+            shrinks_window: bool = false,
             /// In a replay: summaries in the place of old turns.
             summaries: Option<Summaries> = None,
         }

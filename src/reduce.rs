@@ -1,4 +1,4 @@
-//! The way through the house for serialized input: scan, plan, splice, report.
+//! Reduction of serialized input: scan, plan, splice.
 
 use crate::error::Error;
 use crate::outline::Outline;
@@ -8,13 +8,15 @@ use crate::scan::scan;
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
-/// A reduced history, or what is needed first.
+/// A reduced history, or a request for a summary.
 #[derive(Debug)]
 pub enum Reduced {
-    /// The view; None where it is the input itself.
+    /// The view; None if it is the input.
     View(Option<Spliced>, Outline, Box<Plan>),
     /// A summary is wanted; see [`Outcome::AskSummary`].
     AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),
+    /// The costs of these texts are wanted.
+    AskCosts(Vec<Vec<u8>>),
 }
 
 /// Reduces a serialized history. `surrogates` accepts what `surrogatepass` writes.
@@ -45,6 +47,7 @@ pub fn reduce_json(
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)
         }
+        Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
         Outcome::Plan(plan) => {
             let view = plan.changes().then(|| splice(data, &outline, policy, &plan));
             Reduced::View(view, outline, plan)

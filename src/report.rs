@@ -1,4 +1,4 @@
-//! What a plan did, in numbers.
+//! The counters of a plan.
 
 use crate::outline::Outline;
 use crate::plan::{Move, Plan, Stage};
@@ -6,31 +6,32 @@ use crate::plan::{Move, Plan, Stage};
 /// The value of a counter.
 #[derive(Debug, Clone, Copy)]
 pub enum Figure<'a> {
-    /// Whether something is so.
+    /// A yes or no.
     Flag(bool),
     /// How many.
     Count(usize),
-    /// Where; None: nowhere.
+    /// A place, if there is one.
     Place(Option<usize>),
-    /// One of a few words, or None.
+    /// A word, if there is one.
     Word(Option<&'static str>),
     /// Messages of the input.
     Messages(&'a [usize]),
-    /// Of each tool.
+    /// By tool.
     Tools(&'a [(Option<u32>, ToolCount)]),
-    /// Of each time that the boundary moved.
+    /// Moves of the boundary.
     Moves(&'a [Move]),
 }
 
-/// The counters of a plan, by the names that Python has for them; `tools` are those of [`by_tool`].
+/// The counters of a plan, by their names in Python; `tools` are those of [`by_tool`].
 #[must_use]
 pub fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
-) -> [(&'static str, Figure<'a>); 15] {
+) -> [(&'static str, Figure<'a>); 17] {
     use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
     let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
+    let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
     let (stage, invariant) = match plan.stage {
         None => (None, "ok"),
         Some(Stage::Masking) => (Some("masking"), "ok"),
@@ -42,8 +43,10 @@ pub fn figures<'a>(
         ("dropped_count", Count(dropped)),
         ("invariant_status", Word(Some(invariant))),
         ("reduction_stage", Word(stage)),
-        ("masked_count", Count(plan.masked.len())),
+        ("masked_count", Count(tools.iter().map(|(_, count)| count.masked).sum())),
         ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
+        ("clipped_count", Count(clipped().count())),
+        ("clipped_chars", Count(clipped().map(|masked| masked.removed).sum())),
         ("tools", Tools(tools)),
         ("chars_before", Count(plan.chars.0)),
         ("chars_after", Count(plan.chars.1)),
@@ -59,9 +62,9 @@ pub fn figures<'a>(
 /// The observations of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolCount {
-    /// How many there are.
+    /// Observations.
     pub observations: usize,
-    /// How many are masked.
+    /// Masked ones.
     pub masked: usize,
     /// Their characters, raw.
     pub chars: usize,
@@ -69,12 +72,12 @@ pub struct ToolCount {
     pub removed_chars: usize,
 }
 
-/// Counts by tool, in order of the first observation; no name where the tool is unknown.
+/// Counts by tool, in order of the first observation; None for an unknown tool.
 #[must_use]
 pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Option<u32>, ToolCount)> {
     let mut places = vec![usize::MAX; outline.name_count() + 1];
     let mut counts: Vec<(Option<u32>, ToolCount)> = vec![];
-    let mut masked = plan.masked.iter().peekable();
+    let mut masked = plan.masked.iter().filter(|masked| !masked.is_clipped()).peekable();
     for result in 0..outline.results.len() {
         let name = plan.pairs.name_of(outline, result);
         // An empty name is no name.
@@ -95,7 +98,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
     counts
 }
 
-/// Index of the first message of the view that differs from the input; None when nothing does.
+/// The first message of the view that differs from the input.
 #[must_use]
 pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     if !plan.changes() {
@@ -110,5 +113,6 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     let dropped = kept.iter().position(|is_kept| !is_kept);
     // A summary follows the kept messages before its place.
     let summary = plan.summary.as_ref().map(|summary| summary.before);
-    [masked, dropped, summary].into_iter().flatten().min()
+    let cut = plan.cut.map(|cut| cut.message);
+    [masked, dropped, summary, cut].into_iter().flatten().min()
 }

@@ -1,5 +1,5 @@
-//! Access to the text that an Outline was made from. Reading text costs a pass over it, so only rules that need text
-//! ask for it: for observations older than the window, and for messages that a summary replaces.
+//! Access to the text of an Outline. Reading text costs a pass over it, so rules read only observations outside the window, and
+//! messages that a summary replaces.
 
 use crate::dispatch::may_begin_in;
 use crate::json::{Scanner, decode, skip_chars};
@@ -25,6 +25,12 @@ pub trait Source {
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Bytes<'_> {
+    /// Where the value of a field is that the message at `span` has.
+    #[must_use]
+    pub fn value_of(&self, span: Span, key: &str) -> Span {
+        scan::member(self.0, span, key.as_bytes()).unwrap_or(span)
+    }
+
     fn raw_pieces(&self, outline: &Outline, result: usize) -> impl Iterator<Item = &[u8]> {
         let result = &outline.results[result];
         let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
@@ -32,8 +38,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them. Reads
-/// their whole text.
+/// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them.
 pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
     let scanner = Scanner::detect();
     for result in &mut outline.results[first..] {

@@ -1,18 +1,18 @@
-//! (bytes, Outline, Plan) -> bytes: what is not replaced is copied as it is.
+//! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
+use crate::clip::Clip;
 use crate::json::{decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
-use crate::plan::{Ground, Masked, Plan, Summary, facts};
+use crate::plan::{Cut, Ground, Masked, Plan, Summary, facts, masked_in};
 use crate::policy::Policy;
+use crate::source::Bytes;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
-/// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written, so
-/// it is written once, in place.
+/// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written in place.
 #[derive(Debug, Default)]
 pub struct Spliced {
     stretches: Vec<Stretch>,
@@ -130,7 +130,7 @@ impl Writer<'_> {
         let mut summary = plan.summary.as_ref();
         let mut last_kept = None;
         for index in (0..messages.len()).filter(|message| plan.keeps(*message)) {
-            // A message is dropped with the comma after it, so the bytes before the first dropped one stay.
+            // A message is dropped with the comma after it, so the bytes before the first dropped one are unchanged.
             let (end, next) = last_kept.map_or((0, 0), |kept: usize| (messages[kept].span.end, kept + 1));
             self.out.input(end, messages[next].span.start);
             if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
@@ -138,7 +138,10 @@ impl Writer<'_> {
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(index);
             }
-            self.stretch(messages[index].span, masked_of(self.outline, &plan.masked, index));
+            match plan.cut.as_ref().filter(|cut| cut.message == index) {
+                Some(cut) => self.cut(cut),
+                None => self.stretch(messages[index].span, masked_in(&plan.masked, self.outline.results_of(index))),
+            }
             last_kept = Some(index);
         }
         if last_kept.is_none() {
@@ -163,6 +166,23 @@ impl Writer<'_> {
         self.out.input(before + comma, end);
     }
 
+    /// A message of the task that is cut. All but its text is copied.
+    fn cut(&mut self, cut: &Cut) {
+        let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
+        let (key, frame) = message.shape.text();
+        let value = Bytes(self.data).value_of(message.span, key.name());
+        self.out.input(message.span.start, value.start);
+        let raw = RawText { data: self.data, pieces: &self.outline.pieces[pieces], at: 0 };
+        self.out.text(|out| {
+            frame.write(out, |out| {
+                out.push(b'"');
+                raw_clip(raw, message.chars, &cut.clip, out);
+                out.push(b'"');
+            });
+        });
+        self.out.input(value.end, message.span.end);
+    }
+
     fn summary(&mut self, summary: &Summary) {
         self.out.text(|out| summary_message(summary, out));
     }
@@ -179,7 +199,7 @@ impl Writer<'_> {
         self.out.input(at, span.end);
     }
 
-    /// The string that stands for a masked observation. Text that is kept is copied raw, escapes and all.
+    /// Writes the string that replaces a masked observation. Kept text is copied raw, with its escapes.
     fn replacement(&mut self, masked: &Masked) {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
@@ -195,6 +215,9 @@ impl Writer<'_> {
                         self.placeholder.write(&facts, &mut text);
                         encode_text(&text[..clip(&text, placeholder_chars)], out);
                     }
+                    Form::Clip { clip, .. } => {
+                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, &clip, out);
+                    }
                     Form::Dispatch { with_head } => {
                         raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);
                     }
@@ -209,7 +232,7 @@ impl Writer<'_> {
 pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"role\":\"");
     encode_text(summary.role.as_bytes(), out);
-    let (field, frame) = summary.shape.summary();
+    let (field, frame) = summary.shape.text();
     out.extend([b"\",\"", field.name().as_bytes(), b"\":"].concat());
     frame.write(out, |out| {
         out.push(b'"');
@@ -219,7 +242,15 @@ pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The dispatch blocks of raw text, one under the other.
+/// Raw text of so many characters, cut.
+fn raw_clip(mut raw: RawText, chars: usize, clip: &Clip, out: &mut Vec<u8>) {
+    raw.copy(clip.beginning, out);
+    out.extend_from_slice(clip.marker().as_bytes());
+    raw.copy(chars - clip.beginning - clip.end, &mut Vec::new());
+    raw.copy(clip.end, out);
+}
+
+/// The dispatch blocks of raw text, joined by line feeds.
 fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
     let mut text = Vec::new();
     raw.pieces.iter().for_each(|piece| decode(piece.of(raw.data), &mut text));
@@ -239,25 +270,12 @@ fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The masked observations of one message.
-fn masked_of<'a>(outline: &Outline, masked: &'a [Masked], message: usize) -> &'a [Masked] {
-    masked_in(masked, outline.results_of(message))
-}
-
-/// The masked ones of these observations.
-#[must_use]
-pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
-    let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
-    let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
-    &masked[start..end]
-}
-
-/// The raw text of an observation, read from its beginning on. Its characters are counted piece by piece: the halves
-/// of a surrogate pair in two pieces are two.
+/// A reader of the raw text of an observation. Characters are counted per piece: the halves of a surrogate pair in two pieces
+/// are two.
 struct RawText<'a> {
     data: &'a [u8],
     pieces: &'a [Span],
-    /// Bytes of the first piece that were read.
+    /// Bytes of the first piece already read.
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Decoded text, and its form inside a JSON string: UTF-8 that may hold lone surrogates, in the three bytes that UTF-8 would have for them.
+//! Decoded text: UTF-8 in which a lone surrogate is three bytes; and its form inside a JSON string.
 
 /// Code points of decoded text.
 #[must_use]
@@ -6,8 +6,8 @@ pub fn count_chars(text: &[u8]) -> usize {
     text.iter().filter(|byte| !(0x80..0xC0).contains(*byte)).count()
 }
 
-/// Whether two texts are the same. They are ids or names, mostly: short, alike at the beginning, and compared by the
-/// thousand, so that a call for each would cost more than the comparison.
+/// Whether two texts are equal. They are mostly ids or names, short and with a common prefix, and compared so often that the
+/// call of `memcmp` would cost more than the comparison.
 #[inline]
 #[must_use]
 pub fn same(one: &[u8], other: &[u8]) -> bool {
@@ -30,12 +30,11 @@ pub fn clip(text: &[u8], chars: usize) -> usize {
     starts.map(|(at, _)| at).nth(chars).unwrap_or(text.len())
 }
 
-/// The words of decoded text, as Python's `str.split` finds them.
+/// Words of decoded text, as by Python's `str.split`.
 #[must_use]
 pub fn count_words(text: &[u8]) -> usize {
     let (mut at, mut words, mut was_gap) = (0, 0, true);
     while let Some(byte) = text.get(at) {
-        // Most text is ASCII, whose characters are bytes.
         let width = if *byte < 0x80 { 1 } else { clip(&text[at..(at + 4).min(text.len())], 1) };
         let is_gap = is_space(&text[at..at + width]);
         words += usize::from(was_gap && !is_gap);
@@ -44,7 +43,7 @@ pub fn count_words(text: &[u8]) -> usize {
     words
 }
 
-/// White space as Python's `str.split` knows it.
+/// White space, as by Python's `str.split`.
 #[must_use]
 pub fn is_space(character: &[u8]) -> bool {
     match character {
@@ -61,7 +60,7 @@ pub fn is_space(character: &[u8]) -> bool {
     }
 }
 
-/// Appends decoded text as the inside of a JSON string: what must be escaped is, lone surrogates too.
+/// Appends decoded text as the inside of a JSON string; lone surrogates are escaped.
 pub fn encode_text(text: &[u8], out: &mut Vec<u8>) {
     let mut copied = 0;
     let mut at = 0;

@@ -24,7 +24,7 @@ impl Turns {
         turns
     }
 
-    /// No runs yet, after this many evicted turns.
+    /// No runs, after this many evicted turns.
     #[must_use]
     pub fn after(evicted: usize) -> Self {
         Turns { evicted, ..Turns::default() }
@@ -44,7 +44,7 @@ impl Turns {
         }
     }
 
-    /// Only so many messages have come.
+    /// Keeps only the first messages.
     pub fn truncate(&mut self, messages: usize) {
         let turns = self.starts.partition_point(|start| (*start as usize) < messages);
         self.starts.truncate(turns);
@@ -60,7 +60,7 @@ impl Turns {
         self.starts.len()
     }
 
-    /// How many runs have begun at or before a message: the number of its turn, from 1; 0 before the first.
+    /// The number of a message's turn, from 1: how many runs begin at or before it.
     #[must_use]
     pub fn at(&self, message: usize) -> usize {
         self.evicted + self.begun(message)

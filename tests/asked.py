@@ -24,22 +24,43 @@ class Waiting:
     def failed(self, turns: int, cost: float = 0) -> None:
         self.failures.append((turns, cost))
 
+    def rebased(self, before: float, after: float) -> None:
+        """The session cost so much before a cut, and so much after it: what was new stays new."""
+        if self.failures:
+            turns, cost = self.failures[-1]
+            self.failures[-1] = turns, after - (before - cost)
+
 
 class Reducing:
-    """The views of a session that is reduced whole each time: without stage 2 as long as a failure is waited for."""
+    """The views of a session that is reduced whole each time: without stage 2 as long as a failure is waited for.
+
+    A view that drops messages is the session from then on: what a caller then gives is that and what follows.
+    """
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
+        self.options = {"fill": None, **options}
         self.waiting = Waiting()
-        self._seen: tuple[int, recede.Reduction] | None = None
+        self.turns_before = 0  # dropped from the session
+        self._seen: tuple[list[Any], recede.Reduction] | None = None
 
     def view(self, messages: list[Any]) -> recede.Reduction:
-        """Asked once for each number of messages; again it gives the same."""
-        if self._seen is None or self._seen[0] != len(messages):
-            self._seen = len(messages), self._reduced(messages)
+        """Asked once for the same messages; again it gives the same."""
+        if self._seen is None or self._seen[0] != messages:
+            self._seen = [*messages], self._reduced(messages)
         return self._seen[1]
 
     def _reduced(self, messages: list[Any]) -> recede.Reduction:
+        reduction, cost = self._reduced_by_rule(messages)
+        if reduction.reduction_stage in ("summarization", "fallback"):
+            left = recede.reduce(reduction.messages, max_input_chars=0, enabled=False)
+            self.turns_before += reduction.turns - left.turns
+            self.waiting.rebased(cost, self._cost(reduction.messages, left.chars_before))
+        if reduction.reduction_stage == "summarization":
+            self.waiting = Waiting()
+        return reduction
+
+    def _reduced_by_rule(self, messages: list[Any]) -> tuple[recede.Reduction, float]:
+        """And what the messages cost."""
         asked = []
 
         def probe(*_: Any) -> str:
@@ -47,18 +68,18 @@ class Reducing:
             raise ValueError("only a probe")
 
         without = recede.reduce(messages, **{**self.options, "summarizer": probe})
-        if not asked:
-            return without
-        chars, tokens = self.options.get("max_input_chars"), self.options.get("max_input_tokens")
-        in_chars = without.chars_before, chars
-        cost, budget = (self._tokens(messages, without.chars_before), tokens) if chars is None else in_chars
-        assert budget is not None
-        if not self.waiting.is_over(without.turns, cost, budget):
-            return without
+        cost = self._cost(messages, without.chars_before)
+        turns = self.turns_before + without.turns
+        budget = self.options.get("max_input_chars", self.options.get("max_input_tokens", 0))
+        if not asked or not self.waiting.is_over(turns, cost, budget):
+            return without, cost
         reduction = recede.reduce(messages, **self.options)
         if reduction.reduction_stage != "summarization":
-            self.waiting.failed(without.turns, cost)
-        return reduction
+            self.waiting.failed(turns, cost)
+        return reduction, cost
+
+    def _cost(self, messages: list[Any], chars: int) -> float:
+        return chars if "max_input_chars" in self.options else self._tokens(messages, chars)
 
     def _tokens(self, messages: list[Any], chars: int) -> float:
         """What the messages cost: the least budget that they fit, where a counter says so."""

@@ -78,6 +78,8 @@ _REDUCING: dict[str, st.SearchStrategy[Any]] = {
     "preserve_recent_raw_turns": st.integers(0, 9),
     "observation_masking": st.sampled_from([True] * 4 + [False]),
     "strict_pairs": st.booleans(),
+    "fill": st.sampled_from([None, 0.9, 0.5, 1, 0.1, 0.333_333]) | st.floats(1e-7, 1),
+    "clip_results": st.none() | st.integers(60, 500),
     "summary_max_chars": st.sampled_from([30, 60, 200, 1_400]),
     "summary_role": st.sampled_from([None, "system", "developer", "user", "assistant"]),
     "summarizer": st.sampled_from([None, None, _summarizer, _failing]),

@@ -130,7 +130,7 @@ def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
 
 # kind -> (what is wrong, what to do)
 _STORE_WORDS = {
-    "io": ("the operating system reported an error", "nothing that was synced is lost; see `can_go_on`"),
+    "io": ("the operating system reported an error", "nothing that was synced is lost; see `is_usable`"),
     "missing": ("the store does not exist", "open it without read_only to create it"),
     "foreign": ("not a turn store", "nothing was written; choose another path for the store"),
     "version": ("the store was written by a newer recede", "update recede"),

@@ -5,12 +5,12 @@ Each is called with the turns or messages to summarize and the previous summary;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Union
 
 from recede import _engine
-from recede._response import answer_of, encodable, text_of
+from recede._response import answer_of, text_of
+from recede._summarizer import PROMPT, prompt_text
 from recede.reduction._policy import compiled
 from recede.turns._log import Turn
 
@@ -21,21 +21,6 @@ _ACTION_CHARS = 60
 
 Summarize = Callable[[Sequence[Any], Union[str, None]], str]
 Asks = Callable[[Sequence[Any], Union[str, None]], Union[str, Awaitable[str]]]
-
-PROMPT = """\
-You keep the memory of a software agent whose history grows too long. Write the summary that takes the place of the
-turns below, so that the agent can continue as if it still had them. Use these headings; omit those without content:
-
-Goal: what was asked for, with every constraint, in the words of the user where they matter.
-State: what is done, what is being done, and what was observed last.
-Decisions: what was decided, and why; what was tried and given up.
-Open points: what is still to do, and what is not understood.
-Files: each file that matters, by its path, with what was changed or found in it.
-Errors: each error that is not solved, word for word.
-
-Keep names, paths, numbers, commands and messages exactly as they are. Carry on what the summary so far says, where it
-still holds. Do not invent anything, and do not address anybody: give the summary alone."""
-"""The default system prompt of `anthropic` and `openai`."""
 
 
 def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **request: Any) -> Asks:
@@ -61,7 +46,7 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
     options = {"model": model, "max_tokens": max_tokens, "system": prompt, **request}
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        return {**options, "messages": [{"role": "user", "content": _prompt_text(items, previous)}]}
+        return {**options, "messages": [{"role": "user", "content": prompt_text(items, previous)}]}
 
     return _summarizer(client, client.messages.create, asked)
 
@@ -87,7 +72,7 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
     options = {"model": model, "max_completion_tokens": max_tokens, **request}
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": _prompt_text(items, previous)}]
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": prompt_text(items, previous)}]
         return {**options, "messages": messages}
 
     return _summarizer(client, client.chat.completions.create, asked)
@@ -117,7 +102,7 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
         else:
             messages.append(item)
     engine = _engine.engine
-    options = {"max_input_chars": 0, "preserve_recent_raw_turns": 0, "observation_masking": False}
+    options = {"max_input_chars": 0, "preserve_recent_raw_turns": 0, "observation_masking": False, "fill": None}
     asking = compiled(engine, "reduce", {**options, "summarizer": _built_in})
     text: str = engine.reduce(messages, asking).built_in
     return text
@@ -143,17 +128,3 @@ def _summary(answer: Any) -> str:
     """The text of an answer; empty for a refusal."""
     message = answer_of(answer)
     return "" if message is None or message.get("refusal") else text_of(message)
-
-
-def _prompt_text(items: Sequence[Any], previous: str | None) -> str:
-    """The prompt text: the previous summary and what is to be summarized."""
-    parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]
-    parts += map(_item, items)
-    text: str = encodable("\n\n".join(parts))  # lone surrogates cannot be sent
-    return text
-
-
-def _item(item: Any) -> str:
-    if isinstance(item, Turn):
-        return f"Turn {item.turn}:\nReasoning: {item.reasoning}\nAction: {item.action}\nObservation: {item.observation}"
-    return json.dumps(item, ensure_ascii=False)

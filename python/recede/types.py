@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Literal, Protocol, TypedDict, Union
 
 if sys.version_info >= (3, 11):
     from typing import NotRequired, Required
@@ -25,6 +25,7 @@ __all__ = [
     "ChatMessage",
     "ConverseMessage",
     "GeminiContent",
+    "Generates",
     "Message",
     "OpenAIMessage",
     "ResponsesItem",
@@ -143,8 +144,26 @@ Message = Union[
 ]
 """One message of a history, in any of the six shapes; a history may mix them."""
 
-Summarizer = Callable[[list[Any], Union[str, None]], str]
-"""Called with the unmasked messages to be dropped and the previous summary (or None); returns the new summary."""
+
+class Generates(Protocol):
+    """A client of a language model with a ``.generate(prompt)``, which returns a text or an object with a ``.text``.
+
+    Example:
+        >>> import recede
+        >>> class Model:
+        ...     def generate(self, prompt: str) -> str:
+        ...         return "All is well."
+        >>> model: recede.types.Generates = Model()
+        >>> manager = recede.HybridContextManager(model)
+    """
+
+    def generate(self, prompt: str, /) -> Any:
+        """Answer a prompt."""
+
+
+Summarizer = Union[Callable[[list[Any], Union[str, None]], Any], Callable[[list[Any]], Any], Generates]
+"""Called with the unmasked messages to be dropped and the previous summary (or None), with the messages alone, or with
+a prompt; returns the new summary, or an object with a ``.text``."""
 
 TokenCounter = Callable[[str], int]
 """Returns the number of tokens of a text."""

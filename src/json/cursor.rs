@@ -1,4 +1,4 @@
-//! A place in the input, and the strict grammar of RFC 8259 from there on.
+//! A cursor in the input, which reads the strict grammar of RFC 8259.
 
 use super::block::{Scanner, short, short_key};
 use super::needle::Needle;
@@ -6,25 +6,25 @@ use super::strings::{Counted, Fault};
 use crate::error::Kind;
 use crate::outline::Span;
 
-/// How many containers may be open at once.
+/// The maximum nesting.
 pub const MAX_DEPTH: usize = 1_024;
 
-/// Reading stopped; the [`Fault`] is parked in the cursor, so that results stay small on the hot path.
+/// Reading stopped; the [`Fault`] is in the cursor, which keeps results small on the hot path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
-/// What a reading gives.
+/// The result of reading.
 pub type Read<T> = Result<T, Stop>;
 
-/// A place in the input.
+/// A position in the input.
 pub struct Cursor<'a> {
     /// The input.
     pub data: &'a [u8],
     /// The next byte.
     pub at: usize,
-    /// What stopped the reading, once something did.
+    /// The fault that stopped reading.
     pub fault: Option<Fault>,
-    /// The long string that was found last: a message that is read twice has its text scanned once.
+    /// The most recent long string, so that a message that is read twice is scanned once.
     found: Counted,
     depth: usize,
     scanner: Scanner,
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
     /// Consumes the byte if it is next.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
-        // Not `+= usize::from(is_next)`, which optimised code of rustc 1.95 can forget: rust-lang/rust#158206.
+        // Not `+= usize::from(is_next)`, which rustc 1.95 can miscompile: rust-lang/rust#158206.
         let is_next = self.peek() == byte;
         if is_next {
             self.at += 1;
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Inside a container: consumes its closing bracket, if that is next, and returns whether it was.
+    /// Inside a container: consumes its closing bracket, if it is next, and returns whether it was.
     #[inline]
     pub fn close(&mut self, bracket: u8) -> bool {
         let is_closed = self.take(bracket);
@@ -169,8 +169,8 @@ impl<'a> Cursor<'a> {
         Some(self.found)
     }
 
-    /// The size of the value at `at`, as by [`Cursor::value`], and its end, if it is valid. It is nested this many levels
-    /// below the cursor, which does not move.
+    /// The size, as by [`Cursor::value`], and the end of the value at `at`, if it is valid. It is nested this many levels deeper
+    /// than the cursor, which does not move.
     #[inline]
     pub fn value_at(&mut self, at: usize, levels: usize) -> Option<(usize, usize)> {
         let before = (self.at, self.depth);
@@ -230,7 +230,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips any value and returns where it is.
+    /// Skips any value and returns its span.
     #[inline]
     pub fn span(&mut self) -> Read<Span> {
         self.peek();

@@ -1,4 +1,4 @@
-//! Between the raw text of a string and its decoded form: UTF-8 that may hold lone surrogates in three bytes each.
+//! The raw text of a string -> its decoded form: UTF-8 in which a lone surrogate is three bytes.
 
 use super::strings::{Escape, escape};
 
@@ -34,7 +34,7 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
                 push_code_point(unit, out);
                 6
             }
-            Err(_) => break, // never: the text is valid
+            Err(_) => break, // unreachable: the text is valid
         };
     }
     out.extend_from_slice(&raw[at..]);
@@ -43,7 +43,7 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
 fn push_code_point(code: u32, out: &mut Vec<u8>) {
     match char::from_u32(code) {
         Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-        // A lone surrogate: the three bytes that UTF-8 would have for it.
+        // A lone surrogate, encoded as three bytes.
         None => out.extend_from_slice(&[
             0xE0 | (code >> 12) as u8,
             0x80 | (code >> 6 & 0x3F) as u8,
@@ -52,7 +52,7 @@ fn push_code_point(code: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes of raw text the first `chars` code points take, and how many of them it lacks.
+/// The bytes of the first `chars` code points of raw text, and how many of them are missing.
 #[must_use]
 pub fn skip_chars(raw: &[u8], chars: usize) -> (usize, usize) {
     let mut at = 0;

@@ -1,7 +1,7 @@
-//! A word that is looked for while strings are scanned: a search of its own over all text would cost as much as the scan.
+//! A word that is searched while strings are scanned, since a separate search would cost as much as the scan.
 
-/// A word, and two pairs of its bytes that hint at it: one at an even place of the word, one at an odd place. So one of
-/// them is at an even place of any block, wherever the word is, and the scan compares only those places.
+/// A word, and two pairs of its bytes as hints: one at an even index of the word, one at an odd index. Wherever the word is, one
+/// of them is at an even index of its block, so the scan compares only even indices.
 #[derive(Debug)]
 pub struct Needle {
     word: &'static str,

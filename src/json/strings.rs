@@ -5,29 +5,29 @@
 //! population count gives the bytes that are not code points. UTF-8 is validated in a second pass, only for strings with
 //! a byte of 0x80 or more, while they are still in the cache.
 //!
-//! A scanner only detects that something is wrong. [`plain`] then reads the string again, byte by byte, and reports the
-//! first fault; it is also the oracle of the tests.
+//! A scanner only detects invalid strings. [`plain`] then reads the string again, byte by byte, and reports the first fault; it
+//! is also the test oracle.
 
 use super::needle::Needle;
 use crate::error::Kind;
 
-/// A string: the bytes between its quotes, and what they hold.
+/// A string, without its quotes, and its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     /// After the opening quote.
     pub start: usize,
     /// At the closing quote.
     pub end: usize,
-    /// Bytes that are no code points of the decoded text; 0 for plain ASCII without escapes.
+    /// Bytes minus code points of the decoded text; 0 for plain ASCII without escapes.
     pub minus: usize,
     /// False only if it does not contain the needle: neither the word, nor a `\uXXXX` escape of one of its letters.
     /// Strings of [`Counted::plain`] are not searched.
     pub may_hold_needle: bool,
 }
 
-/// What a scanner finds. Two words, so that they come back in registers.
+/// The result of a scanner: two words, to be returned in registers.
 pub(super) struct Found {
-    /// After the closing quote; 0 where something is wrong.
+    /// After the closing quote; 0 if the string is invalid.
     pub next: usize,
     /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_needle`].
     pub facts: usize,
@@ -60,7 +60,7 @@ impl Counted {
     }
 }
 
-/// What is wrong in JSON, and where.
+/// A fault in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     /// What is wrong.
@@ -69,7 +69,7 @@ pub struct Fault {
     pub at: usize,
 }
 
-/// Reads a string byte by byte: slow, and the judge of every doubt.
+/// Reads a string byte by byte: slow, but authoritative.
 ///
 /// `surrogates` accepts surrogates encoded in three bytes, as `surrogatepass` writes them.
 ///
@@ -78,7 +78,7 @@ pub struct Fault {
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
     let mut counted = Counted { start, end: start, minus: 0, may_hold_needle: true };
     let mut at = start;
-    let mut after_high = usize::MAX; // where the low half of a surrogate pair would be
+    let mut after_high = usize::MAX; // where a low surrogate would complete the pair
     loop {
         let Some(&byte) = data.get(at) else { return Err(Fault { kind: Kind::Eof, at: data.len() }) };
         match byte {
@@ -138,7 +138,7 @@ pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, Fault> {
     }
 }
 
-/// How many bytes the character at the beginning has; None if it is not UTF-8.
+/// The length of the first character; None if it is not UTF-8.
 fn character_width(data: &[u8], surrogates: bool) -> Option<usize> {
     if surrogates && matches!(data, [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..]) {
         return Some(3);
@@ -162,7 +162,7 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
     escaped
 }
 
-/// What escapes other than the common ones say, beside the 1 that each takes from the count of characters.
+/// Handles the uncommon escapes, besides the 1 that each subtracts from the count of characters.
 pub(super) struct Rare {
     pub minus: usize,
     pub may_hold_needle: bool,
@@ -186,7 +186,7 @@ impl Rare {
                 b'u' => {
                     let digits = data.get(at + 1..)?.first_chunk::<4>()?;
                     let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
-                    // What is no digit is large, also where it is the last.
+                    // Any byte that is no digit makes this large.
                     if (a | b | c | d) > 0xF {
                         return None;
                     }
@@ -224,8 +224,7 @@ const HEX: [u8; 256] = {
     values
 };
 
-/// The body of every scanner, over blocks of 64 bytes. `masks`, `special` and `Gathered` are those of the instruction
-/// set at hand.
+/// The body of every scanner, over blocks of 64 bytes; `masks`, `special` and `Gathered` depend on the instruction set.
 macro_rules! scan_body {
     ($data:ident, $start:ident, $needle:ident) => {{
         let (mut carry, mut minus) = (0u64, 0usize);
@@ -234,7 +233,7 @@ macro_rules! scan_body {
         let mut rest = &$data[$start..];
         loop {
             let (block, escaped, stop, uncommon) = 'event: {
-                // Blocks in which nothing happens. Nothing is called here, so all that it needs stays in registers.
+                // Blocks of plain text. There are no calls here, so everything stays in registers.
                 while let Some((block, after)) = rest.split_first_chunk::<64>() {
                     let masks = masks(block);
                     let escaped = find_escaped(masks.slash, &mut carry);
@@ -263,7 +262,7 @@ macro_rules! scan_body {
             if stop != 0 {
                 let end = at + stop.trailing_zeros() as usize;
                 if gathered.has_special() || special(block) & inside != 0 {
-                    let Some(continuations) = second_look(&$data[$start..end]) else { return Found::FAULT };
+                    let Some(continuations) = count_continuations(&$data[$start..end]) else { return Found::FAULT };
                     minus += continuations;
                 }
                 let may_hold_needle =
@@ -278,9 +277,9 @@ macro_rules! scan_body {
 }
 pub(super) use scan_body;
 
-/// For strings with a byte below 0x20 or above 0x7F, while they are in the cache: how many continuation bytes they hold;
-/// None if one is wrong. The body where an instruction set has nothing of its own.
-macro_rules! second_look_body {
+/// For strings with a byte below 0x20 or above 0x7F: the number of continuation bytes; None if the string is invalid. Used by
+/// instruction sets without their own version.
+macro_rules! count_continuations_body {
     ($text:ident) => {{
         let (mut continuations, mut controls) = (0, 0);
         for bytes in $text.chunks(64) {
@@ -295,9 +294,9 @@ macro_rules! second_look_body {
         (controls == 0 && simdutf8::basic::from_utf8($text).is_ok()).then_some(continuations)
     }};
 }
-pub(super) use second_look_body;
+pub(super) use count_continuations_body;
 
-/// Newlines in the decoded form of valid raw text; the body for every instruction set.
+/// Newlines in the decoded form of valid raw text, for every instruction set.
 macro_rules! newlines_body {
     ($raw:ident) => {{
         let (mut carry, mut newlines) = (0u64, 0usize);

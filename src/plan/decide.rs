@@ -1,15 +1,19 @@
-//! The order of attempts: raw, masked up to the boundary, masked up to the window, then the later stages. One function
-//! of numbers, asked by `reduce` and by a session.
+//! The order of attempts: raw, masked up to the boundary, up to the window, up to the newest turn, with results of the
+//! window cut, then the later stages. One function of numbers, asked by `reduce` and by a session.
 
 use crate::policy::Policy;
 
-/// How far stage 1 masks.
+/// What is done to observations before any message is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     /// Up to the boundary of the policy.
     Boundary,
     /// Up to the window, where the boundary is rounded and ends before it.
     Window,
+    /// Also in the window, as far as the budget needs it; but for the newest turn.
+    NewestTurn,
+    /// Results that are raw even so are cut.
+    Clipped,
 }
 
 /// Which view answers.
@@ -17,7 +21,7 @@ pub enum Attempt {
 pub enum Answer {
     /// The history as it is.
     Raw,
-    /// What this attempt masks.
+    /// What this attempt makes of it.
     Masked(Attempt),
     /// What stage 2 or stage 3 makes of the last attempt.
     Later,
@@ -28,9 +32,10 @@ pub enum Answer {
 pub struct Limits {
     max_cost: Option<usize>,
     is_enabled: bool,
-    masks: bool,
     /// A boundary that remembers earlier requests pays off within the budget, too.
     masks_within_budget: bool,
+    /// Those that the policy has.
+    attempts: [Option<Attempt>; 4],
 }
 
 impl Limits {
@@ -38,8 +43,17 @@ impl Limits {
     #[must_use]
     pub fn of(policy: &Policy) -> Self {
         let masks = policy.observation_masking;
-        let masks_within_budget = masks && policy.boundary.remembers();
-        Limits { max_cost: policy.max_cost, is_enabled: policy.enabled, masks, masks_within_budget }
+        Limits {
+            max_cost: policy.max_cost,
+            is_enabled: policy.enabled,
+            masks_within_budget: masks && policy.boundary.remembers(),
+            attempts: [
+                masks.then_some(Attempt::Boundary),
+                masks.then_some(Attempt::Window),
+                (masks && policy.fill_millionths.is_some()).then_some(Attempt::NewestTurn),
+                policy.clip_results.is_some().then_some(Attempt::Clipped),
+            ],
+        }
     }
 
     /// Whether a view of this cost fits the budget.
@@ -62,11 +76,12 @@ pub fn decide(
     if !limits.is_enabled || (raw_fits && !limits.masks_within_budget) {
         return Answer::Raw;
     }
-    if limits.masks {
-        for attempt in [Attempt::Boundary, Attempt::Window] {
-            if cost_of(attempt).is_some_and(|cost| holds_pairs && limits.fit(cost)) {
-                return Answer::Masked(attempt);
-            }
+    for attempt in limits.attempts.into_iter().flatten() {
+        if raw_fits && !matches!(attempt, Attempt::Boundary | Attempt::Window) {
+            break;
+        }
+        if cost_of(attempt).is_some_and(|cost| holds_pairs && limits.fit(cost)) {
+            return Answer::Masked(attempt);
         }
     }
     if raw_fits { Answer::Raw } else { Answer::Later }

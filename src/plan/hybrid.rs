@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
         } else {
             let earlier = self.planner.earlier_summaries();
             let previous = self.text.as_deref().and_then(strip_head);
-            let text = built_in_summary(&self.planner, &told, &earlier, previous);
+            let text = built_in_summary(&self.planner, &told, Some(&earlier), previous);
             (crate::text::count_chars(&text), Some(text), (0, 0))
         };
         (chars < replaced).then_some(Draft { turns, told, chars, text, call, replaced, known })

@@ -2,6 +2,7 @@
 
 mod boundary;
 mod decide;
+mod fill;
 mod hybrid;
 mod mask;
 mod optimum;
@@ -10,6 +11,7 @@ mod summarize;
 mod truncate;
 mod window;
 
+use crate::clip::Clip;
 use crate::outline::{Outline, Shape};
 use crate::pairs::Pairs;
 use crate::placeholder::{Facts, Form};
@@ -20,6 +22,9 @@ pub use boundary::{Fold, FoldState, Move, Peek};
 pub use decide::{Answer, Attempt, Limits, decide};
 use mask::Masking;
 pub use replay::{Request, Sent, replay, requests};
+use std::collections::HashMap;
+use std::ops::Range;
+use summarize::built_in_summary;
 pub use truncate::{Keeping, Landmarks};
 use window::Window;
 
@@ -34,7 +39,7 @@ pub enum Stage {
     Fallback,
 }
 
-/// One observation that is masked.
+/// One observation that is masked, or cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
     /// The result.
@@ -43,6 +48,31 @@ pub struct Masked {
     pub form: Form,
     /// Characters that this removes.
     pub removed: usize,
+}
+
+impl Masked {
+    /// The range of its result alone.
+    #[must_use]
+    pub fn results(&self) -> Range<usize> {
+        self.result as usize..self.result as usize + 1
+    }
+
+    /// Whether it is only cut.
+    #[must_use]
+    pub fn is_clipped(&self) -> bool {
+        matches!(self.form, Form::Clip { .. })
+    }
+}
+
+/// A message of the task that is cut to its share of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The message.
+    pub message: usize,
+    /// What it is cut to.
+    pub clip: Clip,
+    /// What it costs then.
+    pub cost: usize,
 }
 
 /// A summary in its place.
@@ -71,6 +101,10 @@ pub struct Plan {
     pub moves: Vec<Move>,
     /// Which messages stay; None for all.
     pub kept: Option<Vec<bool>>,
+    /// The kept message that is cut, if one is.
+    pub cut: Option<Cut>,
+    /// Where the task ends; 0 where nobody asked for it.
+    pub task_end: usize,
     /// The summary, if there is one.
     pub summary: Option<Summary>,
     /// Whether the view fits the budget.
@@ -92,10 +126,20 @@ impl Plan {
         self.kept.as_ref().is_none_or(|kept| kept[message])
     }
 
+    /// Whether all messages stay, and none changes but for masks.
+    #[must_use]
+    pub fn only_masks(&self) -> bool {
+        self.cut.is_none()
+            && self.summary.is_none()
+            && self.kept.as_ref().is_none_or(|kept| !kept.contains(&false))
+            && !self.masked.iter().any(Masked::is_clipped)
+    }
+
     /// Whether the view differs from the input.
     #[must_use]
     pub fn changes(&self) -> bool {
         !self.masked.is_empty()
+            || self.cut.is_some()
             || self.summary.is_some()
             || self.kept.as_ref().is_some_and(|kept| kept.contains(&false))
     }
@@ -126,6 +170,8 @@ pub enum Outcome {
         /// The built-in summary.
         built_in: Vec<u8>,
     },
+    /// The costs of these texts are wanted.
+    AskCosts(Vec<Vec<u8>>),
 }
 
 /// What messages and observations cost, where that is not their characters.
@@ -135,9 +181,24 @@ pub struct Costs {
     pub messages: Vec<usize>,
     /// Of each observation, raw and masked.
     pub observations: Vec<(usize, usize)>,
+    /// Of texts that were asked for.
+    pub texts: HashMap<Vec<u8>, usize>,
 }
 
+/// Texts whose cost must be known first.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Uncounted(pub Vec<Vec<u8>>);
+
 impl Costs {
+    /// Of an observation, raw and as it is masked or cut.
+    fn of(&self, masked: &Masked) -> (usize, usize) {
+        let (raw, after) = self.observations[masked.result as usize];
+        match masked.form {
+            Form::Clip { cost, .. } => (raw, cost),
+            _ => (raw, after),
+        }
+    }
+
     /// Of a whole history, unmasked.
     #[must_use]
     pub fn total(&self) -> usize {
@@ -189,11 +250,21 @@ pub fn plan(
     summary: &SummaryInput,
 ) -> Outcome {
     let planner = Planner::of(outline, source, policy, costs);
-    let mut outcome = planner.plan(summary);
+    let mut outcome = planner.plan(summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
     if let Outcome::Plan(plan) = &mut outcome {
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
     }
     outcome
+}
+
+/// The built-in summary of some messages of a history.
+#[must_use]
+pub fn built_in(outline: &Outline, source: &dyn Source, policy: &Policy, messages: &[usize]) -> Vec<u8> {
+    let planner = Planner::of(outline, source, policy, None);
+    let earlier = planner.earlier_summaries();
+    let previous = (!earlier.is_empty()).then(|| planner.body_of(&earlier));
+    let objective_from = policy.fill_millionths.is_none().then_some(&earlier[..]);
+    built_in_summary(&planner, messages, objective_from, previous.as_deref())
 }
 
 impl<'a> Planner<'a> {
@@ -212,34 +283,51 @@ impl<'a> Planner<'a> {
         Ground { outline, source: *source, policy, costs: *costs, pairs, turns }
     }
 
-    fn plan(&self, summary: &SummaryInput) -> Outcome {
+    fn plan(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let raw = Masking::default();
-        match self.policy.goal {
+        Ok(match self.policy.goal {
             Goal::Mask => {
                 let first = self.maskings().into_iter().next();
                 self.masked(first.unwrap_or_default())
             }
             Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.done(None, raw)),
             Goal::Truncate => Outcome::Plan(Box::new(self.truncate(raw))),
-            Goal::Reduce => self.reduce(summary),
-        }
+            Goal::Reduce => return self.reduce(summary),
+        })
     }
 
-    fn reduce(&self, summary: &SummaryInput) -> Outcome {
-        let (mut masking, mut attempts) = (Masking::default(), None);
+    fn reduce(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
+        let (mut masking, mut attempts, mut uncounted) = (Masking::default(), None, None);
         let raw_cost = self.cost(&masking);
-        let answer = decide(Limits::of(self.policy), raw_cost, self.holds_pairs(|_| true), |_| {
-            masking = attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?;
+        let answer = decide(Limits::of(self.policy), raw_cost, self.holds_pairs(|_| true), |attempt| {
+            let next = match attempt {
+                Attempt::Boundary | Attempt::Window => {
+                    attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
+                }
+                Attempt::NewestTurn => self.mask_window(&masking)?,
+                Attempt::Clipped => match self.clip(&masking) {
+                    Ok(clipped) => clipped,
+                    Err(texts) => {
+                        uncounted = Some(texts);
+                        return None;
+                    }
+                },
+            };
+            masking = next;
             Some(self.cost(&masking))
         });
-        match answer {
-            Answer::Raw => self.done(None, Masking::default()),
-            Answer::Masked(_) => self.masked(masking),
-            Answer::Later => match self.summarize(masking, summary, |cost| self.fits(cost)) {
+        if let Some(texts) = uncounted {
+            return Err(texts);
+        }
+        Ok(match (answer, self.policy.fill_millionths.zip(self.policy.max_cost)) {
+            (Answer::Raw, _) => self.done(None, Masking::default()),
+            (Answer::Masked(_), _) => self.masked(masking),
+            (Answer::Later, Some(shares)) => return self.fill(masking, summary, shares),
+            (Answer::Later, None) => match self.summarize(masking, summary, |cost| self.fits(cost)) {
                 Ok(outcome) => outcome,
                 Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
             },
-        }
+        })
     }
 
     /// The maskings that stage 1 tries: up to the boundary, and where that is rounded, up to the unrounded one.
@@ -255,7 +343,8 @@ impl<'a> Planner<'a> {
     }
 
     fn masked(&self, masking: Masking) -> Outcome {
-        self.done((!masking.masked.is_empty()).then_some(Stage::Masking), masking)
+        let is_masked = masking.masked.iter().any(|masked| !masked.is_clipped());
+        self.done(is_masked.then_some(Stage::Masking), masking)
     }
 
     /// Masking up to a boundary that depends on the requests that were made: before each run, and now, if the
@@ -289,6 +378,19 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// What the history costs that cost so much before this was masked.
+    fn cost_after(&self, cost: usize, masked: &Masked) -> usize {
+        let (before, after) = self.costs.map_or((masked.removed, 0), |costs| costs.of(masked));
+        cost.saturating_sub(before).saturating_add(after)
+    }
+
+    /// What a text costs that the history does not have: its characters, or what the caller has counted.
+    fn cost_of(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> Result<usize, Uncounted> {
+        let Some(costs) = self.costs else { return Ok(chars) };
+        let text = text();
+        costs.texts.get(&text).copied().ok_or_else(|| Uncounted(vec![text]))
+    }
+
     /// What the kept messages cost, and their characters, with these observations masked.
     fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
         let messages = (0..self.end).filter(|message| keeps(*message));
@@ -299,7 +401,7 @@ impl<'a> Planner<'a> {
 
     /// All messages stay.
     fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
-        Outcome::Plan(Box::new(self.finish(stage, masking, None, None)))
+        Outcome::Plan(Box::new(self.finish(stage, masking, None, None, None)))
     }
 
     fn finish(
@@ -307,12 +409,18 @@ impl<'a> Planner<'a> {
         stage: Option<Stage>,
         masking: Masking,
         kept: Option<Vec<bool>>,
+        cut: Option<Cut>,
         summary: Option<(Summary, usize)>,
     ) -> Plan {
-        let (cost, chars) = match &kept {
+        let (mut cost, mut chars) = match &kept {
             None => (self.cost(&masking), self.chars - masking.removed),
             Some(kept) => self.view_cost(|message| kept[message], &masking),
         };
+        if let Some(Cut { message, clip, cost: cut_cost }) = cut {
+            let (whole_cost, whole_chars) = self.view_cost(|other| other == message, &masking);
+            cost = cost.saturating_sub(whole_cost).saturating_add(cut_cost);
+            chars = chars.saturating_sub(whole_chars).saturating_add(clip.chars());
+        }
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| crate::text::count_chars(&summary.text));
         Plan {
@@ -321,12 +429,21 @@ impl<'a> Planner<'a> {
             boundary: masking.boundary,
             moves: masking.moves,
             kept,
+            cut,
             summary,
             within_budget: self.fits(cost + summary_cost),
             chars: (self.chars, chars + summary_chars),
             ..Plan::default()
         }
     }
+}
+
+/// The masked ones of these observations.
+#[must_use]
+pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
+    let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
+    let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
+    &masked[start..end]
 }
 
 /// What these messages cost, and their characters, with these of their observations masked.
@@ -346,7 +463,7 @@ pub fn view_cost<'a>(
         observations.fold(sum.saturating_add(costs.messages[message]), usize::saturating_add)
     });
     let cost = masked.fold(raw, |sum, masked| {
-        let (before, after) = costs.observations[masked.result as usize];
+        let (before, after) = costs.of(masked);
         (sum - before).saturating_add(after)
     });
     (cost, chars)

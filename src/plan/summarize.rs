@@ -39,7 +39,7 @@ impl Planner<'_> {
         let (text, cost) = if let SummaryInput::Given(text, cost) = input {
             (with_head(text), *cost)
         } else {
-            let built_in = built_in_summary(self, &dropped, &earlier, previous.as_deref());
+            let built_in = built_in_summary(self, &dropped, Some(&earlier), previous.as_deref());
             if self.policy.ask_summary {
                 return Ok(Outcome::AskSummary { dropped, previous, built_in });
             }
@@ -52,9 +52,8 @@ impl Planner<'_> {
         if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
             return Err(masking);
         }
-        let (role, before) = (self.summary_role(), self.leading_system_messages());
-        let summary = Summary { text, role, before, shape: self.summary_shape() };
-        let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), Some((summary, cost)));
+        let summary = Some((self.summary(text), cost));
+        let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), None, summary);
         Ok(Outcome::Plan(Box::new(plan)))
     }
 
@@ -62,16 +61,22 @@ impl Planner<'_> {
         earlier_summaries(self.ground(), self.end)
     }
 
+    /// A summary of this text, in its place.
+    pub(super) fn summary(&self, text: Vec<u8>) -> Summary {
+        let (role, before) = (self.summary_role(), self.leading_system_messages());
+        Summary { text, role, before, shape: self.summary_shape() }
+    }
+
     fn leading_system_messages(&self) -> usize {
         leading_system_messages(self.outline, self.end)
     }
 
-    fn text_of(&self, message: usize) -> Vec<u8> {
+    pub(super) fn text_of(&self, message: usize) -> Vec<u8> {
         text_of(self.ground(), message)
     }
 
     /// What earlier summaries held.
-    fn body_of(&self, summaries: &[usize]) -> Vec<u8> {
+    pub(super) fn body_of(&self, summaries: &[usize]) -> Vec<u8> {
         let bodies: Vec<Vec<u8>> =
             summaries.iter().filter_map(|message| strip_head(&self.text_of(*message)).map(<[u8]>::to_vec)).collect();
         bodies.join(&b"\n"[..])
@@ -89,7 +94,7 @@ impl Planner<'_> {
     /// That of the first message of a shape whose summaries are written in their own way.
     fn summary_shape(&self) -> Shape {
         let mut shapes = self.outline.messages.iter().map(|message| message.shape);
-        shapes.find(|shape| shape.summary() != Shape::default().summary()).unwrap_or_default()
+        shapes.find(|shape| shape.text() != Shape::default().text()).unwrap_or_default()
     }
 }
 
@@ -119,7 +124,7 @@ pub(super) fn strip_head(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn with_head(text: &[u8]) -> Vec<u8> {
+pub(super) fn with_head(text: &[u8]) -> Vec<u8> {
     if strip_head(text).is_some() {
         return text.to_vec();
     }
@@ -127,19 +132,22 @@ fn with_head(text: &[u8]) -> Vec<u8> {
 }
 
 /// The summary that needs no model: objective, unresolved, outcomes, constraints; what an earlier one held is carried on.
+/// Without the earlier summaries there is no objective, since the view has the task itself.
 pub(super) fn built_in_summary(
     planner: &Planner,
     dropped: &[usize],
-    earlier: &[usize],
+    earlier: Option<&[usize]>,
     previous: Option<&[u8]>,
 ) -> Vec<u8> {
     let previous = previous.unwrap_or_default().split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
     let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
     let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());
     let mut lines = vec![SUMMARY_HEAD.as_bytes().to_vec()];
-    let objective = previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
-        let text = planner.text_of_pieces(planner.first_user_message(earlier)?);
-        line_of(OBJECTIVE, &text, OBJECTIVE_CHARS)
+    let objective = earlier.and_then(|earlier| {
+        previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
+            let text = planner.text_of_pieces(planner.first_user_message(earlier)?);
+            line_of(OBJECTIVE, &text, OBJECTIVE_CHARS)
+        })
     });
     lines.extend(objective);
     let prefixes = || KINDS.iter().map(|(prefix, ..)| *prefix).chain([OBJECTIVE]);

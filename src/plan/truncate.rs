@@ -16,7 +16,7 @@ pub struct Landmarks {
 }
 
 impl Landmarks {
-    fn of(outline: &Outline, end: usize) -> Self {
+    pub(super) fn of(outline: &Outline, end: usize) -> Self {
         let mut landmarks = Landmarks::default();
         (0..end).for_each(|message| landmarks.push(outline, message));
         landmarks
@@ -44,6 +44,15 @@ impl Landmarks {
         }
     }
 
+    /// The user messages before the first run that are no earlier summaries; where there is none, the first after it.
+    pub(super) fn whole_task(&self, first_run: usize, summaries: &[usize]) -> Vec<usize> {
+        let tasks = self.tasks.iter().map(|message| *message as usize);
+        let mut tasks: Vec<usize> = tasks.filter(|message| summaries.binary_search(message).is_err()).collect();
+        let before = tasks.partition_point(|message| *message < first_run);
+        tasks.truncate(before.max(1));
+        tasks
+    }
+
     /// The first user message that is neither result, part of a run, nor one of the earlier summaries.
     fn task(&self, summaries: &[usize]) -> Option<usize> {
         let mut tasks = self.tasks.iter().map(|message| *message as usize);
@@ -66,7 +75,7 @@ pub struct Keeping<'a> {
 impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even where that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Plan {
-        self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None)
+        self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None, None)
     }
 
     /// What stage 3 keeps.
@@ -81,12 +90,12 @@ impl Planner<'_> {
         self.flags(&self.keeping(&landmarks).keep_set(left_out))
     }
 
-    fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
+    pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
         Keeping { ground: self.ground(), end: self.end, window_start: self.window.start, landmarks }
     }
 
     /// Of each message whether it is one of these.
-    fn flags(&self, messages: &BTreeSet<usize>) -> Vec<bool> {
+    pub(super) fn flags(&self, messages: &BTreeSet<usize>) -> Vec<bool> {
         let mut flags = vec![false; self.end];
         for message in messages {
             flags[*message] = true;
@@ -121,10 +130,15 @@ impl Keeping<'_> {
     /// its run, and every message that holds the other half of one of its pairs. Never one of `left_out`.
     #[must_use]
     pub fn keep_set(&self, left_out: &[usize]) -> BTreeSet<usize> {
+        let systems = self.landmarks.systems.iter().map(|message| *message as usize);
+        self.whole(systems.chain(self.window_start..self.end), left_out)
+    }
+
+    /// These messages, and what belongs to them.
+    pub(super) fn whole(&self, messages: impl Iterator<Item = usize>, left_out: &[usize]) -> BTreeSet<usize> {
         let Ground { outline, pairs, turns, .. } = self.ground;
         let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], left_out };
-        let systems = self.landmarks.systems.iter().map(|message| *message as usize);
-        systems.chain(self.window_start..self.end).for_each(|message| keep.add(message));
+        messages.for_each(|message| keep.add(message));
         let mut is_seen = HashSet::new();
         // Each message and each run is visited once, so this is linear in messages, calls and results.
         while let Some(message) = keep.to_visit.pop() {

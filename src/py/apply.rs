@@ -1,14 +1,14 @@
-//! (dicts, Plan) -> dicts. The input is never changed; messages that are not are the caller's own objects.
+//! (dicts, Plan) -> dicts. The input is never changed; unchanged messages of the view are the caller's objects.
 
 use super::convert::to_str;
 use super::dicts::Dicts;
-use super::placeholders::Texts;
-use super::premask::Ahead;
+use super::placeholders::PlaceholderTexts;
+use super::premask::Premask;
 use super::values::Any;
 use super::values::name;
 use crate::outline::Outline;
 use crate::placeholder::Form;
-use crate::plan::{Masked, Plan, facts};
+use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
 use crate::shape::{Frame, Key, Path, Wrap};
 use crate::source::Source;
@@ -17,23 +17,23 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-/// The view; the caller's own list where nothing changed.
+/// The view; the caller's list if nothing changed.
 pub fn apply<'py>(
     dicts: &Dicts<'py>,
     outline: &Outline,
     policy: &Policy,
     plan: &Plan,
-    ahead: Option<Ahead<'_, 'py>>,
+    premask: Option<Premask<'_, 'py>>,
 ) -> PyResult<Bound<'py, PyList>> {
     if !plan.changes() {
         return Ok(dicts.given.clone());
     }
     let py = dicts.list.py();
-    let texts = Texts::of(py, policy);
+    let texts = PlaceholderTexts::of(py, policy);
     let turns = texts.placeholder.names_turn().then_some(&plan.turns);
-    let mut masker = Masker { dicts, outline, plan, turns, texts };
-    let (view, made) = ahead.map_or((None, vec![]), |ahead| (ahead.view, ahead.masked));
-    // Our own list may become the view: of each message that is masked there, nothing is read afterwards.
+    let mut masker = MessageMasker { dicts, outline, plan, turns, texts };
+    let (view, made) = premask.map_or((None, vec![]), |premask| (premask.view, premask.masked));
+    // Our list may become the view: a message is not read after it was masked there.
     let view = view.unwrap_or_else(|| dicts.list.clone());
     let mut made = made.into_iter().peekable();
     let message_of = |result: u32| outline.results[result as usize].message as usize;
@@ -50,13 +50,16 @@ pub fn apply<'py>(
         }
     }
     made.try_for_each(restore)?;
+    if let Some(cut) = &plan.cut {
+        view.set_item(cut.message, masker.cut(cut)?)?;
+    }
     let Some(kept) = &plan.kept else { return Ok(view) };
     let summary = match &plan.summary {
         None => None,
         Some(summary) => {
             let message = PyDict::new(py);
             message.set_item(intern!(py, "role"), &summary.role)?;
-            let (field, frame) = summary.shape.summary();
+            let (field, frame) = summary.shape.text();
             message.set_item(name(py, field), framed(frame, to_str(py, &summary.text)?, None)?)?;
             Some((summary.before, message))
         }
@@ -75,16 +78,16 @@ pub fn apply<'py>(
     Ok(shorter)
 }
 
-/// Makes the messages that are masked.
-struct Masker<'a, 'py> {
+/// Masks messages.
+struct MessageMasker<'a, 'py> {
     dicts: &'a Dicts<'py>,
     outline: &'a Outline,
     plan: &'a Plan,
     turns: Option<&'a Turns>,
-    texts: Texts<'a, 'py>,
+    texts: PlaceholderTexts<'a, 'py>,
 }
 
-impl<'py> Masker<'_, 'py> {
+impl<'py> MessageMasker<'_, 'py> {
     fn text(&mut self, masked: &Masked) -> PyResult<Bound<'py, PyString>> {
         let result = masked.result as usize;
         let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
@@ -100,6 +103,16 @@ impl<'py> Masker<'_, 'py> {
 
     fn frame_of(&self, masked: &Masked) -> Frame {
         self.outline.results[masked.result as usize].frame
+    }
+
+    /// A copy of a message of the task with its text cut.
+    fn cut(&self, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
+        let py = self.dicts.list.py();
+        let text = cut.clip.apply(&self.dicts.pieces(self.outline, cut.message).concat());
+        let message = self.dicts.message(cut.message)?.copy()?;
+        let (field, frame) = self.outline.messages[cut.message].shape.text();
+        message.set_item(name(py, field), framed(frame, to_str(py, &text)?, None)?)?;
+        Ok(message)
     }
 
     /// A copy of a message with some of its observations masked.
@@ -124,7 +137,7 @@ impl<'py> Masker<'_, 'py> {
     }
 }
 
-/// Sets a field of a field of a dict, which is ours; what lies on the way is copied.
+/// Sets a nested field of a dict that is ours; containers on the path are copied.
 fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bound<'py, PyString>) -> PyResult<()> {
     if let ([[field]], Frame::Text) = (fields, frame) {
         return dict.set_item(name(dict.py(), *field), text); // mostly: nothing has to be looked up
@@ -147,7 +160,7 @@ fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bo
     dict.set_item(field, copy)
 }
 
-/// A text in its frame, in the place of a value.
+/// A text in its frame.
 fn framed<'py>(frame: Frame, text: Bound<'py, PyString>, value: Option<Any<'py>>) -> PyResult<Any<'py>> {
     let py = text.py();
     if let (Frame::Only, Some(Ok(object))) = (frame, value.map(Bound::cast_into::<PyDict>)) {

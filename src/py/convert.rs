@@ -11,8 +11,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
+use std::collections::HashMap;
 
-/// Options, validated in Python and opaque there.
+/// Validated options, opaque to Python.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
 pub struct PyPolicy {
     pub policy: Policy,
@@ -20,7 +21,7 @@ pub struct PyPolicy {
 
 #[pymethods]
 impl PyPolicy {
-    /// The parameters by their names; what is not named has its default.
+    /// The parameters by name; missing ones have their default.
     #[new]
     fn new(parameters: &Bound<'_, PyDict>) -> PyResult<Self> {
         guarded(|| Ok(PyPolicy { policy: policy_of(parameters)? }))
@@ -46,7 +47,7 @@ macro_rules! read {
 }
 parameters!(read);
 
-/// What a parameter can be, as Python gives it.
+/// A parameter that Python can pass.
 trait Parameter: Sized {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
@@ -95,7 +96,7 @@ impl Parameter for Goal {
 }
 
 impl Parameter for Boundary {
-    /// Its name with its numbers.
+    /// Its name and numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (name, first, second): (PyBackedStr, f64, f64) = value.extract()?;
         Boundary::of(&name, first, second)
@@ -104,7 +105,7 @@ impl Parameter for Boundary {
 }
 
 impl Parameter for Summaries {
-    /// By turns or by prices, the tail, and of a model the characters of its summaries and of its prompt.
+    /// By turns or by prices, the tail, and the characters of the model's summaries and prompt.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         type Raw = (Option<(usize, usize)>, Option<(f64, f64, f64, f64)>, usize, Option<(usize, usize)>);
         let (turns, prices, tail, model): Raw = value.extract()?;
@@ -119,7 +120,7 @@ impl Parameter for Summaries {
 }
 
 impl Parameter for Template {
-    /// Pairs of literal text and the name of the field after it; "" for none.
+    /// Pairs of literal text and the name of the following field; "" for none.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let field = |name: &str| match name {
             "" => Ok(None),
@@ -137,15 +138,28 @@ impl Parameter for Template {
     }
 }
 
-/// Costs as Python gives them: of each message, and of each observation raw and masked.
+/// Costs from Python: of each message, and of each observation raw and masked.
 pub type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
 
-/// The same for the core.
+/// Converts costs for the core.
 pub fn costs_of(costs: Option<RawCosts>) -> Option<Costs> {
-    costs.map(|(messages, observations)| Costs { messages, observations })
+    costs.map(|(messages, observations)| Costs { messages, observations, ..Costs::default() })
 }
 
-/// Refuses costs that are not those of this history.
+/// The same, with the costs of texts that were asked for.
+pub type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
+
+/// The same for the core.
+pub fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
+    let Some((messages, observations, counted)) = costs else { return Ok(None) };
+    let mut texts = HashMap::with_capacity(counted.len());
+    for (text, cost) in counted {
+        texts.insert(bytes_of(text.cast()?), cost.extract()?);
+    }
+    Ok(Some(Costs { messages, observations, texts }))
+}
+
+/// Refuses costs of another history.
 pub fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<()> {
     let counted = costs.map(|costs| (costs.messages.len(), costs.observations.len()));
     if counted.is_none_or(|counted| counted == (outline.messages.len(), outline.results.len())) {
@@ -167,7 +181,7 @@ pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> 
     Ok(SummaryInput::Given(bytes_of(&text), cost))
 }
 
-/// Gives `read` the decoded text of a str: its own bytes, where it has no lone surrogates.
+/// Passes the decoded text of a str to `read`, without a copy if it has no lone surrogates.
 #[inline]
 pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
     match text.to_str() {
@@ -176,13 +190,13 @@ pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -
     }
 }
 
-/// Decoded text: UTF-8, lone surrogates in three bytes each.
+/// The decoded text of a str: UTF-8, lone surrogates in three bytes each.
 pub fn bytes_of(text: &Bound<'_, PyString>) -> Vec<u8> {
     if let Ok(text) = text.to_str() {
         return text.as_bytes().to_vec();
     }
     let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"));
-    // This encoding fails only without memory.
+    // This encoding fails only if memory runs out.
     encoded.and_then(|bytes| Ok(bytes.cast_into::<PyBytes>()?.as_bytes().to_vec())).unwrap_or_default()
 }
 
@@ -199,12 +213,12 @@ pub fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bou
     text.map(|text| to_str(py, text)).transpose()
 }
 
-/// Any value as a field of an answer.
+/// Converts a value for a field of a named tuple.
 pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
     value.into_bound_py_any(py)
 }
 
-/// `recede.TranscriptError`, which is defined in Python, once for both engines.
+/// Makes a `recede.TranscriptError`, which is defined in Python, for both engines.
 pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
     let make = || {
         let class = py.import("recede._errors")?.getattr("TranscriptError")?;
@@ -217,11 +231,11 @@ pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
     make().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// What stops a walk.
+/// An error that stops a walk.
 pub enum Stopped {
     /// A shape that is no history.
     Shape(Error),
-    /// Python itself.
+    /// An exception of Python.
     Python(PyErr),
 }
 

@@ -1,5 +1,5 @@
-//! Calls of Python's stable ABI that the safe wrapper lacks, each in a safe function. docs/decisions/0004-unsafe.md has
-//! what they gain.
+//! Calls of Python's stable ABI that the safe wrapper lacks, each in a safe function. For what they gain see
+//! docs/decisions/0004-unsafe.md.
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
@@ -13,7 +13,7 @@ pub fn first_char(text: &Bound<PyString>) -> Option<u32> {
     unsafe { (ffi::PyUnicode_GetLength(text.as_ptr()) > 0).then(|| ffi::PyUnicode_ReadChar(text.as_ptr(), 0)) }
 }
 
-/// `str.isascii`, by a direct call of the method's function, which is looked up once.
+/// `str.isascii`, called directly; its function is looked up once.
 pub fn is_ascii(text: &Bound<PyString>) -> bool {
     static FUNCTION: PyOnceLock<Option<ffi::PyCFunction>> = PyOnceLock::new();
     let py = text.py();
@@ -33,11 +33,11 @@ pub fn is_ascii(text: &Bound<PyString>) -> bool {
     answer.is_some_and(|answer| answer.is_truthy().unwrap_or(false))
 }
 
-/// A new str: the characters of `model` but for its last one, with `number` written where its digits end at `end`.
+/// A new str: `model` without its last character, and with the digits of `number` ending at `end`.
 pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: usize) -> PyResult<Bound<'py, PyString>> {
     let (py, length) = (model.py(), model.len()?);
     if length < 3 || end >= length {
-        return Err(PyIndexError::new_err("no place for a number")); // a shorter str might not be a new one
+        return Err(PyIndexError::new_err("no place for a number")); // shorter strings may be shared
     }
     // SAFETY: a part of a str is a new reference to a str, or null for an error.
     let text = unsafe {
@@ -46,7 +46,7 @@ pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: us
     };
     for place in (0..end).rev() {
         let digit = u32::from(b'0') + (number % 10) as u32;
-        // SAFETY: nobody else has seen this str; Python itself checks that and the place.
+        // SAFETY: this str is not shared yet; Python checks that and the index.
         if unsafe { ffi::PyUnicode_WriteChar(text.as_ptr(), place.cast_signed(), digit) } != 0 {
             return Err(PyErr::fetch(py));
         }
@@ -58,7 +58,7 @@ pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: us
     Ok(text)
 }
 
-/// The dict that an interpreter has for extensions.
+/// The dict of the interpreter for extensions.
 pub fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
     // SAFETY: this thread is attached, so it has an interpreter; the dict is borrowed from that, or null.
     unsafe {
@@ -72,7 +72,7 @@ pub fn prefetch(object: &Bound<PyAny>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for offset in (0..bytes).step_by(64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint reads nothing, so no address is wrong.
+        // SAFETY: a hint dereferences nothing, so any address is valid.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(object.as_ptr().cast::<i8>().wrapping_add(offset)) };
     }
     #[cfg(not(target_arch = "x86_64"))]

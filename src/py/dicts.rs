@@ -1,4 +1,4 @@
-//! A history as a list of dicts, and the text behind its Outline.
+//! A history as a list of dicts, which is the source of its Outline's text.
 
 use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
@@ -15,16 +15,16 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyList, PyString};
 
-/// Bytes of the next observation to ask for while one is searched.
+/// Bytes of the next observation to prefetch while one is searched.
 const LINES_AHEAD: usize = 1024;
 
 /// A history as a list of dicts.
 pub struct Dicts<'py> {
-    /// The caller's own list, which is read once: other code may change it at any time.
+    /// The caller's list, which is read only once: other code may change it at any time.
     pub given: Bound<'py, PyList>,
-    /// What it held then, in a list that nobody else knows.
+    /// Its messages then, in a private list.
     pub list: Bound<'py, PyList>,
-    /// The value of each observation, as the walk found it; none of those that were masked ahead.
+    /// The value of each observation; None for those masked by `premask`.
     pub values: Vec<Option<Any<'py>>>,
 }
 impl<'py> Dicts<'py> {
@@ -40,14 +40,14 @@ impl<'py> Dicts<'py> {
         Ok(self.list.get_item(index)?.cast_into()?)
     }
 
-    /// The value of an observation that was masked ahead.
+    /// The value of an observation masked by `premask`.
     fn value_again(&self, outline: &Outline, result: usize) -> Option<Any<'py>> {
         let message = outline.results[result].message as usize;
         let Path { blocks: None, fields: [[field]] } = outline.messages[message].shape.path() else { return None };
         self.message(message).ok()?.get_item(name(self.list.py(), *field)).ok()?
     }
 
-    /// The text of an observation for a token counter: of one that is none, its compact JSON.
+    /// The text of an observation for a token counter; its compact JSON if it is no text.
     pub fn counted_text(&self, outline: &Outline, result: usize) -> PyResult<Vec<u8>> {
         match &self.values[result] {
             Some(value) if !outline.results[result].frame.holds_text() => {
@@ -61,7 +61,7 @@ impl<'py> Dicts<'py> {
         }
     }
 
-    /// Own text, names and arguments of calls for a token counter; and the characters that are constants.
+    /// Own text, names and arguments of calls for a token counter; and the constant characters.
     pub fn own_text(&self, message: usize) -> PyResult<(Vec<u8>, usize)> {
         let mut own = OwnText::default();
         shape::read::<Any, _>(&self.message(message)?, &mut own)?;
@@ -74,7 +74,7 @@ impl<'py> Dicts<'py> {
 struct OwnText {
     text: Vec<u8>,
     constant_chars: usize,
-    /// Its bytes before the observation at hand.
+    /// Its bytes before the current observation.
     before: usize,
 }
 
@@ -131,7 +131,7 @@ impl<'py> Sink<Any<'py>> for Pieces {
     }
 }
 
-/// Most texts differ from a placeholder in the first character.
+/// A quick check of the first character, in which most texts differ from a placeholder.
 fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
     if prefix.chars().next().is_some_and(|first| cpython::first_char(text) != Some(first.into())) {
         return Ok(false);
@@ -139,10 +139,10 @@ fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
     text.call_method1(intern!(text.py(), "startswith"), (prefix,))?.is_truthy()
 }
 
-/// False only if a text holds no dispatch block.
+/// False only if a text has no dispatch block.
 pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
-    // An ASCII str is its own UTF-8; of others Python would keep a copy for good, so it searches them itself. There
-    // a capital G is rare, and one letter is found much faster than a word.
+    // An ASCII str is UTF-8 already; for others Python would keep an encoded copy, so it searches them itself. A capital G is
+    // rare there, and one letter is found much faster than a word.
     if cpython::is_ascii(text)
         && let Ok(ascii) = text.to_str()
     {
@@ -157,7 +157,7 @@ impl Source for Dicts<'_> {
         let value = self.values[result].clone().or_else(|| self.value_again(outline, result));
         let mut pieces = Pieces(vec![]);
         if let Some(value) = &value {
-            // What was walked before is read again: it cannot fail.
+            // It was read before, so it cannot fail.
             let _ = shape::read_observation(value, outline.results[result].frame, &mut pieces);
         }
         pieces.0.concat()
@@ -183,7 +183,7 @@ impl Source for Dicts<'_> {
     fn pieces(&self, _: &Outline, message: usize) -> Vec<Vec<u8>> {
         let mut pieces = Pieces(vec![]);
         if let Ok(message) = self.message(message) {
-            // What was walked before is read again: it cannot fail.
+            // It was read before, so it cannot fail.
             let _ = shape::read::<Any, _>(&message, &mut pieces);
         }
         pieces.0

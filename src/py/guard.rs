@@ -1,4 +1,4 @@
-//! Entrances: a panic is a bug of recede, and becomes an exception before it reaches Python.
+//! Entry points: a panic is a bug of recede, and becomes an exception before it reaches Python.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ thread_local! {
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs the body of an entrance; a panic becomes a `RuntimeError`. Every function that Python can call begins with it
+/// Runs the body of an entry point; a panic becomes a `RuntimeError`. Every function that Python can call begins with it
 /// (`tests/contract/test_entrances.py`).
 pub fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     // The body changes only Python objects, which stay usable as after any other exception.
@@ -26,8 +26,8 @@ fn fault(panic: &(dyn Any + Send)) -> PyErr {
     ))
 }
 
-/// Notes where a panic is, for `guarded` to name. It is printed only where a backtrace is asked for: a library does not
-/// write to the terminal of a program.
+/// Records the location of a panic for `guarded`. It is printed only if a backtrace is requested: a library does not write to
+/// the terminal of a program.
 pub fn note_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo| {

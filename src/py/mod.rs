@@ -24,11 +24,14 @@ use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
-use convert::{PyPolicy, RawCosts, check_costs, costs_of, field_of, summary_of, text_of, to_str, transcript_error};
+use convert::{
+    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
+    transcript_error,
+};
 use dicts::Dicts;
 use guard::guarded;
-use named::{Field, NamedTuple};
-use premask::Ahead;
+use named::{NamedField, NamedTuple};
+use premask::Premask;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -40,22 +43,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 fn reduce<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
-    costs: Option<RawCosts>,
+    costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let costs = costs_of(costs);
-        let mut ahead = Ahead::of(&dicts, &policy.policy, costs.is_some());
-        let outline = walk::walk(&mut dicts, policy.policy.names_lines(), ahead.as_mut())?;
+        let costs = costs_and_texts_of(costs)?;
+        let mut premask = Premask::of(&dicts, &policy.policy, costs.is_some());
+        let outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
         check_costs(costs.as_ref(), &outline)?;
         match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
             Outcome::AskSummary { dropped, previous, built_in } => {
                 summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
             }
+            Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
-                let view = apply::apply(&dicts, &outline, &policy.policy, &plan, ahead)?;
+                let view = apply::apply(&dicts, &outline, &policy.policy, &plan, premask)?;
                 answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
             }
         }
@@ -69,13 +73,13 @@ fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     policy: &PyPolicy,
-    costs: Option<RawCosts>,
+    costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
         let (bytes, rules) = (data.as_bytes(), &policy.policy);
-        let (costs, summary): (Option<Costs>, _) = (costs_of(costs), summary_of(summary)?);
+        let (costs, summary): (Option<Costs>, _) = (costs_and_texts_of(costs)?, summary_of(summary)?);
         let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
         match reduced.map_err(|error| transcript_error(py, &error))? {
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
@@ -85,6 +89,7 @@ fn reduce_json<'py>(
                     .collect();
                 summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
             }
+            Reduced::AskCosts(texts) => count_request(py, &texts),
             Reduced::View(view, outline, plan) => {
                 let view = match view {
                     None => data.clone(),
@@ -98,7 +103,7 @@ fn reduce_json<'py>(
     })
 }
 
-/// Of a request: characters, cached ones, masked observations, summarized turns, what a summary was made of and its own.
+/// A request: characters, cached ones, masked observations, summarized turns, characters that a summary replaced and its own.
 type RawSent = (usize, usize, usize, usize, usize, usize);
 type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
 
@@ -158,13 +163,14 @@ fn replay_outline<'a>(
 static REDUCTION: NamedTuple = NamedTuple::new("Reduction");
 static JSON_REDUCTION: NamedTuple = NamedTuple::new("JsonReduction");
 static SUMMARY_REQUEST: NamedTuple = NamedTuple::new("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::new("CountRequest");
 static TOOL_REPORT: NamedTuple = NamedTuple::new("ToolReport");
 static BOUNDARY_MOVE: NamedTuple = NamedTuple::new("BoundaryMove");
 
-/// The view under its name, with all that the plan did.
+/// The view under its name, with the counters of the plan.
 fn answer<'py>(
     class: &NamedTuple,
-    view: Field<'py>,
+    view: NamedField<'py>,
     outline: &Outline,
     plan: &Plan,
     policy: &Policy,
@@ -172,7 +178,7 @@ fn answer<'py>(
     let py = view.1.py();
     let tools = report::by_tool(outline, plan, policy.image_chars);
     let figures = report::figures(outline, plan, &tools);
-    // Only the caller of the summarizer knows its error.
+    // The caller of the summarizer adds its error.
     let mut fields = vec![view, ("summarizer_error", py.None().into_bound(py))];
     for (name, figure) in figures {
         fields.push((name, figure_of(py, outline, figure)?));
@@ -218,7 +224,7 @@ fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny
     BOUNDARY_MOVE.make(py, &fields)
 }
 
-/// The request to the caller: the messages that the summary will replace, the previous summary, the built-in one.
+/// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
 fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
     previous: Option<&[u8]>,
@@ -228,6 +234,12 @@ fn summary_request<'py>(
     let previous = field_of(py, text_of(py, previous)?)?;
     let built_in = to_str(py, built_in)?.into_any();
     SUMMARY_REQUEST.make(py, &[("dropped", dropped), ("previous", previous), ("built_in", built_in)])
+}
+
+/// The request for the costs of these texts.
+fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
+    let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
+    COUNT_REQUEST.make(py, &[("texts", field_of(py, texts?)?)])
 }
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
@@ -250,7 +262,7 @@ fn texts<'py>(
         let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
         outline.numbers = numbers.unwrap_or_default();
         let placeholder = Placeholder::of(&policy.policy);
-        // Masked texts are wanted of every observation, so that the planner may choose any boundary.
+        // Of every observation, so that the planner may choose any boundary.
         let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
         let list = PyList::empty(py);
         for message in 0..outline.messages.len() {
@@ -334,9 +346,9 @@ fn scanners() -> PyResult<Vec<&'static str>> {
     guarded(|| Ok(Scanner::available().into_iter().map(|(name, _)| name).collect()))
 }
 
-/// Whether the extension belongs to this interpreter: the first that imports it. Its static objects, such as interned
-/// names and the classes of errors, are those of one interpreter, and are gone with that.
-fn is_its_own(py: Python<'_>) -> PyResult<bool> {
+/// Whether this is the first interpreter that imports the extension. Static objects, such as interned names and the classes of
+/// errors, belong to that one and are freed with it.
+fn is_first_interpreter(py: Python<'_>) -> PyResult<bool> {
     const NAME: &str = "recede._core";
     static HAS_INTERPRETER: AtomicBool = AtomicBool::new(false);
     // Interpreter ids are reused after Py_Finalize, so the mark is kept in the interpreter.
@@ -353,7 +365,7 @@ fn is_its_own(py: Python<'_>) -> PyResult<bool> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     guarded(|| {
-        if !is_its_own(module.py())? {
+        if !is_first_interpreter(module.py())? {
             return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
         }
         module.add_class::<PyPolicy>()?;

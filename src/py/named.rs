@@ -8,26 +8,26 @@ use pyo3::types::{PyTuple, PyType};
 /// A class of `recede.reduction._report`.
 pub struct NamedTuple {
     name: &'static str,
-    /// After the first use: the class, `tuple.__new__`, and for each field of the class its index among those given.
+    /// Cached by the first call: the class, `tuple.__new__`, and the index of each field of the class among those given.
     found: PyOnceLock<(Py<PyAny>, Py<PyAny>, Vec<usize>)>,
 }
 
 /// A field and its value.
-pub type Field<'py> = (&'static str, Bound<'py, PyAny>);
+pub type NamedField<'py> = (&'static str, Bound<'py, PyAny>);
 
 impl NamedTuple {
     pub const fn new(name: &'static str) -> Self {
         NamedTuple { name, found: PyOnceLock::new() }
     }
 
-    /// A tuple with these fields, whose names are the same at each call.
-    pub fn make<'py>(&self, py: Python<'py>, fields: &[Field<'py>]) -> PyResult<Bound<'py, PyAny>> {
+    /// A tuple with these fields, whose names must be the same in each call.
+    pub fn make<'py>(&self, py: Python<'py>, fields: &[NamedField<'py>]) -> PyResult<Bound<'py, PyAny>> {
         let (class, new, order) = self.found.get_or_try_init(py, || self.find(py, fields))?;
         let values = PyTuple::new(py, order.iter().map(|place| &fields[*place].1))?;
         new.bind(py).call1((class, values))
     }
 
-    fn find(&self, py: Python<'_>, fields: &[Field<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
+    fn find(&self, py: Python<'_>, fields: &[NamedField<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
         let class = py.import("recede.reduction._report")?.getattr(self.name)?;
         let names: Vec<String> = class.getattr("_fields")?.extract()?;
         let order: Vec<usize> =

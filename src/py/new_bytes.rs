@@ -23,8 +23,8 @@ pub fn bytes(
         let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
         Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked::<PyBytes>()
     };
-    // SAFETY: the room is `length` bytes long. Nobody else knows the object, so nobody reads or writes it meanwhile,
-    // with the GIL or without. The bytes need not be initialized to be taken for MaybeUninit.
+    // SAFETY: the room is `length` bytes long. The object is not shared yet, so nothing else accesses it, with or without the
+    // GIL. MaybeUninit bytes need not be initialized.
     let room = unsafe {
         let start = ffi::PyBytes_AsString(object.as_ptr()).cast::<MaybeUninit<u8>>();
         std::slice::from_raw_parts_mut(start, length)

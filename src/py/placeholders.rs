@@ -9,18 +9,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 /// Makes placeholders.
-pub struct Texts<'a, 'py> {
+pub struct PlaceholderTexts<'a, 'py> {
     py: Python<'py>,
     pub placeholder: Placeholder<'a>,
-    /// By number of digits: a placeholder with one number and an extra character, and where the number ends.
+    /// By number of digits: a placeholder with one number and an extra character, and the end of the number.
     models: [Option<(Bound<'py, PyString>, usize)>; MAX_DIGITS + 1],
 }
 
 const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
 
-impl<'a, 'py> Texts<'a, 'py> {
+impl<'a, 'py> PlaceholderTexts<'a, 'py> {
     pub fn of(py: Python<'py>, policy: &'a Policy) -> Self {
-        Texts { py, placeholder: Placeholder::of(policy), models: [const { None }; MAX_DIGITS + 1] }
+        PlaceholderTexts { py, placeholder: Placeholder::of(policy), models: [const { None }; MAX_DIGITS + 1] }
     }
 
     /// A placeholder with one number and no text; None if it has other fields.

@@ -1,9 +1,9 @@
-//! Masking before the plan. A long history has left the CPU cache when the plan is made, so messages that will most likely
-//! be masked are masked as soon as they are read; `apply` corrects the view where the plan differs.
+//! Speculative masking. A long history has left the CPU cache when it is planned, so messages that will probably be masked are
+//! masked right after they are read; `apply` corrects the view if the plan differs.
 
 use super::cpython;
 use super::dicts::{Dicts, may_hold_dispatch};
-use super::placeholders::Texts;
+use super::placeholders::PlaceholderTexts;
 use super::values::name;
 use super::values::{Any, Dict, cast};
 use crate::outline::Outline;
@@ -13,26 +13,26 @@ use crate::shape::Path;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-/// Histories of fewer messages stay in the cache.
-const LEAST_MESSAGES: usize = 3_000;
+/// Shorter histories stay in the cache.
+const MIN_MESSAGES: usize = 3_000;
 
 /// See the module.
-pub struct Ahead<'a, 'py> {
+pub struct Premask<'a, 'py> {
     policy: &'a Policy,
     messages: Bound<'py, PyList>,
-    texts: Texts<'a, 'py>,
+    texts: PlaceholderTexts<'a, 'py>,
     /// Messages from here on are in the window.
     window: usize,
-    /// Characters that were read.
+    /// Characters read so far.
     chars: usize,
-    /// The view as far as it was read, once something in it is masked.
+    /// The view so far, once something in it is masked.
     pub view: Option<Bound<'py, PyList>>,
-    /// The results that are masked in it.
+    /// The masked results in it.
     pub masked: Vec<u32>,
 }
 
-impl<'a, 'py> Ahead<'a, 'py> {
-    /// None where the plan cannot be foreseen, or need not.
+impl<'a, 'py> Premask<'a, 'py> {
+    /// None if the plan cannot be predicted, or masking early saves nothing.
     pub fn of(dicts: &Dicts<'py>, policy: &'a Policy, has_costs: bool) -> Option<Self> {
         let masks = match policy.goal {
             Goal::Mask => true,
@@ -44,18 +44,18 @@ impl<'a, 'py> Ahead<'a, 'py> {
             || policy.placeholder.is_some()
             || policy.max_observation_chars.is_some();
         let messages = dicts.list.clone();
-        if messages.len() < LEAST_MESSAGES || !masks || has_own_rules {
+        if messages.len() < MIN_MESSAGES || !masks || has_own_rules {
             return None;
         }
         // A turn or a result is a message at least.
         let recent = [policy.keep_messages, policy.keep_turns, policy.keep_results].into_iter().flatten().max();
         let window = messages.len().saturating_sub(recent.unwrap_or(0));
-        let texts = Texts::of(messages.py(), policy);
-        Some(Ahead { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })
+        let texts = PlaceholderTexts::of(messages.py(), policy);
+        Some(Premask { policy, messages, texts, window, chars: 0, view: None, masked: vec![] })
     }
 
-    /// Adds a message that was just read; the values of its observations are at the end of `values`.
-    pub fn see(
+    /// Adds the message just read; the values of its observations are at the end of `values`.
+    pub fn add(
         &mut self,
         index: usize,
         message: &Dict<'py>,
@@ -81,7 +81,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         }
     }
 
-    /// Whether the rest, if it is like what was read, comes near to the budget.
+    /// Whether the history will come close to the budget, extrapolated from what was read.
     fn will_mask(&self, index: usize) -> bool {
         let Some(max) = self.policy.max_cost else { return true };
         let foreseen = self.chars as u128 * self.messages.len() as u128 / (index as u128 + 1);
@@ -99,7 +99,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         let Path { blocks: None, fields: [[field]] } = outline.messages[index].shape.path() else { return Ok(None) };
         let (Some(result), Some(value)) = (outline.results.last(), values.last_mut()) else { return Ok(None) };
         let Some(text) = value.as_ref().and_then(cast::<PyString>) else { return Ok(None) };
-        // What begins as a placeholder may be one.
+        // Text that begins as a placeholder may be one.
         if result.message as usize != index
             || cpython::first_char(text).is_none_or(|first| first == u32::from(b'['))
             || may_hold_dispatch(text)
@@ -114,7 +114,7 @@ impl<'a, 'py> Ahead<'a, 'py> {
         let masked = message.copy()?;
         masked.set_item(name(py, *field), text)?;
         self.masked.push(outline.results.len() as u32 - 1);
-        // The text is not needed again, and dropping it later would fetch it into the cache again.
+        // The text is not needed again, and dropping it later would load it into the cache again.
         *value = None;
         Ok(Some(masked))
     }

@@ -1,4 +1,4 @@
-//! A session as Python holds it: frozen, with its state behind a lock. Nothing of Python is called while that is held.
+//! The session class for Python: frozen, its state guarded by a lock. No Python code runs while the lock is held.
 
 use super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
 use super::guard::guarded;
@@ -6,23 +6,23 @@ use super::store::PyStore;
 use super::values::number;
 use crate::plan::Move;
 use crate::session::{
-    Change, Chunks, Counts, Failure, Figures, Look, MessageCosts, RequestTokens, Result, Session, Shown, Text,
-    TurnTokens, stored_moves,
+    Chunks, Counts, Failure, Figures, MessageCosts, RequestTokens, Result, Session, TextFormat, TurnTokens, Update,
+    ViewMessage, stored_moves,
 };
 use crate::store::Store;
-use crate::store::file::Name;
+use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-type Texts<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
+type PyTexts<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
 type MoveNumbers = (usize, usize, usize, usize);
-/// How many chunks stand, those that follow, what is open, and whether a reader keeps them.
+/// How many chunks are reused, the closed chunks after them, the open one, and whether to cache them.
 type ChunksOf<'py> = (usize, Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, bool);
 
-/// See `recede.History` and the managers of turns, which are all that call it.
+/// Called by `recede.History` and the managers of turns only.
 #[pyclass(frozen, name = "Session", module = "recede._core")]
 pub struct PySession {
     session: Mutex<Session>,
@@ -35,7 +35,7 @@ impl PySession {
     #[pyo3(signature = (policy, *, raw_cost_at_most=0, turns=false, store=None))]
     fn new(policy: &PyPolicy, raw_cost_at_most: usize, turns: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
-            let text = if turns { Text::Turns } else { Text::Json };
+            let text = if turns { TextFormat::Turns } else { TextFormat::Json };
             Ok(PySession { session: Mutex::new(Session::new(policy.policy.clone(), raw_cost_at_most, text)), store })
         })
     }
@@ -46,8 +46,7 @@ impl PySession {
         guarded(|| Ok(self.read(py, |session| if session.is_turns() { session.turn_count() } else { session.len() })))
     }
 
-    /// What masking would put in the place of each observation of a message, or of this one of a turn, if that were
-    /// appended now.
+    /// The placeholder of each observation of a message, or of the observation of a turn, if it were appended now.
     fn masked_texts<'py>(
         &self,
         py: Python<'py>,
@@ -67,13 +66,13 @@ impl PySession {
         })
     }
 
-    /// Appends a message; the first one that is in memory now.
+    /// Appends a message; returns the first one in memory.
     #[pyo3(signature = (message, surrogates, costs=None))]
     fn append(&self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<usize> {
         guarded(|| {
             self.with(py, |session, store| {
                 session.append(message, surrogates, costs, store)?;
-                Ok(session.first_message_here())
+                Ok(session.first_message_in_memory())
             })
         })
     }
@@ -105,39 +104,50 @@ impl PySession {
 
     // Views
 
-    /// Makes the view that of the history. None; or ("summary", messages, earlier summary, built-in one), to be called again
-    /// with a summary; or ("costs", messages, numbers of their observations) of what one left, to be called with these.
-    #[pyo3(signature = (summary=None, costs=None))]
-    fn look<'py>(
+    /// Makes the view current. Returns None; or ("summary", messages, earlier summary, built-in summary), to be called again
+    /// with a summary; or ("texts", texts), to be called again with each and its costs; or ("costs", messages, numbers of their
+    /// observations), to be called again with the costs.
+    #[pyo3(signature = (summary=None, texts=None, costs=None))]
+    fn update_view<'py>(
         &self,
         py: Python<'py>,
         summary: Option<&Bound<'py, PyAny>>,
+        texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
         costs: Option<RawCosts>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
         guarded(|| {
             let summary = summary_of(summary)?;
+            if let Some(texts) = texts {
+                let texts: Vec<(Vec<u8>, usize)> =
+                    texts.iter().map(|(text, cost)| (bytes_of(text).to_vec(), *cost)).collect();
+                self.read(py, |session| session.set_text_costs(texts));
+            }
             if costs.is_some() {
                 let costs = costs_of(costs);
-                self.with(py, |session, store| session.restart(costs, store))?;
+                self.with(py, |session, store| session.apply_compaction(costs, store))?;
                 return Ok(None);
             }
             let list =
                 |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
-            Ok(Some(match self.with(py, |session, store| session.look(&summary, store))? {
-                Look::Ready => return Ok(None),
-                Look::AskSummary(messages, previous, built_in) => {
+            Ok(Some(match self.with(py, |session, store| session.update_view(&summary, store))? {
+                Update::Done => return Ok(None),
+                Update::AskSummary(messages, previous, built_in) => {
                     ("summary", list(messages)?, text_of(py, previous.as_deref())?, to_str(py, &built_in)?)
                         .into_pyobject(py)?
                 }
-                Look::AskCosts => {
-                    let (messages, numbers) = self.read(py, |session| session.restarting_messages());
+                Update::AskTextCosts(texts) => {
+                    let texts = texts.iter().map(|text| to_str(py, text)).collect::<PyResult<Vec<_>>>()?;
+                    ("texts", texts).into_pyobject(py)?
+                }
+                Update::AskCosts => {
+                    let (messages, numbers) = self.read(py, |session| session.pending_messages());
                     ("costs", list(messages)?, numbers).into_pyobject(py)?
                 }
             }))
         })
     }
 
-    /// The next view is read from its first message on; what was read last could not be used.
+    /// Nothing of the view is cached.
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
             self.read(py, Session::forget);
@@ -145,11 +155,10 @@ impl PySession {
         })
     }
 
-    /// The chunks of the view, or of the context of the next request after its prompts: how many of those read last still
-    /// stand, those that follow, what is open, and whether a reader keeps them. Bytes, or str of turns.
+    /// The chunks of the view, or of the turns in the context of the next request. Bytes, or str of turns.
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py>> {
         guarded(|| {
-            let (Chunks { stand, done, open }, keeps, is_turns) = self.with(py, |session, store| {
+            let (Chunks { reused, closed, open }, keeps, is_turns) = self.with(py, |session, store| {
                 let is_turns = session.is_turns();
                 if is_turns {
                     session.figures(); // the request is made
@@ -160,37 +169,32 @@ impl PySession {
             let read = |chunk: &Vec<u8>| {
                 Ok(if is_turns { self.text(py, chunk)?.into_any() } else { PyBytes::new(py, chunk).into_any() })
             };
-            let done = done.iter().map(read).collect::<PyResult<_>>();
-            let read = done.and_then(|done| Ok((stand, done, read(&open)?, keeps)));
-            // Nobody has what was read, where it is no text.
+            let closed = closed.iter().map(read).collect::<PyResult<_>>();
+            let read = closed.and_then(|closed| Ok((reused, closed, read(&open)?, keeps)));
+            // A damaged text reaches no reader, so none has cached it.
             read.inspect_err(|_| self.read(py, Session::forget))
         })
     }
 
-    /// What changed in the list of the view: from which message on, and each as its index or its bytes; or None, and the
-    /// bytes of the view. And whether a reader keeps it.
-    fn changes<'py>(&self, py: Python<'py>) -> PyResult<(Option<usize>, Bound<'py, PyAny>, bool)> {
+    /// The changes of the view's list: the first changed message, and from there on each as its index or bytes; and whether
+    /// to cache it.
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyList>, bool)> {
         guarded(|| {
-            let (change, keeps) = self.with(py, keeping(Session::changes))?;
-            let (from, items) = match change {
-                Change::All(view) => return Ok((None, PyBytes::new(py, &view).into_any(), keeps)),
-                Change::From(from, items) => (from, items),
-            };
+            let ((from, items), keeps) = self.with(py, keeping(Session::changes))?;
             let list = PyList::empty(py);
             for item in items {
                 match item {
-                    Shown::Appended(index) => list.append(index)?,
-                    Shown::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
+                    ViewMessage::Appended(index) => list.append(index)?,
+                    ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }
-            Ok((Some(from), list.into_any(), keeps))
+            Ok((from, list, keeps))
         })
     }
 
-    /// Of all that was appended characters, turns and orphans; of the view messages, characters and masked observations;
-    /// the message and the byte that changed last; moves in the store, and those after them. Of turns: how many a summary
-    /// stands for, and how many were evicted; how many are masked, and tokens of all observations, of the masked ones and
-    /// of their placeholders; and of all requests but the next one tokens of all turns before them, and of those sent.
+    /// Of messages: (characters, turns, orphans), sizes of the view (messages, characters, masked), most recent change
+    /// (message, byte), stored moves, moves in memory. Of turns: (summarized, evicted), (masked turns, tokens of all, masked
+    /// observations and placeholders), sum of the requests (raw, sent).
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         guarded(|| {
             if self.read(py, |session| session.is_turns()) {
@@ -220,13 +224,12 @@ impl PySession {
 
     // Files and stores
 
-    /// The first message of the session that is not in the store alone.
-    fn first_here(&self, py: Python<'_>) -> PyResult<usize> {
-        guarded(|| Ok(self.read(py, |session| session.first_here())))
+    fn first_in_memory(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.read(py, |session| session.first_in_memory())))
     }
 
-    /// Resumes what its store has, or for a session in memory what another one has; how many of the messages, or turns,
-    /// the session has now. The others are to be appended again. None where a store has no snapshot of turns.
+    /// Resumes its store, or for a session in memory another one; returns how many messages or turns the session has. The
+    /// caller appends the others. None if a store has no snapshot of turns.
     #[pyo3(signature = (options=None, counts=false, evict_after=None, source=None))]
     fn open(
         &self,
@@ -259,12 +262,12 @@ impl PySession {
         })
     }
 
-    /// Takes back all but the first messages; False where the session must be made again.
+    /// Drops all but the first messages; False if the session must be rebuilt.
     fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<bool> {
         guarded(|| self.with(py, |session, store| session.rewind(messages, store)))
     }
 
-    /// The session, as it was when it had so many messages, as the bytes of a store that is closed.
+    /// The first messages of the session as the bytes of a closed store.
     fn save<'py>(&self, py: Python<'py>, options: &[u8], messages: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
             let files = Memory::default();
@@ -273,13 +276,13 @@ impl PySession {
                 session.save(&mut target, options, messages, store)?;
                 Ok(target.close()?)
             })?;
-            Ok(PyBytes::new(py, &files.bytes(Name::Store).unwrap_or_default()))
+            Ok(PyBytes::new(py, &files.bytes(FileName::Store).unwrap_or_default()))
         })
     }
 
     // Turns
 
-    /// Tokens are those of the turn without its observation, of that, and of what masking puts in its place.
+    /// Tokens are those of the turn without its observation, of the observation, and of its placeholder.
     #[pyo3(signature = (reasoning, action, observation, timestamp, tokens=None))]
     fn add_turn(
         &self,
@@ -300,7 +303,7 @@ impl PySession {
         })
     }
 
-    fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<(Texts<'py>, f64)>> {
+    fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<(PyTexts<'py>, f64)>> {
         guarded(|| {
             let texts = self.read(py, |session| {
                 let ((one, two, three), timestamp) = session.turn(turn)?;
@@ -314,7 +317,7 @@ impl PySession {
         guarded(|| Ok(self.read(py, Session::summary_due)))
     }
 
-    /// A summary of so many characters and tokens stands for the turns up to this one; or the one that is due failed.
+    /// Replaces the turns up to this one by a summary of so many characters and tokens; None: the due summary failed.
     #[pyo3(signature = (turn=None, chars=0, tokens=0))]
     fn summarized(&self, py: Python<'_>, turn: Option<usize>, chars: usize, tokens: usize) -> PyResult<()> {
         guarded(|| {
@@ -326,6 +329,11 @@ impl PySession {
         })
     }
 
+    /// Characters of the context that a summary of the turns up to this one replaces.
+    fn replaced_chars(&self, py: Python<'_>, turn: usize) -> PyResult<usize> {
+        guarded(|| Ok(self.read(py, |session| session.replaced_chars(turn))))
+    }
+
     fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<(usize, Bound<'py, PyString>)>> {
         guarded(|| {
             let masked = self.read(py, |session| session.masked_turns(from));
@@ -333,8 +341,7 @@ impl PySession {
         })
     }
 
-    /// Of the request before each turn after the first `start` ones, up to and with the next one after `end`: tokens of
-    /// all turns before it, and of those sent.
+    /// (raw, sent) of the requests before the turns after the first `start` ones, up to that after turn `end`.
     fn requests(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<(usize, usize)>> {
         guarded(|| {
             let requests = self.with(py, |session, store| {
@@ -354,8 +361,8 @@ impl PySession {
         })
     }
 
-    /// Turns that were evicted, as a context shows them.
-    fn stored_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<Texts<'py>>> {
+    /// The texts in a context of evicted turns.
+    fn stored_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<PyTexts<'py>>> {
         guarded(|| {
             let turns = self.with(py, |session, store| match store {
                 Some(store) => Ok(session.stored_turns(store, start, end)?),
@@ -365,7 +372,17 @@ impl PySession {
         })
     }
 
-    /// Stores where the session of turns is, and evicts those that are final.
+    /// Masks in the store what the next request masks.
+    fn mask_stored(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            self.with(py, |session, store| match store {
+                Some(store) => Ok(session.mask_stored(store)?),
+                None => Err(Failure::Closed),
+            })
+        })
+    }
+
+    /// Stores a snapshot, and evicts the turns whose rendering is final.
     fn evict_turns(&self, py: Python<'_>, options: &[u8]) -> PyResult<()> {
         guarded(|| {
             self.with(py, |session, store| match store {
@@ -376,7 +393,7 @@ impl PySession {
     }
 }
 
-/// The options of the session that a store has.
+/// The options of the session in a store.
 #[pyfunction]
 pub fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<Bound<'py, PyBytes>>> {
     guarded(|| {
@@ -385,7 +402,7 @@ pub fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<
     })
 }
 
-/// What was read of a view, and whether the reader keeps it; if not, the next time all of it is read again.
+/// What was read of a view, and whether to cache it; if not, the next read is complete.
 fn keeping<T>(
     read: impl FnOnce(&mut Session, Option<&mut Store>) -> Result<T>,
 ) -> impl FnOnce(&mut Session, Option<&mut Store>) -> Result<(T, bool)> {
@@ -404,7 +421,7 @@ fn numbers_of(step: Move) -> MoveNumbers {
 }
 
 impl PySession {
-    /// A text, which a store may have damaged.
+    /// A text, which a damaged store may have made invalid.
     fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
         match &self.store {
             Some(store) => store.get().text(py, text),
@@ -412,7 +429,7 @@ impl PySession {
         }
     }
 
-    fn texts_of<'py>(&self, py: Python<'py>, [one, two, three]: &[Vec<u8>; 3]) -> PyResult<Texts<'py>> {
+    fn texts_of<'py>(&self, py: Python<'py>, [one, two, three]: &[Vec<u8>; 3]) -> PyResult<PyTexts<'py>> {
         Ok((self.text(py, one)?, self.text(py, two)?, self.text(py, three)?))
     }
 
@@ -420,12 +437,12 @@ impl PySession {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with what is in memory.
+    /// Runs on the session alone.
     fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Session) -> T + Send) -> T {
         py.detach(|| work(&mut self.held()))
     }
 
-    /// Does something with the session and its store.
+    /// Runs on the session and its store.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -445,7 +462,7 @@ impl PySession {
             (Failure::Store(error), None) => PyRuntimeError::new_err(error.to_string()),
             (Failure::Closed, Some(store)) => store.get().closed(py),
             (Failure::Closed, None) => PyRuntimeError::new_err("the session has no store"),
-            (Failure::Foreign, store) => {
+            (Failure::OtherWriter, store) => {
                 let path = store.as_ref().map_or(String::new(), |store| store.get().path().display().to_string());
                 let words = "has messages that this history did not append: make the history again";
                 PyRuntimeError::new_err(format!("{path} {words}"))

@@ -3,8 +3,8 @@
 use super::convert::{bytes_of, to_str};
 use super::guard::guarded;
 use super::values::number;
-use crate::store::error::{Kind, StoreError};
-use crate::store::file::{Disk, Name};
+use crate::store::error::{StoreError, StoreErrorKind};
+use crate::store::file::{Disk, FileName};
 use crate::store::memory::Memory;
 use crate::store::{Record, RecordKind, Result, Store};
 use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-/// See `recede.TurnStore`, its only caller.
+/// Called by `recede.TurnStore` only.
 #[pyclass(frozen, name = "Store", module = "recede._core")]
 pub struct PyStore {
     store: Mutex<Option<Store>>,
@@ -47,12 +47,12 @@ impl PyStore {
     fn of_bytes(py: Python<'_>, data: &[u8], path: PathBuf) -> PyResult<Self> {
         guarded(|| {
             let files = Memory::default();
-            files.put(Name::Store, data.to_vec());
+            files.put(FileName::Store, data.to_vec());
             PyStore::of(py, path, Store::open_read_only(Box::new(files)))
         })
     }
 
-    /// Adds a record of this kind; the last of its fields is the one that may lie aside.
+    /// Adds a record; its last field may be stored in text pages.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn append(&self, py: Python<'_>, kind: u8, fields: Vec<PyBackedBytes>, sync: bool) -> PyResult<u64> {
         guarded(|| {
@@ -81,7 +81,7 @@ impl PyStore {
         })
     }
 
-    /// The fields of some records that follow each other, as far as there are any.
+    /// The fields of consecutive records.
     fn records<'py>(
         &self,
         py: Python<'py>,
@@ -122,8 +122,8 @@ impl PyStore {
         })
     }
 
-    /// Some turns that follow each other, each as (number, reasoning, action, observation, timestamp). The observation
-    /// of a masked turn is None, and is not read.
+    /// Consecutive turns as (number, reasoning, action, observation, timestamp). The observation of a masked turn is None, and
+    /// not read.
     fn turns<'py>(
         &self,
         py: Python<'py>,
@@ -170,12 +170,12 @@ impl PyStore {
         guarded(|| self.with(py, |store| Ok(store.masked_before())))
     }
 
-    /// More bytes than all records have together, whatever they say.
-    fn most_bytes(&self, py: Python<'_>) -> PyResult<u64> {
-        guarded(|| self.with(py, |store| store.most_bytes()))
+    /// An upper bound of the bytes of all records.
+    fn max_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        guarded(|| self.with(py, |store| store.max_bytes()))
     }
 
-    /// How many records of a kind there are.
+    /// The number of records of a kind.
     fn count(&self, py: Python<'_>, kind: u8) -> PyResult<u64> {
         guarded(|| {
             let kind = kind_of(kind)?;
@@ -208,7 +208,7 @@ impl PyStore {
         })
     }
 
-    /// Whole records of each kind, pages of the longest chain, and faults as (page, what).
+    /// Intact records of each kind, pages of the longest chain, and faults as (page, what).
     fn verify(&self, py: Python<'_>) -> PyResult<([u64; 4], usize, Faults)> {
         guarded(|| {
             let report = self.with(py, Store::verify)?;
@@ -217,16 +217,16 @@ impl PyStore {
         })
     }
 
-    /// Whether it can still be written to after the failures so far.
-    fn can_go_on(&self, py: Python<'_>) -> PyResult<bool> {
-        guarded(|| Ok(self.with(py, |store| Ok(store.can_go_on())).unwrap_or(false)))
+    /// Whether it can be written to after earlier failures.
+    fn is_usable(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.with(py, |store| Ok(store.is_usable())).unwrap_or(false)))
     }
 
     fn is_open(&self, py: Python<'_>) -> PyResult<bool> {
         guarded(|| Ok(self.process == process::id() && py.detach(|| self.held().is_some())))
     }
 
-    /// Commits and closes the files. Where that fails it stays open, unless it is unusable.
+    /// Commits and closes the files. On errors it stays open, unless it is unusable.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
             if self.process != process::id() {
@@ -236,7 +236,7 @@ impl PyStore {
                 let mut held = self.held();
                 let Some(store) = held.as_mut() else { return Ok(()) };
                 let closed = store.close();
-                if (store.is_closed() || !store.can_go_on())
+                if (store.is_closed() || !store.is_usable())
                     && let Some(store) = held.take()
                 {
                     store.abandon();
@@ -270,13 +270,13 @@ impl PyStore {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A text that was stored.
+    /// A stored text.
     pub(super) fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
         to_str(py, text).map_err(|error| {
             if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
                 return error;
             }
-            store_error(py, &self.path, &StoreError::new(Kind::Damaged, "a text in it is not UTF-8"))
+            store_error(py, &self.path, &StoreError::new(StoreErrorKind::Damaged, "a text in it is not UTF-8"))
         })
     }
 
@@ -290,12 +290,12 @@ impl PyStore {
         done.map_err(|error| self.raised(py, &error))
     }
 
-    /// The same with None where the store is closed or another process's.
+    /// The same, with None if the store is closed or belongs to another process.
     pub(super) fn with_any<T: Send>(&self, py: Python<'_>, work: impl FnOnce(Option<&mut Store>) -> T + Send) -> T {
         py.detach(|| if self.process == process::id() { work(self.held().as_mut()) } else { work(None) })
     }
 
-    /// The error of a store that is closed, or another process's.
+    /// The error of a store that is closed or belongs to another process.
     pub(super) fn closed(&self, py: Python<'_>) -> PyErr {
         let kind = if self.process == process::id() { "closed" } else { "forked" };
         made_error(py, kind, &self.path, None)
@@ -318,14 +318,14 @@ fn kind_of(kind: u8) -> PyResult<RecordKind> {
 fn store_error(py: Python<'_>, path: &std::path::Path, error: &StoreError) -> PyErr {
     let mut path = path.as_os_str().to_os_string();
     path.push(match error.file {
-        Name::Store => "",
-        Name::Log => "-log",
-        Name::New => "-new",
+        FileName::Store => "",
+        FileName::Log => "-log",
+        FileName::New => "-new",
     });
     made_error(py, error.kind.name(), std::path::Path::new(&path), Some(error))
 }
 
-/// `recede.StoreError`, which is defined in Python.
+/// Makes a `recede.StoreError`, which is defined in Python.
 fn made_error(py: Python<'_>, kind: &str, path: &std::path::Path, error: Option<&StoreError>) -> PyErr {
     let make = || {
         let class = py.import("recede._errors")?.getattr("StoreError")?;

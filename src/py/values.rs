@@ -1,4 +1,4 @@
-//! Python values as what they are.
+//! Conversion and size of Python values.
 
 use crate::json::MAX_DEPTH;
 use crate::shape::Key;
@@ -18,8 +18,7 @@ pub fn name(py: Python<'_>, key: Key) -> &Bound<'_, PyString> {
     NAMES[key as usize].get_or_init(py, || PyString::intern(py, key.name()).unbind()).bind(py)
 }
 
-/// A number by which something is looked up. One that no 64 bits hold is that of nothing, like any other that is too
-/// large.
+/// A number to look something up by. One of more than 64 bits finds nothing, as any that is too large.
 pub fn number(value: &Any<'_>) -> PyResult<u64> {
     match value.extract::<u64>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(u64::MAX),
@@ -27,12 +26,12 @@ pub fn number(value: &Any<'_>) -> PyResult<u64> {
     }
 }
 
-/// A cast that first asks whether it is the very type, which takes no call.
+/// A cast that checks for the exact type first, which needs no call.
 pub fn cast<'a, 'py, T: PyTypeCheck + PyTypeInfo>(value: &'a Any<'py>) -> Option<&'a Bound<'py, T>> {
     value.cast_exact().ok().or_else(|| value.cast().ok())
 }
 
-/// The size of a value as compact JSON, as counts go; without recursion, and an error over `MAX_DEPTH`.
+/// The size of a value as compact JSON; without recursion, and with an error over `MAX_DEPTH`.
 pub fn compact_chars(value: &Any, depth: usize) -> Result<usize, ()> {
     const NUMBER_CHARS: usize = 4;
     let mut size = 0;

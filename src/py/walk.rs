@@ -1,9 +1,9 @@
-//! dicts -> Outline: Python objects as what shapes read, lazily, since most messages need three look-ups.
+//! dicts -> Outline: Python objects as values of shapes, read lazily, since most messages need only three lookups.
 
 use super::convert::{Stopped, Walked, with_text};
 use super::cpython;
 use super::dicts::Dicts;
-use super::premask::Ahead;
+use super::premask::Premask;
 use super::values::{Any, Dict, cast, compact_chars, name};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
@@ -13,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
-/// Bytes of an observation to ask for before it is searched: most have no more.
+/// Bytes of an observation to prefetch before it is searched; most have no more.
 const BYTES_AHEAD: usize = 2048;
 
 impl<'py> Value for Any<'py> {
@@ -78,10 +78,14 @@ impl<'py> Value for Any<'py> {
     }
 }
 
-/// Reads a history. `needs_lines` counts the newlines of observations; `ahead` sees each message that was read.
-pub fn walk<'py>(dicts: &mut Dicts<'py>, needs_lines: bool, mut ahead: Option<&mut Ahead<'_, 'py>>) -> Walked<Outline> {
+/// Reads a history. `needs_lines` counts the newlines of observations; `premask` gets each message after it was read.
+pub fn walk<'py>(
+    dicts: &mut Dicts<'py>,
+    needs_lines: bool,
+    mut premask: Option<&mut Premask<'_, 'py>>,
+) -> Walked<Outline> {
     let mut outline = Outline::default();
-    // About as many calls and results as messages: a guess too high costs nothing, and growing costs copies.
+    // About as many calls and results as messages: too much capacity costs nothing, growing costs copies.
     let length = dicts.list.len();
     outline.messages.reserve(length);
     outline.calls.reserve(length);
@@ -97,28 +101,28 @@ pub fn walk<'py>(dicts: &mut Dicts<'py>, needs_lines: bool, mut ahead: Option<&m
             ..Message::default()
         });
         let values = &mut dicts.values;
-        let (seen, before) = (Seen::default(), Seen::default());
-        let is_ahead = ahead.is_some();
+        let (totals, before) = (WalkTotals::default(), WalkTotals::default());
+        let is_premasked = premask.is_some();
         let mut walk =
-            Walk { outline: &mut outline, values, message: index as u32, seen, before, needs_lines, is_ahead };
+            Walk { outline: &mut outline, values, message: index as u32, totals, before, needs_lines, is_premasked };
         let facts = shape::read::<Any, _>(message, &mut walk).map_err(|stopped| match stopped {
             Stopped::Shape(error) => Stopped::Shape(Error { message_index: Some(index), ..error }),
             Stopped::Python(_) => stopped,
         })?;
-        let Seen { chars, images, .. } = walk.seen;
+        let WalkTotals { chars, images, .. } = walk.totals;
         let message_facts = &mut outline.messages[index];
         (message_facts.chars, message_facts.images) = (chars, images);
         message_facts.take(&facts);
-        if let Some(ahead) = &mut ahead {
-            ahead.see(index, message, &outline, &mut dicts.values)?;
+        if let Some(premask) = &mut premask {
+            premask.add(index, message, &outline, &mut dicts.values)?;
         }
     }
     Ok(outline)
 }
 
-/// What was seen of a message so far.
+/// Running totals of a message.
 #[derive(Default, Clone, Copy)]
-struct Seen {
+struct WalkTotals {
     chars: usize,
     images: u32,
     newlines: usize,
@@ -129,11 +133,11 @@ struct Walk<'a, 'py> {
     outline: &'a mut Outline,
     values: &'a mut Vec<Option<Any<'py>>>,
     message: u32,
-    seen: Seen,
-    /// What was seen before the observation at hand.
-    before: Seen,
+    totals: WalkTotals,
+    /// The totals before the current observation.
+    before: WalkTotals,
     needs_lines: bool,
-    is_ahead: bool,
+    is_premasked: bool,
 }
 
 impl<'py> Walk<'_, 'py> {
@@ -145,37 +149,37 @@ impl<'py> Walk<'_, 'py> {
 
 impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
     #[inline]
-    fn observation_ahead(&mut self, value: &Any<'py>) {
-        if self.is_ahead {
+    fn prefetch(&mut self, value: &Any<'py>) {
+        if self.is_premasked {
             cpython::prefetch(value, BYTES_AHEAD);
         }
     }
 
     #[inline]
     fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
-        self.seen.chars += text.len()?;
+        self.totals.chars += text.len()?;
         if self.needs_lines {
             let count = text.call_method1(intern!(text.py(), "count"), (intern!(text.py(), "\n"),))?;
-            self.seen.newlines += count.extract::<usize>()?;
+            self.totals.newlines += count.extract::<usize>()?;
         }
         Ok(())
     }
 
     fn image(&mut self) {
-        self.seen.images += 1;
+        self.totals.images += 1;
     }
 
     fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
-        self.seen.chars += CALL_CHARS;
+        self.totals.chars += CALL_CHARS;
         let name = match call.name.and_then(Value::text) {
             Some(name) => {
-                self.seen.chars += name.len()?;
+                self.totals.chars += name.len()?;
                 Some(self.outline.intern_name(|out| with_text(name, |name| out.extend_from_slice(name))))
             }
             None => None,
         };
         if let Some(arguments) = call.arguments {
-            self.seen.chars += arguments.size(call.depth)?;
+            self.totals.chars += arguments.size(call.depth)?;
         }
         let id = self.id(&call.id);
         self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
@@ -184,21 +188,21 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
 
     #[inline]
     fn begin_observation(&mut self) {
-        self.before = self.seen;
+        self.before = self.totals;
     }
 
     #[inline]
     fn result(&mut self, result: &RawResult<Any<'py>>) -> Walked<()> {
-        self.seen.chars += result.chars;
-        let (seen, before) = (self.seen, self.before);
+        self.totals.chars += result.chars;
+        let (totals, before) = (self.totals, self.before);
         let facts = ToolResult {
             id: self.id(&result.id),
             value: Span::default(),
-            chars: seen.chars - before.chars,
-            newlines: seen.newlines - before.newlines,
+            chars: totals.chars - before.chars,
+            newlines: totals.newlines - before.newlines,
             message: self.message,
             block: result.block as u32,
-            images: seen.images - before.images,
+            images: totals.images - before.images,
             first_piece: 0,
             pieces: 0,
             first_byte: 0,

@@ -1,7 +1,7 @@
-//! Bytes -> Outline, in one forward pass. Fields may come in any order, so what a message holds first goes onto a tape,
-//! and is read by its shape when its end is reached.
+//! Bytes -> Outline, in one forward pass. Fields may come in any order, so a message is first recorded on a tape, and read by
+//! its shape at its end.
 //!
-//! Malformed JSON stops the pass. A wrong shape is parked, and reported only if the rest is well-formed.
+//! Malformed JSON stops the pass. A wrong shape is reported only if the rest is well-formed.
 
 mod quick;
 mod tape;
@@ -39,15 +39,14 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
     if let Ok(body_fault) = scan.document() {
         return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
     }
-    // A reading that stops has parked its fault.
     let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
     Err(Error { kind: fault.kind, offset: Some(fault.at), message_index: scan.index, field: None })
 }
 
-/// Reads one more message, which stands at the end of `data` from `start` on, into the outline of those before it.
+/// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones.
 ///
 /// # Errors
-/// Malformed JSON, or a shape that is no message; the outline is as before.
+/// Malformed JSON, or a shape that is no message; the outline is unchanged.
 pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
     let (mark, index) = (outline.mark(), outline.messages.len());
     let mut scan = Scan {
@@ -73,7 +72,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
     })
 }
 
-/// Whether the message at `span`, which was scanned before, has this tag.
+/// Whether the valid message at `span` has this tag.
 #[must_use]
 pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
     let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
@@ -110,6 +109,30 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
 }
 
+/// Where the value of a field is in the message at `span`, which was scanned before.
+#[must_use]
+pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
+    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
+    let found = find_member(&mut cursor, key).ok()??;
+    Some(Span { start: span.start + found.start, end: span.start + found.end })
+}
+
+fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
+    cursor.peek();
+    cursor.open()?;
+    while !cursor.close(b'}') {
+        let key = cursor.key()?;
+        let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
+        if is_it {
+            return Ok(Some(value));
+        }
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    Ok(None)
+}
+
 /// The decoded bytes of a string: its own, unless its counts say that it may have escapes.
 #[inline]
 fn decoded<'a>(data: &'a [u8], text: &Counted) -> Cow<'a, [u8]> {
@@ -129,16 +152,16 @@ fn outside_messages(kind: Kind, at: usize, field: Option<&str>) -> Error {
 struct Scan<'a> {
     cursor: Cursor<'a>,
     outline: Outline,
-    /// The message that is being read.
+    /// The current message.
     index: Option<usize>,
     /// The first message of a wrong shape.
     fault: Option<Error>,
-    /// Of one message; kept so that it is allocated once.
+    /// Of the current message; kept to be allocated once.
     tape: Tape<'a>,
 }
 
 impl Scan<'_> {
-    /// The whole input. Gives what is wrong with it outside of its messages.
+    /// The whole input. Returns an error outside of its messages.
     fn document(&mut self) -> Read<Option<Error>> {
         let byte = self.cursor.peek();
         let start = self.cursor.at;
@@ -157,7 +180,7 @@ impl Scan<'_> {
         Ok(fault)
     }
 
-    /// Nothing may follow.
+    /// Refuses trailing bytes.
     fn end(&mut self) -> Read<()> {
         self.cursor.peek();
         if self.cursor.at < self.cursor.data.len() {
@@ -166,7 +189,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A request body: of the fields that may be the history, the first that is a list.
+    /// A request body: the history is the first of [`BODY_KEYS`] that is a list.
     fn body(&mut self) -> Read<Option<Error>> {
         let start = self.cursor.at;
         let (mut history, mut wrong, mut repeated) = (BODY_KEYS.len(), [None; BODY_KEYS.len()], None);
@@ -185,7 +208,7 @@ impl Scan<'_> {
                 wrong[key] = Some(scan.cursor.at);
                 return scan.cursor.value().map(drop);
             }
-            // One that goes before the last takes its place.
+            // A key of higher precedence replaces the history that was read.
             history = key;
             core::mem::take(&mut scan.outline).recycle();
             scan.outline = Outline::spare();

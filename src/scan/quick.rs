@@ -1,8 +1,8 @@
-//! The commonest ways to write a message, read by whole literals and written to the Outline at once, without a draft:
-//! the fields in the order in which their makers write them, compact or as `json.dumps` spaces them.
+//! The fast path: the most common layouts of messages, matched by whole literals and written to the Outline directly. Their
+//! fields are in the usual order, compact or spaced as by `json.dumps`.
 //!
-//! Whatever differs, and whatever is wrong, is left to the general way, which reads the message again from its start.
-//! So nothing here may take what that way would refuse, or read it differently.
+//! Anything else, valid or not, is read from its start by the general path. So the fast path must not accept what the general
+//! path refuses, or read it differently.
 
 use super::Scan;
 use super::write::CALL_CHARS;
@@ -10,7 +10,7 @@ use crate::json::Counted;
 use crate::outline::{Call, Message, Role, Shape, Span, ToolResult};
 use crate::shape::Frame;
 
-/// Where colons and commas have a space behind them, and where not.
+/// Whether colons and commas are followed by a space.
 trait Style {
     const ROLE: &'static [u8];
     const TOOL_CALL_ID: &'static [u8];
@@ -106,13 +106,13 @@ macro_rules! style {
 style!(Compact, "");
 style!(Spaced, " ");
 
-/// Behind the literal, if it stands there.
+/// The position after the literal, if it is at `at`.
 #[inline]
-fn behind(data: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
+fn after(data: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
     data.get(at..)?.starts_with(literal).then_some(at + literal.len())
 }
 
-/// A message, as far as it is read.
+/// What was read of a message.
 struct Quick {
     chars: usize,
     blocks: u32,
@@ -122,15 +122,15 @@ struct Quick {
 }
 
 impl Scan<'_> {
-    /// Reads the message at the cursor, if it is written in one of the commonest ways. Else nothing is changed.
+    /// Reads the message at the cursor if it has a common layout; otherwise nothing changes.
     #[inline]
     pub(super) fn quick_message(&mut self) -> bool {
         let (data, start) = (self.cursor.data, self.cursor.at);
         let (first_call, first_result) = (self.outline.calls.len(), self.outline.results.len());
         let first_piece = self.outline.pieces.len();
-        let read = if let Some(at) = behind(data, start, Compact::ROLE) {
+        let read = if let Some(at) = after(data, start, Compact::ROLE) {
             self.quick::<Compact>(at)
-        } else if let Some(at) = behind(data, start, Spaced::ROLE) {
+        } else if let Some(at) = after(data, start, Spaced::ROLE) {
             self.quick::<Spaced>(at)
         } else {
             return false;
@@ -158,16 +158,16 @@ impl Scan<'_> {
         true
     }
 
-    /// From the value of `role` on.
+    /// Continues at the value of `role`.
     #[inline]
     fn quick<S: Style>(&mut self, at: usize) -> Option<Quick> {
         let data = self.cursor.data;
         match data.get(at)? {
             b't' => self.quick_result::<S>(at),
-            b'a' => self.quick_content::<S>(behind(data, at, S::ASSISTANT)?, Role::Assistant),
-            b'u' => self.quick_content::<S>(behind(data, at, S::USER)?, Role::User),
-            b's' => self.quick_content::<S>(behind(data, at, S::SYSTEM)?, Role::System),
-            b'd' => self.quick_content::<S>(behind(data, at, S::DEVELOPER)?, Role::System),
+            b'a' => self.quick_content::<S>(after(data, at, S::ASSISTANT)?, Role::Assistant),
+            b'u' => self.quick_content::<S>(after(data, at, S::USER)?, Role::User),
+            b's' => self.quick_content::<S>(after(data, at, S::SYSTEM)?, Role::System),
+            b'd' => self.quick_content::<S>(after(data, at, S::DEVELOPER)?, Role::System),
             _ => None,
         }
     }
@@ -176,21 +176,21 @@ impl Scan<'_> {
     #[inline]
     fn quick_result<S: Style>(&mut self, at: usize) -> Option<Quick> {
         let data = self.cursor.data;
-        if let Some(id) = behind(data, at, S::TOOL_CALL_ID) {
+        if let Some(id) = after(data, at, S::TOOL_CALL_ID) {
             let id = self.quick_id(id)?;
-            let text = self.quick_text(behind(data, id.end, S::CONTENT)?)?;
-            let end = behind(data, text.end, b"\"}")?;
+            let text = self.quick_text(after(data, id.end, S::CONTENT)?)?;
+            let end = after(data, text.end, b"\"}")?;
             let chars = self.quick_observation(id, &text, 0);
             return Some(Quick { chars, blocks: 0, role: Role::Other, shape: Shape::OpenAi, end });
         }
-        let text = self.quick_text(behind(data, at, S::TOOL_TEXT)?)?;
-        let id = self.quick_id(behind(data, text.end, S::PAIR_RESULT)?)?;
-        let end = behind(data, id.end, b"\"}")?;
+        let text = self.quick_text(after(data, at, S::TOOL_TEXT)?)?;
+        let id = self.quick_id(after(data, text.end, S::PAIR_RESULT)?)?;
+        let end = after(data, id.end, b"\"}")?;
         let chars = self.quick_observation(id, &text, 0);
         Some(Quick { chars, blocks: 0, role: Role::Other, shape: Shape::ChatMessage, end })
     }
 
-    /// A message of another role, from the value of its `content` on.
+    /// A message of another role, at the value of its `content`.
     #[inline]
     fn quick_content<S: Style>(&mut self, at: usize, role: Role) -> Option<Quick> {
         let data = self.cursor.data;
@@ -198,9 +198,9 @@ impl Scan<'_> {
             b'"' => {
                 let text = self.quick_text(at + 1)?;
                 let chars = self.quick_piece(&text);
-                if let Some(id) = behind(data, text.end, S::PAIR_CALL) {
+                if let Some(id) = after(data, text.end, S::PAIR_CALL) {
                     let id = self.quick_id(id)?;
-                    let end = behind(data, id.end, b"\"}")?;
+                    let end = after(data, id.end, b"\"}")?;
                     let chars = chars + CALL_CHARS;
                     self.quick_call(id, None, 0);
                     return Some(Quick { chars, blocks: 0, role, shape: Shape::ChatMessage, end });
@@ -208,79 +208,79 @@ impl Scan<'_> {
                 (chars, text.end + 1)
             }
             b'[' => return self.quick_blocks::<S>(at + 1, role),
-            _ => (0, behind(data, at, b"null")?),
+            _ => (0, after(data, at, b"null")?),
         };
-        if let Some(end) = behind(data, at, b"}") {
+        if let Some(end) = after(data, at, b"}") {
             return Some(Quick { chars, blocks: 0, role, shape: Shape::Plain, end });
         }
         if role != Role::Assistant {
             return None;
         }
-        self.quick_tool_calls::<S>(behind(data, at, S::TOOL_CALLS)?, chars)
+        self.quick_tool_calls::<S>(after(data, at, S::TOOL_CALLS)?, chars)
     }
 
-    /// The calls of `OpenAI` chat, behind the bracket that opens their list.
+    /// The calls of `OpenAI` chat, after the bracket that opens their list.
     #[inline]
     fn quick_tool_calls<S: Style>(&mut self, mut at: usize, mut chars: usize) -> Option<Quick> {
         let data = self.cursor.data;
         for block in 0.. {
-            let id = self.quick_id(behind(data, at, S::CALL_ID)?)?;
-            // Some makers leave out the type, which is always the same.
-            let name = behind(data, id.end, S::CALL_NAME).or_else(|| behind(data, id.end, S::CALL_FUNCTION))?;
+            let id = self.quick_id(after(data, at, S::CALL_ID)?)?;
+            // Some clients omit the type, which is always the same.
+            let name = after(data, id.end, S::CALL_NAME).or_else(|| after(data, id.end, S::CALL_FUNCTION))?;
             let name = self.quick_id(name)?;
-            let arguments = self.quick_text(behind(data, name.end, S::CALL_ARGUMENTS)?)?;
-            at = behind(data, arguments.end, b"\"}}")?;
+            let arguments = self.quick_text(after(data, name.end, S::CALL_ARGUMENTS)?)?;
+            at = after(data, arguments.end, b"\"}}")?;
             chars += name.end - name.start + arguments.chars() + CALL_CHARS;
             self.quick_call(id, Some(name), block);
-            match behind(data, at, S::COMMA) {
+            match after(data, at, S::COMMA) {
                 Some(next) => at = next,
                 None => break,
             }
         }
-        let end = behind(data, at, b"]}")?;
+        let end = after(data, at, b"]}")?;
         Some(Quick { chars, blocks: 0, role: Role::Assistant, shape: Shape::OpenAi, end })
     }
 
-    /// The blocks of a content, behind the bracket that opens their list.
+    /// The blocks of a content, after the bracket that opens their list.
     #[inline]
     fn quick_blocks<S: Style>(&mut self, mut at: usize, role: Role) -> Option<Quick> {
         let data = self.cursor.data;
         let (mut chars, mut blocks, mut shape) = (0, 0, Shape::Plain);
         loop {
-            at = behind(data, at, b"{\"type\":")?;
-            at = behind(data, at, &S::COMMA[1..])?;
-            at = behind(data, at, b"\"")?;
-            if let Some(result) = behind(data, at, S::RESULT_BLOCK) {
+            at = after(data, at, b"{\"type\":")?;
+            at = after(data, at, &S::COMMA[1..])?;
+            at = after(data, at, b"\"")?;
+            if let Some(result) = after(data, at, S::RESULT_BLOCK) {
                 let id = self.quick_id(result)?;
-                let text = self.quick_text(behind(data, id.end, S::CONTENT)?)?;
-                at = behind(data, text.end, b"\"}")?;
+                let text = self.quick_text(after(data, id.end, S::CONTENT)?)?;
+                at = after(data, text.end, b"\"}")?;
                 chars += self.quick_observation(id, &text, blocks);
                 shape = Shape::Anthropic;
-            } else if let Some(text) = behind(data, at, S::TEXT_BLOCK) {
+            } else if let Some(text) = after(data, at, S::TEXT_BLOCK) {
                 let text = self.quick_text(text)?;
-                at = behind(data, text.end, b"\"}")?;
+                at = after(data, text.end, b"\"}")?;
                 chars += self.quick_piece(&text);
             } else {
-                let id = self.quick_id(behind(data, at, S::USE_BLOCK)?)?;
-                let name = self.quick_id(behind(data, id.end, S::USE_NAME)?)?;
-                let input = behind(data, name.end, S::USE_INPUT)?;
+                let id = self.quick_id(after(data, at, S::USE_BLOCK)?)?;
+                let name = self.quick_id(after(data, id.end, S::USE_NAME)?)?;
+                let input = after(data, name.end, S::USE_INPUT)?;
                 if data.get(input) != Some(&b'{') {
                     return None;
                 }
-                // In a block, in a content, in a message.
+                // Three levels deep: message, content, block.
                 let (size, end) = self.cursor.value_at(input, 3)?;
-                at = behind(data, end, b"}")?;
+                at = after(data, end, b"}")?;
                 chars += name.end - name.start + size + CALL_CHARS;
                 self.quick_call(id, Some(name), blocks);
                 shape = Shape::Anthropic;
             }
             blocks += 1;
-            match behind(data, at, S::COMMA) {
+            match after(data, at, S::COMMA) {
                 Some(next) => at = next,
                 None => break,
             }
         }
-        let end = behind(data, at, b"]}")?;
+        let end = after(data, at, b"]}")?;
         Some(Quick { chars, blocks, role, shape, end })
     }
 
@@ -311,7 +311,7 @@ impl Scan<'_> {
         self.outline.calls.push(Call { id, name, message, block });
     }
 
-    /// A result whose observation is one string. Gives its characters.
+    /// A result whose observation is one string. Returns its characters.
     #[inline]
     fn quick_observation(&mut self, id: Span, text: &Counted, block: u32) -> usize {
         let data = self.cursor.data;

@@ -1,5 +1,5 @@
-//! One message as the values that some shape may ask for, in their order: fields may come in any order, so what they
-//! mean is asked when the end of the message is reached. Everything else is passed over.
+//! The tape: the values of one message that some shape may read, in document order. Fields may come in any order, so they are
+//! interpreted at the end of the message. All other values are skipped.
 
 use super::{Scan, decoded};
 use crate::error::Error;
@@ -8,36 +8,36 @@ use crate::outline::Span;
 use crate::shape::{Key, Keys, Value};
 use std::borrow::Cow;
 
-/// Containers that are opened within a message, itself included; deeper ones are passed over.
+/// Nesting levels that are recorded, the message included; deeper containers are skipped.
 const MAX_LEVEL: usize = 6;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Text,
     Object,
     List,
     Null,
     True,
-    /// Anything else, and containers that were passed over.
+    /// Anything else, including skipped containers.
     Other,
 }
 
 /// A value on the tape.
 #[derive(Clone, Copy)]
 struct Entry {
-    kind: Kind,
+    kind: ValueKind,
     key: Option<Key>,
     may_hold_dispatch: bool,
-    /// Behind the last value in it.
+    /// The entry after its last descendant.
     next: u32,
-    /// Members of an object that are on the tape, or elements of a list.
+    /// Recorded members of an object, or elements of a list.
     members: u32,
-    /// The keys of these.
+    /// Their keys.
     keys: Keys,
-    /// Of a text, between its quotes.
+    /// Of a text, without its quotes.
     start: usize,
     end: usize,
-    /// Of a text its [`Counted::minus`]; of any other value its size as compact JSON.
+    /// [`Counted::minus`] of a text; of any other value its size as compact JSON.
     size: usize,
 }
 
@@ -45,7 +45,7 @@ struct Entry {
 pub(super) struct Tape<'a> {
     data: &'a [u8],
     entries: Vec<Entry>,
-    /// Keys that stand in their object a second time: the object, and where.
+    /// Repeated keys: their object, the key, and its position.
     repeated: Vec<(u32, Key, usize)>,
 }
 
@@ -64,7 +64,7 @@ impl Scan<'_> {
         self.record_object(None, 1).map(drop)
     }
 
-    /// A value, whose size it gives.
+    /// Records a value. Returns its size.
     #[inline]
     fn record(&mut self, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
         let byte = self.cursor.peek();
@@ -73,7 +73,7 @@ impl Scan<'_> {
         }
         let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.string_here()?;
         let place = self.tape.entries.len();
-        self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(Kind::Text, key, place) });
+        self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(ValueKind::Text, key, place) });
         Ok(end - start - minus + 2)
     }
 
@@ -84,9 +84,9 @@ impl Scan<'_> {
         let (kind, size) = match byte {
             b'{' if opens => return self.record_object(key, level),
             b'[' if opens => return self.record_list(key, level),
-            b'n' => (Kind::Null, self.cursor.value()?),
-            b't' => (Kind::True, self.cursor.value()?),
-            _ => (Kind::Other, self.cursor.value()?),
+            b'n' => (ValueKind::Null, self.cursor.value()?),
+            b't' => (ValueKind::True, self.cursor.value()?),
+            _ => (ValueKind::Other, self.cursor.value()?),
         };
         self.push(Entry { start, end: self.cursor.at, size, ..Entry::of(kind, key, place) });
         Ok(size)
@@ -94,7 +94,7 @@ impl Scan<'_> {
 
     fn record_list(&mut self, key: Option<Key>, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
-        self.push(Entry { start, ..Entry::of(Kind::List, key, place) });
+        self.push(Entry { start, ..Entry::of(ValueKind::List, key, place) });
         let (mut members, mut size) = (0, 2);
         self.elements(|scan, index| {
             members += 1;
@@ -107,7 +107,7 @@ impl Scan<'_> {
 
     fn record_object(&mut self, of: Option<Key>, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
-        self.push(Entry { start, ..Entry::of(Kind::Object, of, place) });
+        self.push(Entry { start, ..Entry::of(ValueKind::Object, of, place) });
         let (mut keys, mut members, mut size) = (Keys::default(), 0, 1);
         self.members(|scan| {
             let (key, chars, at) = scan.key()?;
@@ -121,7 +121,7 @@ impl Scan<'_> {
                     scan.tape.repeated.push((place as u32, key, at));
                     scan.cursor.value()?
                 }
-                // Of a response the only member counts, whatever its key.
+                // The only member of a response counts, whatever its key.
                 None if of == Some(Key::Response) => {
                     members += 1;
                     scan.record(None, false, level + 1)?
@@ -148,7 +148,7 @@ impl Scan<'_> {
         self.tape.entries.push(entry);
     }
 
-    /// The container at this place has ended.
+    /// Ends the container at this place.
     #[inline]
     fn close(&mut self, place: usize, size: usize, members: u32, keys: Keys) {
         let (end, next) = (self.cursor.at, self.tape.entries.len() as u32);
@@ -159,7 +159,7 @@ impl Scan<'_> {
 
 impl Entry {
     #[inline]
-    fn of(kind: Kind, key: Option<Key>, place: usize) -> Entry {
+    fn of(kind: ValueKind, key: Option<Key>, place: usize) -> Entry {
         let next = place as u32 + 1;
         let keys = Keys::default();
         Entry { kind, key, may_hold_dispatch: false, next, members: 0, keys, start: 0, end: 0, size: 0 }
@@ -184,11 +184,11 @@ impl<'a> Node<'a> {
         &self.tape.entries[self.place as usize]
     }
 
-    fn is(&self, kind: Kind) -> Option<&Self> {
+    fn is(&self, kind: ValueKind) -> Option<&Self> {
         (self.entry().kind == kind).then_some(self)
     }
 
-    /// The values right in this one.
+    /// Its direct children.
     #[inline]
     fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let (Node { tape, place }, end) = (*self, self.entry().next);
@@ -202,14 +202,14 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Its bytes, quotes or brackets included.
+    /// Its bytes, including quotes or brackets.
     pub fn span(&self) -> Span {
         let Entry { kind, start, end, .. } = *self.entry();
-        let quote = usize::from(kind == Kind::Text);
+        let quote = usize::from(kind == ValueKind::Text);
         Span { start: start - quote, end: end + quote }
     }
 
-    /// The string that it is.
+    /// It as a string.
     pub fn counted(&self) -> Counted {
         let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
         Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }
@@ -228,31 +228,31 @@ impl<'a> Value for Node<'a> {
 
     #[inline]
     fn object(&self) -> Option<&Self> {
-        self.is(Kind::Object)
+        self.is(ValueKind::Object)
     }
 
     #[inline]
     fn text(&self) -> Option<&Self> {
-        self.is(Kind::Text)
+        self.is(ValueKind::Text)
     }
 
     #[inline]
     fn items(&self) -> Option<impl Iterator<Item = Self>> {
-        self.is(Kind::List).map(Node::inner)
+        self.is(ValueKind::List).map(Node::inner)
     }
 
     #[inline]
     fn length(&self) -> usize {
-        self.is(Kind::List).map_or(0, |list| list.entry().members as usize)
+        self.is(ValueKind::List).map_or(0, |list| list.entry().members as usize)
     }
 
     #[inline]
     fn is_null(&self) -> bool {
-        self.entry().kind == Kind::Null
+        self.entry().kind == ValueKind::Null
     }
 
     fn is_true(&self) -> bool {
-        self.entry().kind == Kind::True
+        self.entry().kind == ValueKind::True
     }
 
     fn offset(&self) -> Option<usize> {
@@ -286,7 +286,7 @@ impl<'a> Value for Node<'a> {
 
     fn size(&self, _: usize) -> Result<usize, Error> {
         let entry = self.entry();
-        Ok(if entry.kind == Kind::Text { self.counted().chars() } else { entry.size })
+        Ok(if entry.kind == ValueKind::Text { self.counted().chars() } else { entry.size })
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! What a message on the tape holds -> Outline.
+//! The message on the tape -> Outline.
 
 use super::Scan;
 use super::tape::Node;
@@ -8,7 +8,7 @@ use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::shape::{self, Id, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
-/// Besides its name and arguments, a call counts this many characters.
+/// Characters that a call counts besides its name and arguments.
 pub const CALL_CHARS: usize = 20;
 
 impl Scan<'_> {
@@ -24,10 +24,15 @@ impl Scan<'_> {
             ..Message::default()
         });
         let node = Node::message(&self.tape);
-        let mut writer =
-            Writer { data, outline, message: index as u32, seen: Seen::default(), before: Seen::default() };
+        let mut writer = OutlineWriter {
+            data,
+            outline,
+            message: index as u32,
+            totals: TextTotals::default(),
+            before: TextTotals::default(),
+        };
         let facts = shape::read::<Node, _>(&node, &mut writer)?;
-        let Seen { chars, images, .. } = writer.seen;
+        let TextTotals { chars, images, .. } = writer.totals;
         let message = &mut self.outline.messages[index];
         (message.chars, message.images) = (chars, images);
         message.take(&facts);
@@ -35,9 +40,9 @@ impl Scan<'_> {
     }
 }
 
-/// What was seen of a message so far.
+/// Running totals of a message.
 #[derive(Default, Clone, Copy)]
-struct Seen {
+struct TextTotals {
     chars: usize,
     images: u32,
     pieces: u32,
@@ -45,35 +50,35 @@ struct Seen {
 }
 
 /// Writes one message into the Outline.
-struct Writer<'a> {
+struct OutlineWriter<'a> {
     data: &'a [u8],
     outline: &'a mut Outline,
     message: u32,
-    seen: Seen,
-    /// What was seen before the observation at hand.
-    before: Seen,
+    totals: TextTotals,
+    /// The totals before the current observation.
+    before: TextTotals,
 }
 
-impl Writer<'_> {
+impl OutlineWriter<'_> {
     #[inline]
     fn id(&mut self, id: &Id<Node>) -> Option<Span> {
         id.read(|id| self.outline.keep(id))
     }
 }
 
-impl<'a> Sink<Node<'a>> for Writer<'_> {
+impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
     #[inline]
     fn text(&mut self, text: &Node) -> Result<(), Error> {
         let text: Counted = text.counted();
         self.outline.pieces.push(Span { start: text.start, end: text.end });
-        self.seen.chars += text.chars();
-        self.seen.pieces += 1;
-        self.seen.may_hold_dispatch |= text.may_hold_needle;
+        self.totals.chars += text.chars();
+        self.totals.pieces += 1;
+        self.totals.may_hold_dispatch |= text.may_hold_needle;
         Ok(())
     }
 
     fn image(&mut self) {
-        self.seen.images += 1;
+        self.totals.images += 1;
     }
 
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
@@ -81,37 +86,37 @@ impl<'a> Sink<Node<'a>> for Writer<'_> {
         let name = call.name.and_then(Value::text).map(|name| self.outline.intern(&name.decoded()));
         let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
         let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
-        self.seen.chars += name_chars + arguments + CALL_CHARS;
+        self.totals.chars += name_chars + arguments + CALL_CHARS;
         self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
         Ok(())
     }
 
     #[inline]
     fn begin_observation(&mut self) {
-        self.seen.may_hold_dispatch = false;
-        self.before = self.seen;
+        self.totals.may_hold_dispatch = false;
+        self.before = self.totals;
     }
 
     #[inline]
     fn result(&mut self, result: &RawResult<Node<'a>>) -> Result<(), Error> {
-        self.seen.chars += result.chars;
-        let (seen, before) = (self.seen, self.before);
-        let first_piece = self.outline.pieces.len() as u32 - (seen.pieces - before.pieces);
+        self.totals.chars += result.chars;
+        let (totals, before) = (self.totals, self.before);
+        let first_piece = self.outline.pieces.len() as u32 - (totals.pieces - before.pieces);
         let first_byte = self.outline.pieces.get(first_piece as usize).map_or(0, |piece| self.data[piece.start]);
         let result = ToolResult {
             id: self.id(&result.id),
             value: result.value.map_or(Span::default(), Node::span),
-            chars: seen.chars - before.chars,
+            chars: totals.chars - before.chars,
             newlines: 0,
             message: self.message,
             block: result.block as u32,
-            images: seen.images - before.images,
+            images: totals.images - before.images,
             first_piece,
-            pieces: seen.pieces - before.pieces,
+            pieces: totals.pieces - before.pieces,
             first_byte,
             is_error: result.is_error,
             frame: result.frame,
-            may_hold_dispatch: seen.may_hold_dispatch,
+            may_hold_dispatch: totals.may_hold_dispatch,
         };
         self.outline.results.push(result);
         Ok(())

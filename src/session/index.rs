@@ -1,36 +1,35 @@
-//! What a history keeps in a store beside its messages, so that it can let go of them: where each observation stands,
-//! which call and which observation are the newest of an id, and how the boundary moved.
+//! The on-disk index of evicted messages: where each observation is, the newest call and observation of each id, and the
+//! moves of the boundary.
 //!
-//! All of it is in blocks: records of the kind "session", from the second one on. Each holds the places of 16
-//! observations, 16 moves if there are as many, and it is a bucket of a linear hash table of ids, which grows by a bucket
-//! at a time as the store's own does.
+//! It consists of blocks: records of the kind "session", from the second one on. Each holds the places of 16 observations, up
+//! to 16 moves, and a bucket of a linear hash table of ids.
 
 use crate::plan::Move;
 use crate::store::page::{put_u32, put_u64, u32_at, u64_at};
-use crate::store::{Changes, Kind, Record, RecordKind, Result, Store, StoreError};
+use crate::store::{Changes, Record, RecordKind, Result, Store, StoreError, StoreErrorKind};
 use std::ops::Range;
 
-/// Observations of a block, moves of it, and about as many ids.
+/// Observations, moves, and on average ids of a block.
 const BLOCK: usize = 16;
-/// Records of the kind before the first block.
-const BEFORE: u64 = 1;
+/// Records of the kind before the blocks.
+const SNAPSHOT_RECORDS: u64 = 1;
 
-/// What the store knows of an id.
+/// The newest call and observation of an id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct IdEntry {
     hash: u64,
-    /// One more than the message of its newest call that was let go; 0 where there is none.
+    /// One more than the message of its newest evicted call; 0 for none.
     call: u32,
-    /// Its newest observation, from 1; 0 where there is none.
+    /// Its newest observation, from 1; 0 for none.
     number: u32,
-    /// Whether the call has a result: 0 or 1.
+    /// 1 if the call has a result, else 0.
     is_answered: u32,
 }
 
-/// What becomes of an entry.
+/// A change of an entry.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Update {
-    /// The call of the entry has got a result.
+pub struct IdUpdate {
+    /// The call got a result.
     pub is_answered: bool,
     /// A newer call: its message, and whether it has a result.
     pub call: Option<(usize, bool)>,
@@ -42,7 +41,7 @@ const ENTRY: usize = 20;
 const PLACE: usize = 8;
 const MOVE: usize = 32;
 
-/// Parts of a block, each as its bytes.
+/// The encoded parts of a block.
 #[derive(Debug, Default)]
 struct Block {
     ids: Vec<u8>,
@@ -59,7 +58,7 @@ impl Block {
     }
 }
 
-impl Entry {
+impl IdEntry {
     fn bytes(self) -> [u8; ENTRY] {
         let mut bytes = [0; ENTRY];
         put_u64(&mut bytes, 0, self.hash);
@@ -71,10 +70,10 @@ impl Entry {
 
     fn of(bytes: &[u8; ENTRY]) -> Self {
         let small = |at| u32_at(bytes, at);
-        Entry { hash: u64_at(bytes, 0), call: small(8), number: small(12), is_answered: small(16) }
+        IdEntry { hash: u64_at(bytes, 0), call: small(8), number: small(12), is_answered: small(16) }
     }
 
-    fn update(&mut self, update: &Update) {
+    fn update(&mut self, update: &IdUpdate) {
         self.is_answered |= u32::from(update.is_answered);
         if let Some((message, is_answered)) = update.call {
             (self.call, self.is_answered) = (message as u32 + 1, u32::from(is_answered));
@@ -95,7 +94,7 @@ impl Entry {
     }
 }
 
-/// FNV-1a, and a last step that spreads it to the low bits, which choose the bucket.
+/// FNV-1a, mixed so that the low bits, which choose the bucket, depend on all others.
 fn hash_of(id: &[u8]) -> u64 {
     let hash = id
         .iter()
@@ -109,35 +108,35 @@ fn bucket_of(hash: u64, buckets: u64) -> u64 {
     if bucket < buckets { bucket } else { hash % round }
 }
 
-/// The bucket that a bucket behind so many is split off from.
+/// The bucket that is split when there are so many.
 fn split_at(buckets: u64) -> u64 {
     buckets - (1 << buckets.ilog2())
 }
 
 fn record_of(block: u64) -> u64 {
-    BEFORE + 1 + block
+    SNAPSHOT_RECORDS + 1 + block
 }
 
-fn entries(bytes: &[u8]) -> impl Iterator<Item = Entry> + '_ {
-    bytes.as_chunks().0.iter().map(Entry::of)
+fn entries(bytes: &[u8]) -> impl Iterator<Item = IdEntry> + '_ {
+    bytes.as_chunks().0.iter().map(IdEntry::of)
 }
 
-fn joined(entries: &[Entry]) -> Vec<u8> {
+fn joined(entries: &[IdEntry]) -> Vec<u8> {
     entries.iter().flat_map(|entry| entry.bytes()).collect()
 }
 
 fn blocks(store: &Store) -> u64 {
-    store.last(RecordKind::Session).saturating_sub(BEFORE)
+    store.last(RecordKind::Session).saturating_sub(SNAPSHOT_RECORDS)
 }
 
-/// How many observations, ids, or moves there is room for.
+/// The capacity for observations, ids, or moves.
 #[must_use]
 pub fn room(store: &Store) -> usize {
     (blocks(store) as usize).saturating_mul(BLOCK)
 }
 
-/// The newest of an id.
-pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<Entry>> {
+/// The entry of an id.
+pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<IdEntry>> {
     let blocks = blocks(store);
     if blocks == 0 {
         return Ok(None);
@@ -147,7 +146,7 @@ pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<Entry>> {
     Ok(entries(&block.ids).find(|entry| entry.hash == hash))
 }
 
-/// Where an observation stands, by its number from 1: its message and its place in that.
+/// The message of an observation and its place there, by its number from 1.
 pub fn place(store: &mut Store, number: usize) -> Result<Option<(usize, usize)>> {
     let Some(index) = number.checked_sub(1) else { return Ok(None) };
     let block = Block::of(store.get(RecordKind::Session, record_of((index / BLOCK) as u64), true)?);
@@ -155,7 +154,7 @@ pub fn place(store: &mut Store, number: usize) -> Result<Option<(usize, usize)>>
     Ok(place.map(|place| (u32_at(place, 0) as usize, u32_at(place, 4) as usize)))
 }
 
-/// Some moves of the boundary, by their place among all of them.
+/// A range of the moves of the boundary.
 pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
     let mut moves = vec![];
     let first = places.start / BLOCK;
@@ -169,26 +168,26 @@ pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
     moves.truncate(places.end - first * BLOCK);
     moves.drain(..(places.start - first * BLOCK).min(moves.len()));
     if moves.len() < places.len() {
-        return Err(StoreError::new(Kind::Damaged, "it has fewer moves of the boundary than it counts"));
+        return Err(StoreError::new(StoreErrorKind::Damaged, "it has fewer moves of the boundary than it counts"));
     }
     Ok(moves)
 }
 
-/// The index while it is written.
-pub struct Writer<'a, 'b> {
+/// Writes the index.
+pub struct IndexWriter<'a, 'b> {
     changes: &'a mut Changes<'b>,
-    /// How many ids it has.
+    /// How many ids the index has.
     pub ids: usize,
 }
 
-impl<'a, 'b> Writer<'a, 'b> {
-    /// Goes on with an index of so many ids. The record before the blocks must be there.
+impl<'a, 'b> IndexWriter<'a, 'b> {
+    /// Continues an index of so many ids. The record before the blocks must exist.
     pub fn of(changes: &'a mut Changes<'b>, ids: usize) -> Self {
-        Writer { changes, ids }
+        IndexWriter { changes, ids }
     }
 
     fn blocks(&self) -> u64 {
-        self.changes.last(RecordKind::Session) - BEFORE
+        self.changes.last(RecordKind::Session) - SNAPSHOT_RECORDS
     }
 
     fn block(&mut self, block: usize) -> Result<Block> {
@@ -200,14 +199,14 @@ impl<'a, 'b> Writer<'a, 'b> {
         Ok(())
     }
 
-    /// A block more: a bucket is split.
+    /// Adds a block, for which a bucket is split.
     fn add_block(&mut self) -> Result<()> {
         let blocks = self.blocks();
         let mut moved = vec![];
         if blocks > 0 {
             let old = split_at(blocks) as usize;
             let mut block = self.block(old)?;
-            let mut stay: Vec<Entry> = entries(&block.ids).collect();
+            let mut stay: Vec<IdEntry> = entries(&block.ids).collect();
             moved = stay.extract_if(.., |entry| bucket_of(entry.hash, blocks + 1) == blocks).collect();
             block.ids = joined(&stay);
             self.write(old, &block)?;
@@ -216,13 +215,13 @@ impl<'a, 'b> Writer<'a, 'b> {
         Ok(())
     }
 
-    /// The observations behind the first `start` ones stand at these places.
+    /// Adds the places of the observations after the first `start` ones.
     pub fn add_places(&mut self, start: usize, places: &[(u32, u32, u32)]) -> Result<()> {
         let bytes = |(message, place, _): &(u32, u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
         self.add(start, places, PLACE, |block| &mut block.places, bytes)
     }
 
-    /// The moves behind the first `start` ones.
+    /// Adds the moves after the first `start` ones.
     pub fn add_moves(&mut self, start: usize, moves: &[Move]) -> Result<()> {
         let bytes = |step: &Move| {
             let Move { request, masked, removed, written_again } = *step;
@@ -256,24 +255,24 @@ impl<'a, 'b> Writer<'a, 'b> {
         Ok(())
     }
 
-    /// Ids have got newer calls or observations.
-    pub fn update<'c>(&mut self, updates: impl Iterator<Item = (&'c [u8], Update)>) -> Result<()> {
-        let mut updates: Vec<(u64, Update)> = updates.map(|(id, update)| (hash_of(id), update)).collect();
-        // Each may be a new one, and then there must be room for it.
+    /// Applies changes of ids.
+    pub fn update<'c>(&mut self, updates: impl Iterator<Item = (&'c [u8], IdUpdate)>) -> Result<()> {
+        let mut updates: Vec<(u64, IdUpdate)> = updates.map(|(id, update)| (hash_of(id), update)).collect();
+        // Each id may be new.
         while self.blocks() * (BLOCK as u64) < (self.ids + updates.len()) as u64 {
             self.add_block()?;
         }
         let blocks = self.blocks();
-        // By the hash, too, so that the same session makes the same store.
+        // By the hash too, so that the same session writes the same bytes.
         updates.sort_unstable_by_key(|(hash, _)| (bucket_of(*hash, blocks), *hash));
         for updates in updates.chunk_by(|one, other| bucket_of(one.0, blocks) == bucket_of(other.0, blocks)) {
             let number = bucket_of(updates[0].0, blocks) as usize;
             let mut block = self.block(number)?;
-            let mut entries: Vec<Entry> = entries(&block.ids).collect();
+            let mut entries: Vec<IdEntry> = entries(&block.ids).collect();
             for (hash, update) in updates {
                 let place = entries.iter().position(|entry| entry.hash == *hash).unwrap_or_else(|| {
                     self.ids += 1;
-                    entries.push(Entry { hash: *hash, ..Entry::default() });
+                    entries.push(IdEntry { hash: *hash, ..IdEntry::default() });
                     entries.len() - 1
                 });
                 entries[place].update(update);
@@ -285,7 +284,7 @@ impl<'a, 'b> Writer<'a, 'b> {
     }
 }
 
-/// Forgets all of it.
+/// Removes the index.
 pub fn clear(changes: &mut Changes) -> Result<()> {
-    changes.truncate(RecordKind::Session, changes.last(RecordKind::Session).min(BEFORE))
+    changes.truncate(RecordKind::Session, changes.last(RecordKind::Session).min(SNAPSHOT_RECORDS))
 }

@@ -1,27 +1,23 @@
-//! What is known of all messages that were ever appended, whatever is planned: how many there are, and where each
-//! observation stands. With a store, it is in memory only until it was written there.
+//! Totals of all appended messages, also those replaced by a summary, and where each observation is. Written to the store,
+//! if there is one, and then dropped from memory.
 
 use crate::outline::Outline;
 use std::collections::HashMap;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// Messages that were noted.
     pub messages: usize,
     pub totals: Totals,
-    /// How many of the first messages were noted when it was stored, and how many observations they have.
+    /// Messages and observations up to the last write to the store.
     pub stored_messages: usize,
-    /// See `stored_messages`.
     pub stored: usize,
-    /// Of each observation after these: its message, its place among the results of that, and the number of the one
-    /// before it with the same id that is in memory; 0 where there is none.
+    /// Of each later observation: message, place among its results, and number of the previous one with the same id among
+    /// these, or 0.
     pub places: Vec<(u32, u32, u32)>,
-    /// The number of the newest observation of each id, from 1, of those that are in memory.
+    /// The number, from 1, of the newest of them by id.
     pub newest: HashMap<Vec<u8>, u32>,
 }
 
-/// Of all that was appended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
     pub chars: usize,
@@ -30,13 +26,12 @@ pub struct Totals {
 }
 
 impl Ledger {
-    /// How many observations there are.
     pub fn observations(&self) -> usize {
         self.stored + self.places.len()
     }
 
-    /// The next message comes, which stands here in an outline.
-    pub fn note(&mut self, outline: &Outline, message: usize, image_chars: usize) {
+    /// Adds the next message, at this index of an outline.
+    pub fn add(&mut self, outline: &Outline, message: usize, image_chars: usize) {
         for (place, result) in outline.results_of(message).enumerate() {
             let number = self.observations() as u32 + 1;
             let id = outline.results[result].id;
@@ -50,9 +45,9 @@ impl Ledger {
         self.messages += 1;
     }
 
-    /// The last message is taken back, which stands here in an outline; the one before it is of a run, or not. It must
-    /// have come after those that are stored.
-    pub fn take_back(&mut self, outline: &Outline, message: usize, is_after_run: bool, image_chars: usize) {
+    /// Removes the last message, which is at this place of an outline and not stored; the one before it is of a run or
+    /// not.
+    pub fn pop(&mut self, outline: &Outline, message: usize, is_after_run: bool, image_chars: usize) {
         for result in outline.results_of(message).rev() {
             let earlier = self.places.pop().map_or(0, |(.., earlier)| earlier);
             match outline.results[result].id.map(|id| outline.text(id)) {
@@ -67,7 +62,7 @@ impl Ledger {
         self.messages -= 1;
     }
 
-    /// All that is in memory was written to the store.
+    /// Drops what was written to the store.
     pub fn evict(&mut self) {
         self.stored_messages = self.messages;
         self.stored = self.observations();
@@ -75,8 +70,7 @@ impl Ledger {
         self.newest = HashMap::new();
     }
 
-    /// Where an observation stands, by its number from 1: its message and its place in that. `None` where there is none
-    /// in memory.
+    /// The message of an observation and its place there, by its number from 1; None where that is not in memory.
     pub fn place(&self, number: usize) -> Option<(usize, usize)> {
         let (message, place, _) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
         Some((message as usize, place as usize))

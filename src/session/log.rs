@@ -1,44 +1,36 @@
-//! The messages of a session that are in memory, with all that is known of them: their text, facts, pairs and turns, and
-//! the fold of the boundary.
+//! The messages of a session that are in memory: their text, outline, pairs, turns and costs, and the fold of the boundary.
 
 use super::snapshot::Base;
+use super::turn_text::{FRAME, Observations, TurnTexts, result_of, write_turn};
 use super::turns::TurnTokens;
 use crate::error::Error;
-use crate::outline::{Mark, Message, Outline, Role, Span, ToolResult};
+use crate::outline::{Mark, Message, Outline, Role, Span};
 use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, Fold, Ground, Landmarks, Masked, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
-use crate::shape::Frame;
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::splice_stretch;
 use crate::text::count_chars;
 use crate::turns::Turns;
-use memchr::memchr_iter;
 
-/// How the text of messages is written.
+/// How messages are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Text {
-    /// As JSON, in an array that is not closed yet.
+pub enum TextFormat {
+    /// As a JSON array without its end.
     #[default]
     Json,
-    /// As turns of a context: two messages each, one of the agent and one that holds its observation.
+    /// As turns of two messages: the agent's, and one with its observation.
     Turns,
 }
-
-/// What a context shows before the number of a turn, its reasoning, its action and its observation.
-const FRAME: [&[u8]; 4] = [b"\n\nTurn ", b":\nReasoning: ", b"\nAction: ", b"\nObservation: "];
-
-/// A turn as it was added: reasoning, action, observation.
-pub type Texts<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
 /// See the module.
 #[derive(Debug)]
 pub struct Log {
-    /// What was evicted before the first message.
+    /// State of the evicted messages before the first one.
     pub base: Base,
-    text: Text,
+    format: TextFormat,
     pub data: Vec<u8>,
     pub outline: Outline,
     pub pairs: GrowingPairs,
@@ -46,21 +38,21 @@ pub struct Log {
     pub landmarks: Landmarks,
     pub fold: Fold,
     pub chars: usize,
-    /// What its messages cost, where that is not their characters; and all of them together, unmasked.
+    /// Costs of the messages if they are not characters; and their unmasked total.
     pub costs: Option<Costs>,
     pub cost: usize,
-    /// Of each turn that is written as one its reasoning, its action, and when it was added.
+    /// Of each turn: reasoning, action, timestamp.
     parts: Vec<(Span, Span, f64)>,
 }
 
-/// What a message costs: by itself, and each of its observations raw and masked. None where its characters are.
+/// Costs of a message: own, and of each observation raw and masked. None where they are its characters.
 pub type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
 
 impl Log {
-    /// One with no messages yet, after others that were evicted.
-    pub fn after(base: Base, text: Text) -> Self {
+    /// An empty log after evicted messages.
+    pub fn after(base: Base, format: TextFormat) -> Self {
         let (mut outline, mut fold) = (Outline::default(), Fold::default());
-        let is_json = text == Text::Json;
+        let is_json = format == TextFormat::Json;
         outline.array_start = usize::from(is_json);
         if is_json {
             fold.begin(0);
@@ -68,7 +60,7 @@ impl Log {
         Log {
             turns: Turns::after(if is_json { 0 } else { base.messages / 2 }),
             base,
-            text,
+            format,
             data: if is_json { vec![b'['] } else { vec![] },
             outline,
             pairs: GrowingPairs::default(),
@@ -81,23 +73,22 @@ impl Log {
         }
     }
 
-    /// The messages in memory have come; everything else is as the base has it.
+    /// Restores the state of the base, once the messages in memory are pushed.
     pub fn resume(&mut self, policy: &Policy) {
         let state = core::mem::take(&mut self.base.fold);
-        self.fold = self.with_rules(policy, |ground, _| Fold::resumed(ground, &state));
-        if self.text == Text::Json {
+        self.fold = self.with_fold(policy, |ground, _| Fold::resumed(ground, &state));
+        if self.format == TextFormat::Json {
             self.fold.begin(self.len());
         }
         self.pairs.set_counts(self.base.counts);
         (self.chars, self.cost) = (self.base.chars, self.base.cost);
     }
 
-    /// How many messages are in memory.
     pub fn len(&self) -> usize {
         self.outline.messages.len()
     }
 
-    /// How many there are with those that were evicted.
+    /// How many messages there are, including evicted ones.
     pub fn end(&self) -> usize {
         self.base.messages + self.len()
     }
@@ -106,18 +97,18 @@ impl Log {
         self.outline.messages[message].span.of(&self.data)
     }
 
-    pub fn text(&self) -> Text {
-        self.text
+    pub fn format(&self) -> TextFormat {
+        self.format
     }
 
-    /// A turn as it was added, from 0 among those in memory, and when.
-    pub fn turn(&self, turn: usize) -> Option<(Texts<'_>, f64)> {
+    /// A turn in memory, from 0, with its timestamp.
+    pub fn turn(&self, turn: usize) -> Option<(TurnTexts<'_>, f64)> {
         let (reasoning, action, timestamp) = self.parts.get(turn)?;
         let observation = self.outline.results[turn].value;
         Some(((reasoning.of(&self.data), action.of(&self.data), observation.of(&self.data)), *timestamp))
     }
 
-    /// The tokens of a turn, from 0 among those in memory.
+    /// The tokens of a turn in memory, from 0.
     pub fn tokens(&self, turn: usize) -> TurnTokens {
         let costs = self.costs.as_ref();
         let (observation, masked) = costs.map_or((0, 0), |costs| costs.observations[turn]);
@@ -128,7 +119,7 @@ impl Log {
         self.outline.messages.last().is_some_and(|message| message.is_agent_made)
     }
 
-    /// Appends a message; its results have these numbers.
+    /// Appends a message whose results have these numbers.
     pub fn push(
         &mut self,
         message: &[u8],
@@ -141,7 +132,7 @@ impl Log {
         Ok(())
     }
 
-    /// The message that was scanned last belongs to the session from now on.
+    /// Adds the last scanned message to pairs, turns and costs.
     pub fn admit(&mut self, policy: &Policy) {
         self.pairs.push(&self.outline);
         let message = self.len() - 1;
@@ -152,8 +143,8 @@ impl Log {
         self.cost = self.cost.saturating_add(chars);
     }
 
-    /// Appends a turn: the message of the agent, and the one that holds the observation.
-    pub fn push_turn(&mut self, texts: Texts, timestamp: f64, tokens: TurnTokens, policy: &Policy) {
+    /// Appends a turn as two messages.
+    pub fn push_turn(&mut self, texts: TurnTexts, timestamp: f64, tokens: TurnTokens, policy: &Policy) {
         let (start, number) = (self.data.len(), self.end() / 2 + 1);
         write_turn(number, texts, &mut self.data);
         let mut at = start + number.to_string().len();
@@ -184,18 +175,18 @@ impl Log {
         self.set_costs(policy, (own, vec![(observation, masked)]));
     }
 
-    /// Where it ends now.
+    /// The current end, for [`Log::truncate`].
     pub fn mark(&self) -> (Mark, usize) {
         (self.outline.mark(), self.data.len())
     }
 
-    /// Forgets a message that was scanned after a mark, and was not admitted.
+    /// Drops a message that was scanned after the mark, but not admitted.
     pub fn truncate(&mut self, (mark, bytes): &(Mark, usize)) {
         self.outline.truncate(mark);
         self.data.truncate(*bytes);
     }
 
-    /// Only so many messages have come; gives what is masked no longer.
+    /// Keeps only the first messages; returns the observations that are no longer masked.
     pub fn rewind(&mut self, policy: &Policy, messages: usize) -> Vec<Masked> {
         let outline = &self.outline;
         let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
@@ -216,10 +207,10 @@ impl Log {
         unmasked
     }
 
-    /// Makes the requests for the turns that begin with this message or later.
+    /// Repeats the requests of turns that begin at this message or later.
     pub fn request_from(&mut self, policy: &Policy, first: usize) {
         if policy.boundary.remembers() {
-            self.with_rules(policy, |ground, fold| {
+            self.with_fold(policy, |ground, fold| {
                 let starts = &ground.turns.starts;
                 for start in &starts[starts.partition_point(|start| (*start as usize) < first)..] {
                     fold.request(ground, *start as usize, false);
@@ -228,7 +219,7 @@ impl Log {
         }
     }
 
-    /// What the newest messages cost, in place of their characters: the last one, or the two of the last turn.
+    /// Replaces the characters of the newest message or turn by its costs.
     pub fn set_costs(&mut self, policy: &Policy, (own, observations): (usize, Vec<(usize, usize)>)) {
         let known = self.costs.as_ref().map_or(0, |costs| costs.messages.len());
         let chars: usize = (known..self.len()).map(|message| self.outline.chars_of(message, policy.image_chars)).sum();
@@ -240,7 +231,7 @@ impl Log {
         costs.observations.extend(observations);
     }
 
-    /// What masking would put in the place of each observation of a message, if that came now; None where it stays.
+    /// The placeholder of each observation of a message, if it were appended now; None where it stays raw.
     pub fn masked_texts(
         &mut self,
         message: &[u8],
@@ -267,7 +258,7 @@ impl Log {
         Ok(texts)
     }
 
-    /// Takes the bytes of a message, and its facts; or gives an error, and takes nothing.
+    /// Appends the bytes and facts of a message; on errors nothing.
     pub fn scan(
         &mut self,
         message: &[u8],
@@ -297,27 +288,25 @@ impl Log {
         Ok(())
     }
 
-    /// Runs a rule that looks at the session, whose fold is its to change.
-    pub fn with_rules<T>(&mut self, policy: &Policy, rule: impl FnOnce(Ground, &mut Fold) -> T) -> T {
-        let Log { data, text, outline, pairs, turns, fold, costs, .. } = self;
-        let source = text.source(data);
+    /// Runs a rule that changes the fold.
+    pub fn with_fold<T>(&mut self, policy: &Policy, rule: impl FnOnce(Ground, &mut Fold) -> T) -> T {
+        let Log { data, format, outline, pairs, turns, fold, costs, .. } = self;
+        let source = format.source(data);
         let costs = costs.as_ref();
         rule(Ground { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns }, fold)
     }
-}
 
-impl Log {
-    /// The same for what changes nothing.
-    pub fn look<T>(&self, policy: &Policy, rule: impl FnOnce(Ground) -> T) -> T {
-        let Log { data, text, outline, pairs, turns, costs, .. } = self;
-        let source = text.source(data);
+    /// Runs a rule that changes nothing.
+    pub fn with_context<T>(&self, policy: &Policy, rule: impl FnOnce(Ground) -> T) -> T {
+        let Log { data, format, outline, pairs, turns, costs, .. } = self;
+        let source = format.source(data);
         let costs = costs.as_ref();
         rule(Ground { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns })
     }
 
-    /// Writes some messages as a view shows them, with these observations masked; of JSON each with what precedes it.
+    /// Renders messages with these observations masked; JSON with the comma or bracket before each.
     pub fn render(&self, policy: &Policy, start: usize, end: usize, masked: &[Masked], out: &mut Vec<u8>) {
-        if self.text == Text::Json {
+        if self.format == TextFormat::Json {
             out.push(if self.base.messages + start == 0 { b'[' } else { b',' });
         }
         if start >= end {
@@ -325,8 +314,8 @@ impl Log {
         }
         let messages = &self.outline.messages;
         let span = Span { start: messages[start].span.start, end: messages[end - 1].span.end };
-        if self.text == Text::Json {
-            return self.look(policy, |ground| splice_stretch(&self.data, ground, span, masked, out));
+        if self.format == TextFormat::Json {
+            return self.with_context(policy, |ground| splice_stretch(&self.data, ground, span, masked, out));
         }
         let placeholder = Placeholder::of(policy);
         let mut at = span.start;
@@ -341,68 +330,12 @@ impl Log {
     }
 }
 
-impl Text {
+impl TextFormat {
     fn source(self, data: &[u8]) -> Box<dyn Source + '_> {
         match self {
-            Text::Json => Box::new(Bytes(data)),
-            Text::Turns => Box::new(Observations(data)),
+            TextFormat::Json => Box::new(Bytes(data)),
+            TextFormat::Turns => Box::new(Observations(data)),
         }
-    }
-}
-
-/// Writes a turn with this in the place of its observation.
-pub fn write_turn(number: usize, (reasoning, action, observation): Texts, out: &mut Vec<u8>) {
-    let number = number.to_string();
-    let parts = [number.as_bytes(), reasoning, action, observation];
-    for (frame, part) in FRAME.iter().zip(parts) {
-        out.extend_from_slice(frame);
-        out.extend_from_slice(part);
-    }
-    out.push(b'\n');
-}
-
-/// A result whose observation is this text.
-pub fn result_of(text: &[u8], value: Span, message: u32) -> ToolResult {
-    let observation = value.of(text);
-    ToolResult {
-        id: None,
-        value,
-        chars: count_chars(observation),
-        newlines: memchr_iter(b'\n', observation).count(),
-        message,
-        block: 0,
-        images: 0,
-        first_piece: 0,
-        pieces: 0,
-        first_byte: 0,
-        is_error: false,
-        frame: Frame::Text,
-        may_hold_dispatch: false,
-    }
-}
-
-/// The observations of turns, by the places of their text. No dispatch block is read in them.
-pub struct Observations<'a>(pub &'a [u8]);
-
-impl Source for Observations<'_> {
-    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
-        outline.results[result].value.of(self.0).to_vec()
-    }
-
-    fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
-        outline.results[result].value.of(self.0).starts_with(prefix)
-    }
-
-    fn observation_may_hold_dispatch(&self, _: &Outline, _: usize) -> bool {
-        false
-    }
-
-    fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
-        vec![]
-    }
-
-    fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {
-        false
     }
 }
 

@@ -1,102 +1,103 @@
-//! The append-only session, of messages or of turns: each message is processed once, when it is appended.
+//! The append-only session of messages or turns. Each message is processed once, when it is appended.
 //!
 //! ```text
 //! append -> Log (text, facts, pairs, turns) -> fold of the boundary -> View (what changed, chunks)
 //!                 |                                                       ^
-//!                 +--- evict: messages whose rendering is final go to the store, which views read
+//!                 +--- evict: messages whose rendering is final move to the store, where views read them
 //! ```
 //!
-//! The views are those of the planner for the whole history. A summary, once made, stands for the messages that it
-//! replaced: from then on the session is that summary and the rest. What was appended before is the past, which is kept,
-//! but no longer planned. A snapshot ([`snapshot`]) is all of it as bytes.
+//! The views are those of the planner for the whole history. A view that drops messages, with a summary or without, is a
+//! compaction: it becomes the session, and later messages follow it. The messages before it are the [`Past`], which is kept
+//! but no longer planned.
 
 mod attempts;
+mod compaction;
 mod evict;
-mod fallback;
+
 mod index;
 mod ledger;
 mod log;
+mod open;
+mod output;
 mod rewind;
 pub mod snapshot;
-mod summary;
+mod stored;
+mod stored_turns;
+
+mod turn_text;
 mod turns;
 mod view;
 
 use crate::error::Error;
 use crate::outline::Outline;
-use crate::plan::{Answer, Attempt, Limits, Outcome, Peek, Stage, SummaryInput, decide, plan};
+use crate::plan::{Answer, Attempt, Limits, Peek, SummaryInput, decide};
 use crate::policy::{Goal, Policy};
 use crate::scan::scan_message;
-use crate::source::Bytes;
-use crate::splice::splice;
 use crate::store::{RecordKind, Store, StoreError};
 pub use attempts::Attempts;
-use evict::{Stored, observation_of, stored_message};
+use compaction::{Origin, Past, PendingCompaction};
+use evict::Stored;
 pub use index::moves as stored_moves;
 use ledger::Ledger;
 use log::Log;
-pub use log::{MessageCosts, Text, Texts};
+pub use log::{MessageCosts, TextFormat};
+pub use output::{Chunks, ViewMessage};
 use snapshot::Base;
-use summary::{Origin, Past, Restart};
+use stored::{observation_of, stored_message};
+pub use stored_turns::Row;
+pub use turn_text::TurnTexts;
 use turns::TurnState;
-pub use turns::{Figures, RequestTokens, Row, TurnTokens};
-pub use view::{Change, Chunks, Counts, Shown};
-use view::{Form, View};
+pub use turns::{Figures, RequestTokens, TurnTokens};
+pub use view::Counts;
+use view::{View, ViewForm};
 
-/// See the module.
+/// An append-only session.
 #[derive(Debug)]
 pub struct Session {
     policy: Policy,
-    /// A history that costs at most so much is sent raw.
     raw_cost_at_most: usize,
     log: Log,
-    /// How it continues after a summary, until the costs of what is left are known.
-    restart: Option<Restart>,
+    /// The log after a new summary, until its costs are known.
+    pending: Option<PendingCompaction>,
     past: Past,
-    /// Where the first messages of the log come from: those that the last summary left.
+    /// The origins of the first messages of the log: the last summary and what it kept.
     origins: Vec<Origin>,
-    /// What the last summary left.
-    summarized: Option<snapshot::Summarized>,
-    /// Observations that have a number.
-    numbered: usize,
+    /// The last compaction.
+    compaction: Option<snapshot::Compaction>,
+    /// How many observations were appended.
+    observations: usize,
     ledger: Ledger,
     stored: Stored,
     view: View,
     turns: TurnState,
-    /// Summaries that failed since the last one, in turns and costs of the session; and after how many messages that
-    /// began to hold.
+    /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
-    whole_plans: usize,
+    messages_planned: usize,
 }
 
-/// What a view needs.
+/// The result of [`Session::update_view`].
 #[derive(Debug)]
-pub enum Look {
-    /// Nothing.
-    Ready,
-    /// A summary: the messages to be summarized, the earlier summary, the built-in one.
+pub enum Update {
+    /// The view is current.
+    Done,
+    /// It needs a summary: messages to be compaction, earlier summary, built-in summary.
     AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>, Vec<u8>),
-    /// The costs of the messages that a summary left; see [`Session::restart`].
+    /// It needs the costs of these texts; see [`Session::set_text_costs`].
+    AskTextCosts(Vec<Vec<u8>>),
+    /// It needs the costs of the messages after a compaction; see [`Session::apply_compaction`].
     AskCosts,
 }
 
-/// What became of a summary.
-enum Summarized {
-    Made,
-    Asked(Look),
-    Failed,
-}
-
-/// Why a session did not do what it was asked to.
+/// An error of a session.
 #[derive(Debug)]
 pub enum Failure {
     /// A message is malformed.
     Message(Error),
     /// The store failed.
     Store(StoreError),
-    /// The store has messages that this session did not append.
-    Foreign,
-    /// The store is closed, and has what is needed.
+    /// The store has messages that another session appended.
+    OtherWriter,
+    /// The store is closed.
     Closed,
 }
 
@@ -112,29 +113,30 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// What a session does, or why it did not.
+/// A result with the error of a session.
 pub type Result<T> = core::result::Result<T, Failure>;
 
 impl Session {
-    /// An empty one.
+    /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
-    pub fn new(policy: Policy, raw_cost_at_most: usize, text: Text) -> Self {
-        let form = if text == Text::Turns { Form::Masked } else { Form::Raw };
+    pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
+        let form = if format == TextFormat::Turns { ViewForm::Masked } else { ViewForm::Raw };
         Session {
-            policy,
+            // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
+            policy: Policy { ask_summary: true, shrinks_window: true, ..policy },
             raw_cost_at_most,
-            log: Log::after(Base::default(), text),
-            restart: None,
+            log: Log::after(Base::default(), format),
+            pending: None,
             past: Past::default(),
             origins: vec![],
-            summarized: None,
-            numbered: 0,
+            compaction: None,
+            observations: 0,
             ledger: Ledger::default(),
             stored: Stored::default(),
             view: View::of(form),
             turns: TurnState::default(),
             attempts: vec![],
-            whole_plans: 0,
+            messages_planned: 0,
         }
     }
 
@@ -144,55 +146,53 @@ impl Session {
         self.past.end() + self.log.end() - self.origins.len()
     }
 
-    /// Whether it is one of turns.
+    /// Whether it is a session of turns.
     #[must_use]
     pub fn is_turns(&self) -> bool {
-        self.log.text() == Text::Turns
+        self.log.format() == TextFormat::Turns
     }
 
-    /// Whether none was.
+    /// Whether no message was appended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A message as it was appended, from memory or from the store.
+    /// An appended message, from memory or the store.
     ///
     /// # Errors
     /// Those of the store.
     pub fn message(&self, message: usize, store: Option<&mut Store>) -> Result<Vec<u8>> {
-        Ok(match (self.message_here(message), store) {
+        Ok(match (self.message_in_memory(message), store) {
             (Some(data), _) => data.to_vec(),
             (None, Some(store)) => stored_message(store, message)?,
             (None, None) => return Err(Failure::Closed),
         })
     }
 
-    /// A message as it was appended; None where it is in the store alone.
-    fn message_here(&self, message: usize) -> Option<&[u8]> {
+    /// An appended message; None if it is not in memory.
+    fn message_in_memory(&self, message: usize) -> Option<&[u8]> {
         match message.checked_sub(self.past.end()) {
             None => self.past.message(message),
             Some(new) => Some(self.log.message((new + self.origins.len()).checked_sub(self.log.base.messages)?)),
         }
     }
 
-    /// What masking would put in the place of each observation of a message, if that were appended now; None where it
-    /// stays.
+    /// The placeholder of each observation of a message, if it were appended now; None where it stays raw.
     ///
     /// # Errors
     /// Those of [`Session::append`].
     pub fn masked_texts(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<Option<Vec<u8>>>> {
-        let numbers = self.numbered as u32 + 1..;
+        let numbers = self.observations as u32 + 1..;
         let texts = self.log.masked_texts(message, surrogates, &self.policy, numbers);
         texts.map_err(|error| self.at_end(error))
     }
 
-    /// Appends a message, in a session that counts by other costs than characters with these. A result whose call was
-    /// evicted asks the store for it; and the store gets the message.
+    /// Appends a message, with its costs if they are not characters, and writes it to the store.
     ///
     /// # Errors
-    /// Malformed JSON, or a shape that is no message, and the session is as before. Where the store cannot take the
-    /// message, the session has it, and stores it together with the next one.
+    /// Malformed JSON or no message, and the session is unchanged. If only the write fails, the message is appended, and
+    /// written with the next one.
     pub fn append(
         &mut self,
         message: &[u8],
@@ -202,7 +202,7 @@ impl Session {
     ) -> Result<()> {
         self.check_store(store.as_deref())?;
         let index = self.len();
-        let numbers = self.numbered as u32 + 1..;
+        let numbers = self.observations as u32 + 1..;
         let was_run = self.log.ends_with_run();
         let mark = self.log.mark();
         self.log.scan(message, surrogates, &self.policy, numbers).map_err(|error| self.at_end(error))?;
@@ -216,14 +216,14 @@ impl Session {
         }
         let outline = &self.log.outline;
         let new = self.log.len() - 1;
-        self.numbered += outline.results_of(new).len();
+        self.observations += outline.results_of(new).len();
         if index == self.ledger.messages {
-            self.ledger.note(outline, new, self.policy.image_chars);
+            self.ledger.add(outline, new, self.policy.image_chars);
         }
         self.view.is_current = false;
         if self.log.ends_with_run() && !was_run && self.policy.boundary.remembers() {
-            let moved = self.log.with_rules(&self.policy, |ground, fold| fold.request(ground, new, false));
-            self.fix(&moved);
+            let moved = self.log.with_fold(&self.policy, |ground, fold| fold.request(ground, new, false));
+            self.commit_masks(&moved);
         }
         match store {
             Some(store) => self.store_messages(store),
@@ -231,178 +231,111 @@ impl Session {
         }
     }
 
-    /// Refuses a store that is closed, or has messages that this session did not append.
+    /// Refuses a store that is closed, or has messages of another session.
     fn check_store(&self, store: Option<&Store>) -> Result<()> {
         let stored = self.len().max(self.stored.replayed) - self.stored.missing;
         match store {
             None if self.stored.is_used => Err(Failure::Closed),
-            Some(store) if store.can_go_on() && store.last(RecordKind::Message) as usize != stored => {
-                Err(Failure::Foreign)
+            Some(store) if store.is_usable() && store.last(RecordKind::Message) as usize != stored => {
+                Err(Failure::OtherWriter)
             }
             _ => Ok(()),
         }
     }
 
-    /// An error of the message that was to come next.
+    /// An error in the next message.
     fn at_end(&self, mut error: Error) -> Failure {
         error.message_index = error.message_index.map(|_| self.len());
         error.into()
     }
 
-    /// Makes the view that of the history. A summary that was made is in the store when this returns.
+    /// Makes the view current. A new summary is stored before this returns.
     ///
     /// # Errors
-    /// Those of the store; the view is made.
-    pub fn look(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Look> {
+    /// Those of the store; the view is current.
+    pub fn update_view(&mut self, summary: &SummaryInput, mut store: Option<&mut Store>) -> Result<Update> {
         let attempts = self.attempts.len();
-        if self.restart.is_none() && !self.view.is_current {
+        if self.pending.is_none() && !self.view.is_current {
             let asked = if self.policy.goal == Goal::Mask {
-                self.look_masked();
+                self.update_masked();
                 None
             } else {
-                self.look_reduced(summary)
+                self.update_reduced(summary, store.as_deref_mut())?
             };
             if let Some(look) = asked {
                 return Ok(look);
             }
-            self.view.is_current = true;
-            self.settle_change();
+            if self.pending.is_none() {
+                self.record_change();
+            }
         }
-        match (&self.restart, store) {
-            (Some(restart), _) if restart.wants_costs => return Ok(Look::AskCosts),
-            (Some(_), store) => self.restart(None, store)?,
+        match (&self.pending, store) {
+            (Some(pending), _) if pending.needs_costs => return Ok(Update::AskCosts),
+            (Some(_), store) => self.apply_compaction(None, store)?,
             (None, Some(store)) if self.attempts.len() != attempts => {
-                let _ = self.store_snapshot(store); // a note that is lost costs a call after a restart, no more
+                let _ = self.store_snapshot(store); // if this is lost, a restart costs one call more
             }
             (None, _) => {}
         }
-        Ok(Look::Ready)
+        Ok(Update::Done)
     }
 
-    /// Without a budget: raw while the history is small, else masked.
-    fn look_masked(&mut self) {
+    /// Without a budget.
+    fn update_masked(&mut self) {
         if self.log.cost > self.raw_cost_at_most {
-            let tentative = self.settle();
-            self.show_masked(tentative);
+            let tentative = self.move_boundary();
+            self.show_peek(tentative);
         }
     }
 
-    fn look_reduced(&mut self, summary: &SummaryInput) -> Option<Look> {
+    fn update_reduced(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
         let holds_pairs = !self.policy.strict_pairs || self.log.pairs.orphan_count(&self.log.outline) == 0;
         let mut peek = None;
         let answer = decide(Limits::of(&self.policy), self.log.cost, holds_pairs, |attempt| match attempt {
             Attempt::Boundary => {
-                peek = self.settle();
+                peek = self.move_boundary();
                 Some(peek.as_ref().map_or(self.log.fold.cost(), |peek| peek.cost))
             }
             Attempt::Window if self.policy.boundary.remembers() => None,
+            Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
             Attempt::Window => {
-                peek = self.log.with_rules(&self.policy, |ground, fold| fold.peek(ground, false));
+                peek = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
                 Some(peek.as_ref()?.cost)
             }
         });
         match answer {
             Answer::Raw => self.show_raw(),
-            Answer::Masked(_) => self.show_masked(peek),
-            Answer::Later => return self.look_further(peek, summary),
+            Answer::Masked(_) => self.show_peek(peek),
+            Answer::Later => return self.compact(summary, store),
         }
-        None
+        Ok(None)
     }
 
-    /// The later stages: a summary of the whole session, where one may help and may be asked for; else what is kept.
-    fn look_further(&mut self, masks: Option<Peek>, summary: &SummaryInput) -> Option<Look> {
-        let (masks, step) = masks.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
-        let (turns, cost) = (self.log.turns.count(), self.log.cost);
-        if self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0)) && self.summary_may_help(&masks) {
-            match self.summarize(summary) {
-                Summarized::Made => return None,
-                Summarized::Asked(look) => return Some(look),
-                Summarized::Failed => self.fail(turns, cost),
-            }
-        }
-        self.show_fallback(&masks, step);
-        None
-    }
-
-    /// Moves the boundary where it may be moved for good; else says what the view of this request masks besides.
-    fn settle(&mut self) -> Option<Peek> {
+    /// Moves the boundary; where it depends on requests, returns instead what the current request would mask.
+    fn move_boundary(&mut self) -> Option<Peek> {
         let end = self.log.len();
         if self.policy.boundary.remembers() {
             let is_asked = !self.log.ends_with_run();
-            return self.log.with_rules(&self.policy, |ground, fold| {
+            return self.log.with_fold(&self.policy, |ground, fold| {
                 fold.grow(ground, end);
                 if is_asked && fold.moves_at(ground, end, true) { fold.peek(ground, true) } else { None }
             });
         }
-        let moved = self.log.with_rules(&self.policy, |ground, fold| {
+        let moved = self.log.with_fold(&self.policy, |ground, fold| {
             fold.grow(ground, end);
             fold.advance(ground)
         });
-        self.flip_shown(&moved);
+        self.flip_if_masked(&moved);
         None
     }
 
-    /// Stage 2, over the whole session. With a summary, the session restarts.
-    fn summarize(&mut self, summary: &SummaryInput) -> Summarized {
-        if *summary == SummaryInput::Failed {
-            return Summarized::Failed;
-        }
-        self.whole_plans += 1;
-        let Log { data, outline, costs, .. } = &mut self.log;
-        let closed = Closed::of(data);
-        let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
-        let view = match &planned {
-            Outcome::Plan(plan) => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
-            Outcome::AskSummary { .. } => vec![],
-        };
-        drop(closed);
-        let plan = match planned {
-            Outcome::AskSummary { dropped, previous, built_in } => {
-                let messages = dropped.into_iter().map(|message| self.log.message(message).to_vec()).collect();
-                return Summarized::Asked(Look::AskSummary(messages, previous, built_in));
-            }
-            Outcome::Plan(plan) => plan,
-        };
-        let (Some(Stage::Summarization), Some(summary)) = (plan.stage, &plan.summary) else {
-            return Summarized::Failed;
-        };
-        let kept = |message: &usize| plan.keeps(*message);
-        let results = &self.log.outline.results;
-        let masked = plan.masked.iter().filter(|one| kept(&(results[one.result as usize].message as usize))).count();
-        let messages = (0..self.log.len()).filter(kept).count() + 1;
-        let counts = Counts { messages, chars: plan.chars.1, masked };
-        self.prepare_restart(&plan, summary, view.clone(), counts);
-        self.show_planned(view, counts, Some(plan.moves));
-        Summarized::Made
-    }
-
-    /// Summaries that failed since the last one.
+    /// How many messages the later stages have planned in total.
     #[must_use]
-    pub fn attempts(&self) -> Attempts {
-        self.attempts.last().map_or(Attempts::default(), |(_, attempts)| *attempts)
+    pub fn messages_planned(&self) -> usize {
+        self.messages_planned
     }
 
-    /// A summary failed, in a session of so many turns that costs so much.
-    fn fail(&mut self, turns: usize, cost: usize) {
-        let mut attempts = self.attempts();
-        attempts.fail(turns, cost);
-        self.attempts.push((self.len(), attempts));
-    }
-
-    /// A summary was made.
-    fn succeed(&mut self) {
-        if self.attempts() != Attempts::default() {
-            self.attempts.push((self.len(), Attempts::default()));
-        }
-    }
-
-    /// How often a view needed a plan of the whole session.
-    #[must_use]
-    pub fn whole_plans(&self) -> usize {
-        self.whole_plans
-    }
-
-    /// Characters and turns of all that was appended, and orphans among what is planned.
+    /// Characters and turns of all messages, and orphans among those after the last summary.
     #[must_use]
     pub fn totals(&self) -> (usize, usize, usize) {
         let totals = self.ledger.totals;
@@ -412,7 +345,7 @@ impl Session {
     /// The number of the newest observation of this id, from 1.
     ///
     /// # Errors
-    /// Those of the store, which is asked where it alone may know.
+    /// Those of the store, where evicted ids are looked up.
     pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> Result<Option<usize>> {
         Ok(match (self.ledger.newest.get(id), store) {
             (Some(number), _) => Some(*number as usize),
@@ -425,7 +358,7 @@ impl Session {
     /// The text of an observation, by its number from 1.
     ///
     /// # Errors
-    /// Those of the store, which is asked where it alone knows.
+    /// Those of the store.
     pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<Vec<u8>>> {
         let place = match (self.ledger.place(number), &mut store) {
             (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
@@ -434,22 +367,6 @@ impl Session {
         };
         let Some((message, place)) = place.filter(|(message, _)| *message < self.len()) else { return Ok(None) };
         Ok(observation_of(&self.message(message, store)?, place))
-    }
-}
-
-/// The array of a session, closed while it is read; and open again afterwards, also where that panics.
-struct Closed<'a>(&'a mut Vec<u8>);
-
-impl<'a> Closed<'a> {
-    fn of(data: &'a mut Vec<u8>) -> Self {
-        data.push(b']');
-        Closed(data)
-    }
-}
-
-impl Drop for Closed<'_> {
-    fn drop(&mut self) {
-        self.0.pop();
     }
 }
 

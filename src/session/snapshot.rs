@@ -1,4 +1,4 @@
-//! A session as bytes: one versioned record of tagged optional fields, for a saved file, a store and a restart.
+//! A session as bytes: one versioned record of tagged optional fields, for a saved file and a store.
 //!
 //! ```text
 //! "recede s" | version (2) | fields: tag (2), is vital (2), length (8), bytes
@@ -8,18 +8,18 @@
 
 use super::Attempts;
 use super::ledger::{Ledger, Totals};
-use super::turns::{Row, TurnState};
-use super::view::Counts;
-use crate::plan::{FoldState, Move};
+use super::stored_turns::Row;
+use super::turns::TurnState;
+use crate::plan::FoldState;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";
 const VERSION: u16 = 1;
 const VITAL: u16 = 1;
-/// No number of a session comes near it, and no sum of such numbers overflows.
+/// Above every real number of a session; sums of smaller numbers do not overflow.
 pub const LARGEST: usize = 1 << 48;
 
-/// Tags of the fields. A number is never used for two meanings.
+/// Tags of the fields; never reused.
 mod tag {
     pub const OPTIONS: u16 = 1;
     pub const LEDGER: u16 = 2;
@@ -27,82 +27,80 @@ mod tag {
     pub const BASE: u16 = 4;
     pub const FOLD: u16 = 5;
     pub const MASKED: u16 = 6;
-    pub const SUMMARY: u16 = 7;
+    pub const PAST: u16 = 7;
     pub const NUMBERS: u16 = 8;
     pub const MESSAGES: u16 = 9;
-    pub const VIEW: u16 = 10;
-    pub const MOVES: u16 = 11;
-    pub const TURNS: u16 = 12;
-    pub const ROWS: u16 = 13;
-    pub const ATTEMPTS: u16 = 14;
+    pub const SOURCES: u16 = 10;
+    pub const TURNS: u16 = 11;
+    pub const ROWS: u16 = 12;
+    pub const ATTEMPTS: u16 = 13;
     pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=ATTEMPTS;
 }
 
-/// What is known of a session beside the messages in memory.
+/// State of the evicted messages, and totals of the whole session.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Base {
-    /// Messages that were evicted.
+    /// Evicted messages.
     pub messages: usize,
     /// Bytes of these messages in the view, each with a comma.
     pub view_bytes: usize,
-    /// Characters of the session, and what it costs.
+    /// Characters of the session.
     pub chars: usize,
-    /// See `chars`.
+    /// Its cost.
     pub cost: usize,
     /// See `GrowingPairs::counts`.
     pub counts: (usize, usize),
-    /// Until the session resumes with it.
+    /// Taken when the session resumes.
     pub fold: FoldState,
 }
 
-/// The session that a summary left.
+/// A view that became the session: with a summary, or without.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Summarized {
-    /// How many messages had come.
+pub struct Compaction {
+    /// How many messages were appended before.
     pub past: usize,
-    /// The messages of the session from there on, and the numbers of their observations.
+    /// How many of its first messages may be the task; 0: those before the first run.
+    pub task_end: usize,
+    /// Its messages.
     pub messages: Vec<Vec<u8>>,
-    /// See `messages`.
+    /// Of each the index of the appended message, and 1; 0 for a summary.
+    pub sources: Vec<usize>,
+    /// The numbers of their observations.
     pub numbers: Vec<u32>,
-    /// The view in which the summary was shown first, what it counts, and how its boundary came to where it is; empty
-    /// where nobody is to see it again.
-    pub view: Vec<u8>,
-    /// See `view`.
-    pub counts: Counts,
-    /// See `view`.
-    pub moves: Vec<Move>,
+    /// Those of the masked ones.
+    pub masked: Vec<u32>,
 }
 
-/// See the module.
+/// A session without its messages.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// The options that it holds for.
+    /// The options of the session.
     pub options: Vec<u8>,
-    /// What is known of all messages.
+    /// Totals of all messages.
     pub ledger: Ledger,
-    /// Ids and moves in the index, and how many of the first messages may be stored as another session rendered them.
+    /// Ids in the index.
     pub ids: usize,
-    /// See `ids`.
+    /// Moves in the index.
     pub moves: usize,
-    /// See `ids`.
+    /// Stored renderings before this message may be those of a session with other options.
     pub stale: usize,
-    /// What is known of the session.
+    /// State of the evicted messages.
     pub base: Base,
-    /// Summaries that failed: after how many messages each count of them began to hold.
+    /// Failures of summaries, each with how many messages there were.
     pub attempts: Vec<(usize, Attempts)>,
-    /// Of a session of turns; with a row for each turn in memory.
+    /// State of a session of turns.
     pub turns: Option<TurnState>,
-    /// See `turns`.
+    /// A row for each of its turns in memory.
     pub rows: Vec<u8>,
 }
 
 impl Snapshot {
-    /// It as bytes.
+    /// Encodes the snapshot.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let Snapshot { options, ledger, ids, moves, stale, base, attempts, turns, rows } = self;
         let Totals { chars, turns: runs, ends_with_run } = ledger.totals;
-        let mut out = Fields::new();
+        let mut out = TaggedFields::new();
         out.add(tag::OPTIONS, VITAL, options);
         out.numbers(tag::LEDGER, &[ledger.messages, ledger.stored, chars, runs, usize::from(ends_with_run)]);
         out.numbers(tag::INDEX, &[*ids, *moves, *stale]);
@@ -120,17 +118,17 @@ impl Snapshot {
         out.0
     }
 
-    /// Whether these bytes are meant to be a snapshot, which this version may not be able to read.
+    /// Whether these bytes are a snapshot of any version.
     #[must_use]
-    pub fn is_meant(bytes: &[u8]) -> bool {
+    pub fn has_magic(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
 
-    /// The snapshot of these bytes; None where they are none, or one that this version cannot read. Anyone may have
-    /// written them: the numbers are small enough to be added, and lists are in order.
+    /// Decodes a snapshot; None if it is malformed or of another version. The bytes are untrusted: numbers are checked to be
+    /// small enough to be added, and lists to be sorted.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        let fields = Fields::read(bytes)?;
+        let fields = TaggedFields::read(bytes)?;
         let numbers = |tag: u16| list_of_numbers(&fields, tag);
         let [noted, stored, chars, turns, ends_with_run] = fixed(&fields, tag::LEDGER)?;
         let [ids, moves, stale] = fixed(&fields, tag::INDEX)?;
@@ -176,45 +174,44 @@ impl Snapshot {
     }
 }
 
-impl Summarized {
-    /// It as bytes, which are read as those of a snapshot are.
+impl Compaction {
+    /// Encodes it, in the format of a snapshot.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let Summarized { past, messages, numbers, view, counts, moves } = self;
-        let mut out = Fields::new();
-        out.numbers(tag::SUMMARY, &[*past, counts.messages, counts.chars, counts.masked]);
-        out.numbers(tag::NUMBERS, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
+        let Compaction { past, task_end, messages, sources, numbers, masked } = self;
+        let mut out = TaggedFields::new();
+        out.numbers(tag::PAST, &[*past, *task_end]);
+        out.numbers(tag::SOURCES, sources);
+        for (tag, numbers) in [(tag::NUMBERS, numbers), (tag::MASKED, masked)] {
+            out.numbers(tag, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
+        }
         let list = messages.iter().flat_map(|message| [&(message.len() as u64).to_le_bytes()[..], message].concat());
         out.add(tag::MESSAGES, VITAL, &list.collect::<Vec<_>>());
-        out.add(tag::VIEW, 0, view);
-        out.numbers(tag::MOVES, &moves.iter().flat_map(|step| step.numbers()).collect::<Vec<_>>());
         out.0
     }
 
-    /// What a summary left, of these bytes; see [`Snapshot::of`].
+    /// Decodes it; see [`Snapshot::of`].
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        let fields = Fields::read(bytes)?;
-        let [past, shown, chars, masked] = numbers_of(fields.get(&tag::SUMMARY)?)?.try_into().ok()?;
-        let moves = list_of_numbers(&fields, tag::MOVES)?;
-        let (moves, []) = moves.as_chunks() else { return None };
-        Some(Summarized {
+        let fields = TaggedFields::read(bytes)?;
+        let [past, task_end] = numbers_of(fields.get(&tag::PAST)?)?.try_into().ok()?;
+        Some(Compaction {
             past,
+            task_end,
+            sources: list_of_numbers(&fields, tag::SOURCES)?,
             messages: list_of(fields.get(&tag::MESSAGES)?)?,
             numbers: ascending(list_of_numbers(&fields, tag::NUMBERS)?)?,
-            view: fields.get(&tag::VIEW).copied().unwrap_or_default().to_vec(),
-            counts: Counts { messages: shown, chars, masked },
-            moves: moves.iter().map(|numbers| Move::of(*numbers)).collect(),
+            masked: ascending(list_of_numbers(&fields, tag::MASKED)?)?,
         })
     }
 }
 
-/// Fields that are written one after another.
-struct Fields(Vec<u8>);
+/// An encoder of tagged fields.
+struct TaggedFields(Vec<u8>);
 
-impl Fields {
+impl TaggedFields {
     fn new() -> Self {
-        Fields([&MAGIC[..], &VERSION.to_le_bytes()].concat())
+        TaggedFields([&MAGIC[..], &VERSION.to_le_bytes()].concat())
     }
 
     fn add(&mut self, tag: u16, flags: u16, bytes: &[u8]) {
@@ -229,7 +226,7 @@ impl Fields {
         self.add(tag, VITAL, &bytes);
     }
 
-    /// The fields by their tags.
+    /// Decodes the fields, by tag.
     fn read(bytes: &[u8]) -> Option<BTreeMap<u16, &[u8]>> {
         let (magic, rest) = bytes.split_first_chunk()?;
         let (version, mut rest) = rest.split_first_chunk()?;
@@ -258,18 +255,17 @@ fn numbers_of(bytes: &[u8]) -> Option<Vec<usize>> {
     if rest.is_empty() { numbers.collect() } else { None }
 }
 
-/// The numbers of a field of any length.
 fn list_of_numbers(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<Vec<usize>> {
     numbers_of(fields.get(&tag).copied().unwrap_or_default())
 }
 
-/// Small numbers, each larger than the one before.
+/// Strictly ascending 32-bit numbers.
 fn ascending(numbers: Vec<usize>) -> Option<Vec<u32>> {
     let numbers = numbers.into_iter().map(u32::try_from).collect::<Result<Vec<u32>, _>>().ok()?;
     numbers.is_sorted_by(|one, next| one < next).then_some(numbers)
 }
 
-/// The numbers of a field; zeros where there is no such field.
+/// The numbers of a field of fixed length; zeros if it is missing.
 fn fixed<const N: usize>(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<[usize; N]> {
     fields.get(&tag).map_or(Some([0; N]), |bytes| numbers_of(bytes)?.try_into().ok())
 }

@@ -2,13 +2,13 @@
 
 use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part};
 use super::words::{Key, PartType};
-use super::{BLOCK_KEYS, Head, PART_KEYS, Path, observation, part_type, text_or_image};
+use super::{BLOCK_KEYS, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
 
 #[inline]
-pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
-    let Some(blocks) = head.content.as_ref().and_then(V::items) else { return Ok(false) };
+pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    let Some(blocks) = message.content.as_ref().and_then(V::items) else { return Ok(false) };
     let mut fits = false;
     for block in blocks {
         if let Some(object) = block.object()
@@ -19,14 +19,14 @@ pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<
         }
     }
     if fits {
-        read_blocks(head, sink)?;
+        read_blocks(message, sink)?;
     }
     Ok(fits)
 }
 
-fn read_blocks<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     let content = Place::of(Key::Content);
-    for (block, item) in head.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
+    for (block, item) in message.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
         let place = content.index(block);
         let object = part(&item, BLOCK_KEYS, &place)?;
         match part_type::<V>(object)? {

@@ -1,18 +1,18 @@
-//! `ChatMessage`: a message that says of itself what it is, by `pairRole` and `pairId`.
+//! `ChatMessage`: calls and results are messages with `pairRole` and `pairId`.
 
-use super::Head;
+use super::RawMessage;
 use super::value::{Id, RawCall, Sink, Value};
 use super::words::{Key, PairRole, RoleName};
 
-pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
-    match head.pair_role {
+pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    match message.pair_role {
         PairRole::Call => {
-            head.content(sink)?;
-            let id = V::get(head.message, Key::PairId)?;
+            message.content(sink)?;
+            let id = V::get(message.object, Key::PairId)?;
             sink.call(&RawCall { id: Id::of(id.as_ref()), name: None, arguments: None, block: 0, depth: 1 })?;
         }
-        PairRole::Result if !matches!(head.role, RoleName::System | RoleName::User | RoleName::Assistant) => {
-            head.content_result(V::get(head.message, Key::PairId)?.as_ref(), sink)?;
+        PairRole::Result if !matches!(message.role, RoleName::System | RoleName::User | RoleName::Assistant) => {
+            message.content_result(V::get(message.object, Key::PairId)?.as_ref(), sink)?;
         }
         _ => return Ok(false),
     }

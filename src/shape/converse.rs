@@ -4,7 +4,7 @@ use super::value::{
     Id, Place, RawCall, RawResult, Sink, Value, get_present, part, refuse_repeated, word, wrong_content,
 };
 use super::words::{Key, Keys};
-use super::{Frame, Head, Path};
+use super::{Frame, Path, RawMessage};
 use crate::text::count_chars;
 
 const MEDIA: [Key; 3] = [Key::Image, Key::Document, Key::Video];
@@ -14,16 +14,16 @@ const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input]);
 const RESULT_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Content, Key::Status]);
 const PART_KEYS: Keys = Keys::of(&[Key::Text, Key::Json]);
 
-/// What is open around the arguments of a call: the message, its content, the block, its field.
+/// Nesting of the arguments of a call: message, content, block, field.
 const CALL_DEPTH: usize = 4;
-/// Around the JSON of a result: the same, the content of the result, its part.
+/// Nesting of the JSON of a result: as above, then content and part.
 const JSON_DEPTH: usize = 6;
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::ToolResult], &[Key::Content]] };
 
 #[inline(never)]
-pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
-    let Some(blocks) = head.content.as_ref().and_then(V::items) else { return Ok(false) };
+pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    let Some(blocks) = message.content.as_ref().and_then(V::items) else { return Ok(false) };
     for block in blocks {
         let Some(object) = block.object() else { continue };
         if V::get(object, Key::Type)?.is_some() {
@@ -31,7 +31,7 @@ pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<
         }
         for key in [Key::Text, Key::ToolUse, Key::ToolResult].into_iter().chain(MEDIA) {
             if get_present::<V>(object, key)?.is_some() {
-                read_blocks(head, sink)?;
+                read_blocks(message, sink)?;
                 return Ok(true);
             }
         }
@@ -39,9 +39,9 @@ pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<
     Ok(false)
 }
 
-fn read_blocks<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     let content = Place::of(Key::Content);
-    for (block, item) in head.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
+    for (block, item) in message.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
         let place = content.index(block);
         let object = part(&item, BLOCK_KEYS, &place)?;
         if let Some(call) = V::get(object, Key::ToolUse)?.as_ref().and_then(V::object) {
@@ -77,7 +77,7 @@ fn read_result<V: Value>(
     sink.result(&RawResult { id: Id::of(id.as_ref()), value: value.as_ref(), block, is_error, frame, chars })
 }
 
-/// The content of a result: its frame, and what it counts besides its text. With JSON in it, none of it is text.
+/// Reads the content of a result. Returns its frame, and its characters besides text. Content with JSON has no text.
 pub(super) fn read_parts<V: Value>(
     value: &V,
     place: &Place,

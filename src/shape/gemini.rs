@@ -1,9 +1,8 @@
-//! Gemini's contents: calls and results are parts. Both spellings of a field are read: that of the API, and that of its
-//! Python library.
+//! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
 use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part, refuse_repeated, wrong_content};
 use super::words::{Key, Keys};
-use super::{Frame, Head, Path};
+use super::{Frame, Path, RawMessage};
 use std::collections::HashMap;
 
 const CALL: &[Key] = &[Key::FunctionCall, Key::FunctionCallSnake];
@@ -20,21 +19,21 @@ const PART_KEYS: Keys = Keys::of(&[
 const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Name, Key::Args]);
 const RESULT_KEYS: Keys = Keys::of(&[Key::Id, Key::Name, Key::Response]);
 
-/// What is open around the arguments of a call and around a response: the message, its parts, the part, its field.
+/// Nesting of the arguments of a call and of a response: message, parts, part, field.
 const DEPTH: usize = 4;
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Parts), fields: &[RESULT, &[Key::Response]] };
 
 #[inline(never)]
-pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
-    if head.content.is_some() {
+pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    if message.content.is_some() {
         return Ok(false);
     }
-    let Some(value) = get_present::<V>(head.message, Key::Parts)? else { return Ok(false) };
+    let Some(value) = get_present::<V>(message.object, Key::Parts)? else { return Ok(false) };
     let parts = Place::of(Key::Parts);
     let Some(items) = value.items() else { return Err(wrong_content(&value, &parts)) };
-    head.blocks.set(value.length());
-    // Without an id, the calls of one name pair with the results of that name in their order.
+    message.blocks.set(value.length());
+    // Without ids, calls and results of the same name pair in order.
     let (mut calls, mut results) = (HashMap::new(), HashMap::new());
     for (block, item) in items.enumerate() {
         let place = parts.index(block);
@@ -66,7 +65,7 @@ pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<
     Ok(true)
 }
 
-/// The observation is the one string in the response, or else all of it.
+/// The observation is the only string of the response, or the whole response.
 fn read_response<V: Value>(
     id: Id<V>,
     response: Option<&V>,

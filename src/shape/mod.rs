@@ -1,6 +1,6 @@
-//! The shapes of messages: which fields make a call, a result and an observation, and where a placeholder goes. Each
-//! shape is a module with one `read`, which says no where its fields are not there; the first that says yes counts.
-//! Bytes and Python objects are read by the same code. Nothing outside of this folder asks which shape a message has.
+//! The shapes of messages: which fields make a call, a result and an observation, and where a placeholder goes. Each shape is a
+//! module with one `read`, which returns false if the message has another shape; the first match counts. The same code reads
+//! bytes and Python objects. No code outside of this folder depends on the shape of a message.
 
 mod anthropic;
 mod chat_message;
@@ -18,7 +18,7 @@ use core::cell::Cell;
 use value::{Place, part, present, refuse_repeated, word, wrong_content};
 use words::{ItemType, PairRole, PartType, RoleName};
 
-/// Which row of the table of shapes a message fits.
+/// The shape of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
     /// Neither calls nor results.
@@ -38,19 +38,19 @@ pub enum Shape {
     Gemini,
 }
 
-/// What stands around the text that takes the place of an observation.
+/// What surrounds the text that replaces an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Frame {
     /// Nothing: it is a string.
     #[default]
     Text,
-    /// Nothing: it is the string that is the only member of an object, which is the observation's value to dicts.
+    /// Nothing: it is the string that is the only member of an object, which is the observation's value in dicts.
     Only,
     /// It is the `text` of the one block of a list.
     TextBlocks,
-    /// The same, in the place of a list that holds more than text.
+    /// The same, for a list that contained more than text.
     Blocks,
-    /// It is the `output` of an object, in the place of one that is no text.
+    /// It is the `output` of an object, for an observation that was no text.
     Output,
 }
 
@@ -64,7 +64,7 @@ pub enum Wrap {
 }
 
 impl Frame {
-    /// Its containers, from the outside in.
+    /// Its containers, outermost first.
     #[must_use]
     pub fn wraps(self) -> &'static [Wrap] {
         match self {
@@ -74,13 +74,13 @@ impl Frame {
         }
     }
 
-    /// Whether the observation is text; else it is JSON, which has characters but no text.
+    /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
     #[must_use]
     pub fn holds_text(self) -> bool {
         !matches!(self, Frame::Output | Frame::Blocks)
     }
 
-    /// Writes a string, which `text` writes with its quotes, in its frame.
+    /// Writes a string in its frame; `text` writes it with its quotes.
     pub fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
         for wrap in self.wraps() {
             match wrap {
@@ -93,17 +93,17 @@ impl Frame {
     }
 }
 
-/// The way from a message to the value of an observation.
+/// The path from a message to the value of an observation.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     /// The list of its blocks, if results are blocks.
     pub blocks: Option<Key>,
-    /// From the block, or else from the message; each in all its spellings.
+    /// From the block, or from the message; each in all its spellings.
     pub fields: &'static [&'static [Key]],
 }
 
 impl Shape {
-    /// The way to the value of an observation.
+    /// The path to the value of an observation.
     #[must_use]
     pub fn path(self) -> Path {
         match self {
@@ -115,9 +115,9 @@ impl Shape {
         }
     }
 
-    /// The field of a summary's message that holds its text, and what stands around that.
+    /// The field with the text of a message that recede writes, and its frame.
     #[must_use]
-    pub fn summary(self) -> (Key, Frame) {
+    pub fn text(self) -> (Key, Frame) {
         match self {
             Shape::Converse => (Key::Content, Frame::TextBlocks),
             Shape::Gemini => (Key::Parts, Frame::TextBlocks),
@@ -125,7 +125,7 @@ impl Shape {
         }
     }
 
-    /// Whether results are blocks of a message, which may hold many of them and something else.
+    /// Whether results are blocks of a message, which may have several of them and other blocks.
     #[must_use]
     pub fn has_blocks(self) -> bool {
         self.path().blocks.is_some()
@@ -137,17 +137,17 @@ impl Shape {
         matches!(self, Shape::Anthropic | Shape::Converse)
     }
 
-    /// Whether an API of this shape takes system messages among the others.
+    /// Whether an API of this shape accepts system messages among the others.
     #[must_use]
     pub fn takes_system_messages(self) -> bool {
         !matches!(self, Shape::Anthropic | Shape::Converse | Shape::Gemini)
     }
 }
 
-/// Fields of a request body that may be the history; the first that is a list is.
+/// Fields of a request body that may be the history, by precedence.
 pub const BODY_KEYS: [&str; 3] = ["messages", "input", "contents"];
 
-/// Keys that must not stand twice in a message, and in a part of a content or of an observation.
+/// Keys that must not be repeated in a message, in a block, and in a part of an observation.
 const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Role,
     Key::Content,
@@ -169,23 +169,23 @@ const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
 const PART_KEYS: Keys = Keys::of(&[Key::Type, Key::Text]);
 
-/// What every message has, and what it is known by.
-pub struct Facts {
+/// The facts of a message of any shape.
+pub struct MessageFacts {
     /// Its role.
     pub role: Role,
-    /// The row that it fits.
+    /// Its shape.
     pub shape: Shape,
-    /// Blocks of its content, where that is a list.
+    /// Blocks of its content, if that is a list.
     pub blocks: u32,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// An item that only `OpenAI`'s Responses know.
+    /// An item of `OpenAI`'s Responses only.
     pub is_responses_item: bool,
 }
 
-/// A message, and the fields by which its shape is known.
-struct Head<'a, V: Value> {
-    message: &'a V::Object,
+/// A message, with the fields that determine its shape.
+struct RawMessage<'a, V: Value> {
+    object: &'a V::Object,
     role: RoleName,
     pair_role: PairRole,
     item: ItemType,
@@ -198,46 +198,46 @@ struct Head<'a, V: Value> {
 
 /// Reads a message.
 #[inline]
-pub fn read<V: Value, S: Sink<V>>(message: &V::Object, sink: &mut S) -> Result<Facts, V::Stop> {
-    refuse_repeated::<V>(message, MESSAGE_KEYS, None)?;
-    let head = Head::<V>::of(message, sink)?;
-    let shape = if chat_message::read(&head, sink)? {
+pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
+    refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
+    let message = RawMessage::<V>::of(object, sink)?;
+    let shape = if chat_message::read(&message, sink)? {
         Shape::ChatMessage
-    } else if openai::read(&head, sink)? {
+    } else if openai::read(&message, sink)? {
         Shape::OpenAi
-    } else if anthropic::read(&head, sink)? {
+    } else if anthropic::read(&message, sink)? {
         Shape::Anthropic
-    } else if responses::read(&head, sink)? {
+    } else if responses::read(&message, sink)? {
         Shape::Responses
-    } else if converse::read(&head, sink)? {
+    } else if converse::read(&message, sink)? {
         Shape::Converse
-    } else if gemini::read(&head, sink)? {
+    } else if gemini::read(&message, sink)? {
         Shape::Gemini
     } else {
-        head.content(sink)?;
+        message.content(sink)?;
         Shape::Plain
     };
-    let role = head.role.role();
-    Ok(Facts {
+    let role = message.role.role();
+    Ok(MessageFacts {
         role,
         shape,
-        blocks: head.blocks.get() as u32,
-        is_agent_made: role == Role::Assistant || matches!(head.item, ItemType::Call | ItemType::Reasoning),
-        is_responses_item: head.item != ItemType::Other,
+        blocks: message.blocks.get() as u32,
+        is_agent_made: role == Role::Assistant || matches!(message.item, ItemType::Call | ItemType::Reasoning),
+        is_responses_item: message.item != ItemType::Other,
     })
 }
 
-impl<'a, V: Value> Head<'a, V> {
+impl<'a, V: Value> RawMessage<'a, V> {
     #[inline]
-    fn of(message: &'a V::Object, sink: &mut impl Sink<V>) -> Result<Self, V::Stop> {
-        // As soon as all fields that it has were seen, no other is looked up.
-        let mut unseen = V::members(message);
+    fn of(object: &'a V::Object, sink: &mut impl Sink<V>) -> Result<Self, V::Stop> {
+        // Once all its fields were found, no other is looked up.
+        let mut remaining = V::members(object);
         let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
-            if unseen == 0 {
+            if remaining == 0 {
                 return Ok(None);
             }
-            let value = V::get(message, key)?;
-            unseen -= usize::from(value.is_some());
+            let value = V::get(object, key)?;
+            remaining -= usize::from(value.is_some());
             Ok(value)
         };
         let role = word(get(Key::Role)?.as_ref(), RoleName::of);
@@ -245,22 +245,22 @@ impl<'a, V: Value> Head<'a, V> {
         if role == RoleName::Tool
             && let Some(content) = &content
         {
-            sink.observation_ahead(content);
+            sink.prefetch(content);
         }
         let tool_call_id = if role == RoleName::Tool { get(Key::ToolCallId)? } else { None };
         let tool_calls = if role == RoleName::Assistant { get(Key::ToolCalls)? } else { None };
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
-        Ok(Head { message, role, pair_role, item, content, blocks, tool_calls, tool_call_id })
+        Ok(RawMessage { object, role, pair_role, item, content, blocks, tool_calls, tool_call_id })
     }
 
-    /// The content, where it is no observation.
+    /// Reads the content as text.
     fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
         texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), sink)
     }
 
-    /// The content as the observation of the result with this id.
+    /// Reads the content as the observation of the result with this id.
     #[inline]
     fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
         let result = RawResult::of(id, self.content.as_ref(), 0, false);
@@ -268,7 +268,7 @@ impl<'a, V: Value> Head<'a, V> {
     }
 }
 
-/// A result, whose observation is text, parts or null.
+/// Reads a result whose observation is text, parts or null.
 #[inline]
 fn observation<V: Value>(
     result: &RawResult<V>,
@@ -293,7 +293,7 @@ pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<
     }
 }
 
-/// Text, or parts of which only texts and images count, or null.
+/// Reads text; parts, of which only texts and images count; or null.
 #[inline]
 fn texts<V: Value>(value: Option<&V>, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     match present(value) {

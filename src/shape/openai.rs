@@ -1,6 +1,6 @@
 //! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`.
 
-use super::Head;
+use super::RawMessage;
 use super::value::{Id, Place, RawCall, Sink, Value, get_present, refuse_repeated};
 use super::words::{Key, Keys, RoleName};
 
@@ -9,17 +9,17 @@ const FUNCTION_KEYS: Keys = Keys::of(&[Key::Name, Key::Arguments]);
 const CUSTOM_KEYS: Keys = Keys::of(&[Key::Name, Key::Input]);
 
 #[inline]
-pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
-    match head.role {
-        RoleName::Tool => head.content_result(head.tool_call_id.as_ref(), sink)?,
+pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    match message.role {
+        RoleName::Tool => message.content_result(message.tool_call_id.as_ref(), sink)?,
         RoleName::Assistant => {
             let is_call = |call: V| call.object().is_some();
-            let has_calls = head.tool_calls.as_ref().and_then(V::items).is_some_and(|mut calls| calls.any(is_call));
+            let has_calls = message.tool_calls.as_ref().and_then(V::items).is_some_and(|mut calls| calls.any(is_call));
             if !has_calls {
                 return Ok(false);
             }
-            head.content(sink)?;
-            for (block, call) in head.tool_calls.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
+            message.content(sink)?;
+            for (block, call) in message.tool_calls.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
                 if let Some(object) = call.object() {
                     read_call::<V>(object, block, sink)?;
                 }

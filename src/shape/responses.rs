@@ -1,24 +1,24 @@
-//! Items of `OpenAI`'s Responses: a call and its output are known by the end of their `type`.
+//! Items of `OpenAI`'s Responses: calls and outputs are identified by the end of their `type`.
 
 use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present};
 use super::words::{ItemType, Key};
-use super::{Head, PART_KEYS, Path, observation};
+use super::{PART_KEYS, Path, RawMessage, observation};
 
 pub(super) const PATH: Path = Path { blocks: None, fields: &[&[Key::Output]] };
 
-pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
-    match head.item {
+pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    match message.item {
         ItemType::Call => {
-            let Some(id) = get_present::<V>(head.message, Key::CallId)? else { return Ok(false) };
-            head.content(sink)?;
+            let Some(id) = get_present::<V>(message.object, Key::CallId)? else { return Ok(false) };
+            message.content(sink)?;
             let mut arguments = None;
             for key in [Key::Arguments, Key::Input, Key::Action] {
-                arguments = get_present::<V>(head.message, key)?;
+                arguments = get_present::<V>(message.object, key)?;
                 if arguments.is_some() {
                     break;
                 }
             }
-            let name = V::get(head.message, Key::Name)?;
+            let name = V::get(message.object, Key::Name)?;
             sink.call(&RawCall {
                 id: Id::of(Some(&id)),
                 name: name.as_ref(),
@@ -28,8 +28,8 @@ pub(super) fn read<V: Value>(head: &Head<V>, sink: &mut impl Sink<V>) -> Result<
             })?;
         }
         ItemType::CallOutput => {
-            head.content(sink)?;
-            let (id, value) = (V::get(head.message, Key::CallId)?, V::get(head.message, Key::Output)?);
+            message.content(sink)?;
+            let (id, value) = (V::get(message.object, Key::CallId)?, V::get(message.object, Key::Output)?);
             let result = RawResult::of(id.as_ref(), value.as_ref(), 0, false);
             let is_left_alone = value.as_ref().is_some_and(|value| value.text().is_none() && value.items().is_none());
             if is_left_alone {

@@ -1,4 +1,4 @@
-//! What a shape reads and whom it tells: a JSON value, in bytes or in Python objects, and what listens.
+//! What a shape reads and writes to: JSON values, in bytes or Python objects, and a sink for what it finds.
 
 use super::Frame;
 use super::words::{Key, Keys};
@@ -7,47 +7,47 @@ use core::fmt;
 
 /// A JSON value, in bytes or in Python objects.
 pub trait Value: Sized {
-    /// One that is an object.
+    /// An object.
     type Object;
-    /// One that is a string.
+    /// A string.
     type Text;
-    /// What stops the reading.
+    /// An error that stops reading.
     type Stop: From<Error>;
 
-    /// The object that it is.
+    /// It as an object.
     fn object(&self) -> Option<&Self::Object>;
-    /// The string that it is.
+    /// It as a string.
     fn text(&self) -> Option<&Self::Text>;
-    /// The elements of the list that it is.
+    /// The elements, if it is a list.
     fn items(&self) -> Option<impl Iterator<Item = Self>>;
-    /// How many elements there are in the list that it is; 0 where it is none.
+    /// How many elements it has; 0 if it is no list.
     fn length(&self) -> usize;
     /// Whether it is null.
     fn is_null(&self) -> bool;
     /// Whether it is true.
     fn is_true(&self) -> bool;
-    /// Its first byte, where the input was bytes.
+    /// Its first byte, if the input was bytes.
     fn offset(&self) -> Option<usize> {
         None
     }
     /// A member of an object.
     fn get(object: &Self::Object, key: Key) -> Result<Option<Self>, Self::Stop>;
-    /// How many members an object has that a shape may ask for.
+    /// How many members of an object a shape may read.
     fn members(object: &Self::Object) -> usize;
-    /// The first of these keys that an object holds twice, and where.
+    /// The first of these keys that is repeated in an object, and where.
     #[must_use]
     fn repeated(_: &Self::Object, _: Keys) -> Option<(Key, usize)> {
         None
     }
     /// The value of the only member of an object, whatever its key.
     fn only(object: &Self::Object) -> Option<Self>;
-    /// What it counts as the arguments of a call; so many containers of its message are open around it.
+    /// Its size as the arguments of a call, nested this deep in its message.
     fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
     /// Reads a text.
     fn read<T>(text: &Self::Text, read: impl FnOnce(&[u8]) -> T) -> T;
 }
 
-/// An id: a string; or, where there is none, a name and the how many-th of it in its message this is.
+/// An id: a string; or if there is none, the name and its ordinal among the same names in the message.
 pub struct Id<'a, V> {
     /// The id or the name.
     pub text: Option<&'a V>,
@@ -56,13 +56,13 @@ pub struct Id<'a, V> {
 }
 
 impl<'a, V: Value> Id<'a, V> {
-    /// What stands in the field of an id.
+    /// The id in this field.
     #[must_use]
     pub fn of(id: Option<&'a V>) -> Self {
         Id { text: id, number: 0 }
     }
 
-    /// Reads it, if it is one.
+    /// Reads it, if there is one.
     #[inline]
     pub fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let text = self.text.and_then(V::text)?;
@@ -79,21 +79,21 @@ impl<'a, V: Value> Id<'a, V> {
     }
 }
 
-/// One call, as its message holds it.
+/// A call as read.
 pub struct RawCall<'a, V> {
     /// Its id.
     pub id: Id<'a, V>,
     /// The tool, if that is a string.
     pub name: Option<&'a V>,
-    /// What it is called with; neither missing nor null.
+    /// Its arguments, unless missing or null.
     pub arguments: Option<&'a V>,
     /// Its place among the blocks of its message.
     pub block: usize,
-    /// How many containers of its message are open around its arguments.
+    /// Nesting level of its arguments in the message.
     pub depth: usize,
 }
 
-/// One result, as its message holds it.
+/// A result as read.
 pub struct RawResult<'a, V> {
     /// Its id.
     pub id: Id<'a, V>,
@@ -103,24 +103,24 @@ pub struct RawResult<'a, V> {
     pub block: usize,
     /// Flagged as an error.
     pub is_error: bool,
-    /// What stands around its text.
+    /// What surrounds its text.
     pub frame: Frame,
-    /// What it counts besides its text.
+    /// Its characters besides its text.
     pub chars: usize,
 }
 
 impl<'a, V: Value> RawResult<'a, V> {
-    /// One whose observation is text.
+    /// A result whose observation is text.
     #[must_use]
     pub fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
         RawResult { id: Id::of(id), value, block, is_error, frame: Frame::Text, chars: 0 }
     }
 }
 
-/// What is told what a message holds, in the order in which it stands there.
+/// Receives the content of a message, in document order.
 pub trait Sink<V: Value> {
-    /// An observation was seen, and will be read soon.
-    fn observation_ahead(&mut self, _: &V) {}
+    /// An observation will be read soon.
+    fn prefetch(&mut self, _: &V) {}
     /// A text: of an observation, if one has begun.
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.
@@ -133,7 +133,7 @@ pub trait Sink<V: Value> {
     fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop>;
 }
 
-/// Where a value lies in its message.
+/// The path of a value in its message.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     around: Option<&'a Place<'a>>,
@@ -152,12 +152,12 @@ impl<'a> Place<'a> {
         Place { around: None, step: PlaceStep::Key(key) }
     }
 
-    /// A member of what lies here.
+    /// A member of the value here.
     pub fn key(&'a self, key: Key) -> Self {
         Place { around: Some(self), step: PlaceStep::Key(key) }
     }
 
-    /// An element of what lies here.
+    /// An element of the value here.
     pub fn index(&'a self, index: usize) -> Self {
         Place { around: Some(self), step: PlaceStep::Index(index) }
     }
@@ -193,13 +193,13 @@ pub fn get_present<V: Value>(object: &V::Object, key: Key) -> Result<Option<V>, 
     Ok(V::get(object, key)?.filter(|value| !value.is_null()))
 }
 
-/// What the word in a field says.
+/// The meaning of the word in a field.
 #[inline]
 pub fn word<V: Value, T: Default>(value: Option<&V>, meaning: impl FnOnce(&[u8]) -> T) -> T {
     value.and_then(V::text).map_or_else(T::default, |text| V::read(text, meaning))
 }
 
-/// An object must not hold a key twice that it is read for: readers differ on which one counts.
+/// Refuses repeated keys, of which JSON parsers use different ones.
 #[inline]
 pub fn refuse_repeated<V: Value>(object: &V::Object, keys: Keys, around: Option<&Place>) -> Result<(), V::Stop> {
     match V::repeated(object, keys) {
@@ -218,7 +218,7 @@ pub fn part<'a, V: Value>(part: &'a V, keys: Keys, place: &Place) -> Result<&'a 
     Ok(object)
 }
 
-/// What is neither text, list nor null where these are expected.
+/// The error for a content that is neither text, list nor null.
 pub fn wrong_content<V: Value>(value: &V, place: &Place) -> V::Stop {
     fault::<V>(Kind::Content, value.offset(), place)
 }

@@ -1,4 +1,4 @@
-//! The words of messages: the keys that some shape reads, and what roles and types say.
+//! The vocabulary of messages: the keys that some shape reads, and the meanings of roles and types.
 
 /// The meaning of a word. `==` compares machine words, where the arms of a `match` would compare byte by byte.
 macro_rules! meaning {
@@ -22,7 +22,7 @@ macro_rules! keys {
             /// All of them.
             pub const ALL: &[Key] = &[$(Key::$key),*];
 
-            /// The key that these bytes are.
+            /// The key with this text.
             #[inline]
             #[must_use]
             pub fn of(key: &[u8]) -> Option<Key> {
@@ -60,7 +60,7 @@ keys! {
 }
 
 impl Key {
-    /// Whether what it holds is opened, or put where it can be asked for; all else is passed over.
+    /// Whether containers in it are recorded; others are skipped.
     #[inline]
     #[must_use]
     pub fn is_opened(self) -> bool {
@@ -89,7 +89,7 @@ const OPENED: Keys = Keys::of(&[
 pub struct Keys(u64);
 
 impl Keys {
-    /// These.
+    /// The set of these keys.
     #[must_use]
     pub const fn of(keys: &[Key]) -> Keys {
         let (mut set, mut place) = (0, 0);
@@ -100,7 +100,7 @@ impl Keys {
         Keys(set)
     }
 
-    /// Adds a key. Says whether it is new.
+    /// Adds a key. Returns whether it is new.
     #[inline]
     pub fn insert(&mut self, key: Key) -> bool {
         let before = self.0;
@@ -116,7 +116,7 @@ impl Keys {
     }
 }
 
-/// The role of a message, as far as a rule asks for it.
+/// The role of a message, as rules distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// `system` or `developer`.
@@ -151,7 +151,7 @@ pub enum RoleName {
 }
 
 impl RoleName {
-    /// What a `role` says.
+    /// The meaning of a `role`.
     #[must_use]
     pub fn of(name: &[u8]) -> RoleName {
         meaning! { name,
@@ -165,7 +165,7 @@ impl RoleName {
         }
     }
 
-    /// As far as rules beside the table of shapes ask for it.
+    /// As rules distinguish it.
     #[must_use]
     pub fn role(self) -> Role {
         match self {
@@ -190,7 +190,7 @@ pub enum PairRole {
 }
 
 impl PairRole {
-    /// What a `pairRole` says.
+    /// The meaning of a `pairRole`.
     #[must_use]
     pub fn of(name: &[u8]) -> PairRole {
         meaning! { name,
@@ -216,7 +216,7 @@ pub enum ItemType {
 }
 
 impl ItemType {
-    /// What the `type` of a message says.
+    /// The meaning of the `type` of a message.
     #[must_use]
     pub fn of(name: &[u8]) -> ItemType {
         if name.ends_with(b"_call") {
@@ -248,7 +248,7 @@ pub enum PartType {
 }
 
 impl PartType {
-    /// What the `type` of a part says.
+    /// The meaning of the `type` of a part.
     #[must_use]
     pub fn of(name: &[u8]) -> PartType {
         meaning! { name,

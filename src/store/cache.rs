@@ -1,11 +1,10 @@
-//! Pages that were read, as many as memory is to be given for.
+//! A bounded cache of pages.
 
 use super::page::Page;
 use std::collections::HashMap;
 use std::mem;
 
-/// Two generations of pages: when the young one is full it becomes the old one, and what was old and not
-/// asked for since is forgotten.
+/// Two generations of pages: when the young one is full it becomes the old one, and old pages not used since are evicted.
 pub struct Cache {
     most: usize,
     young: HashMap<u32, Page>,
@@ -13,13 +12,13 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// None yet; so many in each generation.
+    /// An empty cache, with so many pages per generation.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Cache { most, young: HashMap::new(), old: HashMap::new() }
     }
 
-    /// A page, if it is there.
+    /// A page, if it is cached.
     pub fn get(&mut self, number: u32) -> Option<Page> {
         if let Some(page) = self.young.get(&number) {
             return Some(page.clone());
@@ -29,13 +28,13 @@ impl Cache {
         Some(page)
     }
 
-    /// The same, but it counts for no use of it.
+    /// The same, but not counted as a use.
     #[must_use]
     pub fn peek(&self, number: u32) -> Option<Page> {
         self.young.get(&number).or_else(|| self.old.get(&number)).cloned()
     }
 
-    /// Keeps a page for some time.
+    /// Adds a page.
     pub fn put(&mut self, number: u32, page: Page) {
         if self.young.len() >= self.most {
             self.old = mem::take(&mut self.young);

@@ -1,11 +1,11 @@
-//! Records that are added, changed and read; any number of changes are one.
+//! Operations on records, which can be grouped into one change.
 
 use super::error::{Result, StoreError};
 use super::pager::Pager;
 use super::record::{self, CELL, Cell, IN_PLACE, LAST_IN_PLACE, Part, REFERENCE, Reference};
 use super::{Record, RecordKind, table, text};
 
-/// What is done to a store in one go. Where any of it fails, all of it is taken back.
+/// One change of a store. If any part fails, all of it is undone.
 pub struct Changes<'a> {
     pager: &'a mut Pager,
 }
@@ -15,7 +15,7 @@ impl<'a> Changes<'a> {
         Changes { pager }
     }
 
-    /// The id of the last record of a kind, which is how many there are.
+    /// The last id of a kind, which is the number of its records.
     #[must_use]
     pub fn last(&self, kind: RecordKind) -> u64 {
         self.pager.header.last[kind.index()]
@@ -35,7 +35,7 @@ impl<'a> Changes<'a> {
         Ok(id)
     }
 
-    /// Puts other fields into a record; false where there is no such record.
+    /// Replaces the fields of a record; false if there is no such record.
     pub fn replace(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8]) -> Result<bool> {
         let Some(found) = table::find(self.pager, kind, id)? else { return Ok(false) };
         self.free_all(&found.cell()?)?;
@@ -56,8 +56,8 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Puts other fields before the last one of a record. That stays as it is, and where it is, if it lies aside; false
-    /// where there is no such record.
+    /// Replaces all fields of a record but the last, which is not moved if it is in a text page; false if there is no such
+    /// record.
     pub fn replace_before_last(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]]) -> Result<bool> {
         let Some(found) = table::find(self.pager, kind, id)? else { return Ok(false) };
         let old = found.cell()?;
@@ -82,7 +82,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// A record; without its last field no page is read but those of its bucket, unless its other fields are long.
+/// A record. Without its last field only pages of its bucket are read, unless the other fields are long.
 pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
     if id == 0 || id > pager.header.last[kind.index()] {
         return Ok(None);
@@ -104,22 +104,22 @@ pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Re
     Ok(Some(Record { fields, last }))
 }
 
-/// A record that was stored is not where it must be.
+/// The error for a record that is missing.
 fn missing(pager: &mut Pager, id: u64) -> Result<StoreError> {
     let page = table::page_of(pager, table::bucket_of(id, pager.header.level, pager.header.split))?;
-    Ok(StoreError::damaged(page, "a record that was stored is not in its bucket"))
+    Ok(StoreError::damaged(page, "a record is missing from its bucket"))
 }
 
-/// The fields of a record but the last, and that.
-type Fields<'a> = (Vec<&'a [u8]>, &'a [u8]);
+/// All fields but the last, and the last.
+type RecordFields<'a> = (Vec<&'a [u8]>, &'a [u8]);
 
-/// The fields of a record that holds all of them.
-pub fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<Fields<'a>>> {
+/// Splits off the last field.
+pub fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<RecordFields<'a>>> {
     if cell.last.is_some() { Ok(None) } else { whole(cell, page).map(Some) }
 }
 
-/// The fields of a record whose last one lies in it, and so do all others.
-fn whole<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Fields<'a>> {
+/// The fields of a record without references.
+fn whole<'a>(cell: &'a Cell<'a>, page: u32) -> Result<RecordFields<'a>> {
     let Part::Here(fields) = &cell.fields else {
         return Err(StoreError::damaged(page, "a record has no last field"));
     };
@@ -129,10 +129,10 @@ fn whole<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Fields<'a>> {
 }
 
 fn decoded(bytes: &[u8], page: u32) -> Result<Vec<&[u8]>> {
-    record::decode(bytes).ok_or(StoreError::damaged(page, "the fields of a record are not as they must be"))
+    record::decode(bytes).ok_or(StoreError::damaged(page, "the fields of a record are malformed"))
 }
 
-/// A record as it will lie in its bucket, its long parts written where texts go.
+/// The record for a bucket, whose long parts are written to text pages.
 pub fn stored(
     pager: &mut Pager,
     kind: RecordKind,

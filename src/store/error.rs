@@ -1,94 +1,94 @@
-//! What went wrong with a store, and where. The words for people are made in Python.
+//! Errors of the store: what and where. Messages are written in Python.
 
-use super::file::Name;
+use super::file::FileName;
 use std::fmt;
 use std::io;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The operating system refused: a full disk, a failed read, a missing right.
+pub enum StoreErrorKind {
+    /// An error of the operating system: a full disk, a failed read, a missing permission.
     Io,
-    /// There is no such file, and none is made for a reader.
+    /// There is no such file to read.
     Missing,
     /// The file is no store.
     Foreign,
     /// The file was written by a newer version of the format.
     Version,
-    /// A page does not hold what it must.
+    /// A page has invalid content.
     Damaged,
-    /// The log beside the file belongs to another store, or to another state of it.
+    /// The log belongs to another store, or to another state of it.
     Log,
     /// A writer has the store open.
     Locked,
-    /// Readers have the store open, and what was asked for would pull pages from under them.
+    /// Readers have the store open, so its pages cannot be moved.
     Reading,
     /// The store was opened for reading.
     ReadOnly,
-    /// A sync failed before, so this handle can no longer say what is on disk.
+    /// A sync failed before, so the content of the disk is unknown.
     Broken,
     /// A file of the store was deleted or replaced while a writer had it open.
     Gone,
-    /// A record, or the store itself, would become longer than the format can say.
+    /// A record, or the store, would exceed the limits of the format.
     TooLong,
 }
 
-impl Kind {
-    /// The word by which Python names it.
+impl StoreErrorKind {
+    /// Its name in Python.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Io => "io",
-            Kind::Missing => "missing",
-            Kind::Foreign => "foreign",
-            Kind::Version => "version",
-            Kind::Damaged => "damaged",
-            Kind::Log => "log",
-            Kind::Locked => "locked",
-            Kind::Reading => "reading",
-            Kind::ReadOnly => "read_only",
-            Kind::Broken => "broken",
-            Kind::Gone => "gone",
-            Kind::TooLong => "too_long",
+            StoreErrorKind::Io => "io",
+            StoreErrorKind::Missing => "missing",
+            StoreErrorKind::Foreign => "foreign",
+            StoreErrorKind::Version => "version",
+            StoreErrorKind::Damaged => "damaged",
+            StoreErrorKind::Log => "log",
+            StoreErrorKind::Locked => "locked",
+            StoreErrorKind::Reading => "reading",
+            StoreErrorKind::ReadOnly => "read_only",
+            StoreErrorKind::Broken => "broken",
+            StoreErrorKind::Gone => "gone",
+            StoreErrorKind::TooLong => "too_long",
         }
     }
 }
 
-/// Why the store could not do what it was asked for. What was committed stays committed.
+/// An error of the store. Commits are not affected.
 #[derive(Debug)]
 pub struct StoreError {
     /// What is wrong.
-    pub kind: Kind,
-    /// The file it lies in.
-    pub file: Name,
-    /// The page it lies in.
+    pub kind: StoreErrorKind,
+    /// The file.
+    pub file: FileName,
+    /// The page.
     pub page: Option<u32>,
-    /// More about it: what was found, or what was being done.
+    /// Details: what was found, or what was attempted.
     pub what: &'static str,
-    /// What the operating system said.
+    /// The error of the operating system.
     pub source: Option<io::Error>,
 }
 
-/// What everything in the store answers.
+/// The result of operations on the store.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {
     /// An error of the store file as a whole.
     #[must_use]
-    pub fn new(kind: Kind, what: &'static str) -> Self {
-        StoreError { kind, file: Name::Store, page: None, what, source: None }
+    pub fn new(kind: StoreErrorKind, what: &'static str) -> Self {
+        StoreError { kind, file: FileName::Store, page: None, what, source: None }
     }
 
-    /// A page that does not hold what it must.
+    /// A damaged page.
     #[must_use]
     pub fn damaged(page: u32, what: &'static str) -> Self {
-        StoreError { page: Some(page), ..StoreError::new(Kind::Damaged, what) }
+        StoreError { page: Some(page), ..StoreError::new(StoreErrorKind::Damaged, what) }
     }
 
-    /// The operating system refused what was being done with a file.
+    /// An error of the operating system on a file.
     #[must_use]
-    pub fn io(file: Name, what: &'static str, source: io::Error) -> Self {
-        StoreError { file, source: Some(source), ..StoreError::new(Kind::Io, what) }
+    pub fn io(file: FileName, what: &'static str, source: io::Error) -> Self {
+        StoreError { file, source: Some(source), ..StoreError::new(StoreErrorKind::Io, what) }
     }
 }
 

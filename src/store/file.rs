@@ -1,7 +1,7 @@
 //! File access of the store: a small trait, and its implementation on disk.
 //!
-//! Nothing else in the store opens, reads, writes, syncs or locks files. So tests can inject files that fail, that tear a
-//! write, or that simulate a power loss (`tests/core/store/`).
+//! All file access of the store goes through it, so that tests can simulate failures, torn writes and power loss
+//! (`tests/core/store/`).
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -9,30 +9,30 @@ use std::path::{Path, PathBuf};
 
 /// The files of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Name {
+pub enum FileName {
     /// The store itself.
     Store,
-    /// The log beside it, while it is open.
+    /// Its log, while a writer has it open.
     Log,
-    /// A store that is being made or compacted, before it takes the name of the store.
+    /// A store that is being created or compacted, before it is renamed.
     New,
 }
 
-/// What a file is opened for.
+/// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// To read what is there.
+    /// To read an existing file.
     Read,
-    /// To read and write what is there.
+    /// To read and write an existing file.
     Write,
-    /// To read and write; made if it is not there.
+    /// To read and write; created if missing.
     Create,
 }
 
-/// Who may do what with a file.
+/// Owner and permissions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
-    /// The bits of its mode that grant something.
+    /// The permission bits of its mode.
     pub mode: u32,
     /// The number of its owner.
     pub owner: u32,
@@ -42,17 +42,17 @@ pub struct Rights {
 
 /// A folder with the files of one store.
 pub trait Backend: Send + Sync {
-    /// Opens a file; `None` where it is not there and is not to be made. One that is made is its owner's alone.
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>>;
+    /// Opens a file; `None` if it is missing and not to be created. Only the owner can access a new file.
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>>;
 
-    /// Whether what was opened is still the file of that name.
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool>;
+    /// Whether an open file still has that name.
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool>;
 
-    /// Gives `Name::New` the name of the store, at once.
+    /// Atomically renames `FileName::New` to the store.
     fn publish(&self) -> io::Result<()>;
 
-    /// Removes a file, if it is there.
-    fn remove(&self, name: Name) -> io::Result<()>;
+    /// Removes a file, if it exists.
+    fn remove(&self, name: FileName) -> io::Result<()>;
 
     /// Waits until the names of the files are on disk.
     fn sync_names(&self) -> io::Result<()>;
@@ -60,39 +60,39 @@ pub trait Backend: Send + Sync {
 
 /// An open file.
 pub trait BackendFile: Send {
-    /// Reads until the buffer is full or the file ends; how many bytes that were.
+    /// Reads until the buffer is full or the file ends; returns the number of bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all of it, past the end too.
+    /// Writes all bytes, also past the end.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     /// Its length in bytes.
     fn length(&self) -> io::Result<u64>;
 
-    /// Cuts it.
+    /// Truncates it.
     fn truncate(&self, length: u64) -> io::Result<()>;
 
-    /// Waits until what was written is on disk, and the length too.
+    /// Waits until content and length are on disk.
     fn sync(&self) -> io::Result<()>;
 
-    /// Locks it against all others; false where another has locked it in any way.
+    /// Takes an exclusive lock; false if another lock is held.
     fn try_lock(&self) -> io::Result<bool>;
 
-    /// Locks it together with others that do so; waits for one that has it alone.
+    /// Takes a shared lock; waits for an exclusive one.
     fn lock_shared(&self) -> io::Result<()>;
 
-    /// Gives up the lock.
+    /// Releases the lock.
     fn unlock(&self) -> io::Result<()>;
 
-    /// Which file it is, whatever its name (device and number).
+    /// Its identity: device and inode.
     fn identity(&self) -> io::Result<(u64, u64)>;
 
-    /// Who may do what with it; `None` where the system has no such thing.
+    /// Its owner and permissions, if the system has them.
     fn rights(&self) -> io::Result<Option<Rights>> {
         Ok(None)
     }
 
-    /// Gives it these rights as far as they are ours to give, and in no case more than these.
+    /// Sets these rights as far as permitted, and never more than these.
     fn set_rights(&self, _rights: Rights) -> io::Result<()> {
         Ok(())
     }
@@ -104,7 +104,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The store of that path. Nothing is opened.
+    /// The files of the store at this path. Nothing is opened.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         let beside = |ending: &str| {
@@ -115,19 +115,19 @@ impl Disk {
         Disk { paths: [path.to_path_buf(), beside("-log"), beside("-new")] }
     }
 
-    fn path(&self, name: Name) -> &Path {
+    fn path(&self, name: FileName) -> &Path {
         &self.paths[name as usize]
     }
 }
 
 impl Backend for Disk {
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let mut options = OpenOptions::new();
         options.read(true).write(access != Access::Read).create(access == Access::Create);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // Opening a pipe could block forever, and a device has no length. A link beside the store is not ours.
-        let facts = if name == Name::Store { fs::metadata } else { fs::symlink_metadata };
+        // Opening a pipe could block forever, and a device has no length. A symbolic link may point anywhere.
+        let facts = if name == FileName::Store { fs::metadata } else { fs::symlink_metadata };
         if facts(self.path(name)).is_ok_and(|facts| !facts.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
@@ -138,9 +138,9 @@ impl Backend for Disk {
         }
     }
 
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
         match fs::metadata(self.path(name)) {
-            // The file is open, so its number cannot have been given to another one.
+            // The file is open, so its inode cannot be reused.
             Ok(now) => Ok(identity(&now) == file.identity()?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -148,10 +148,10 @@ impl Backend for Disk {
     }
 
     fn publish(&self) -> io::Result<()> {
-        fs::rename(self.path(Name::New), self.path(Name::Store))
+        fs::rename(self.path(FileName::New), self.path(FileName::Store))
     }
 
-    fn remove(&self, name: Name) -> io::Result<()> {
+    fn remove(&self, name: FileName) -> io::Result<()> {
         match fs::remove_file(self.path(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -159,7 +159,7 @@ impl Backend for Disk {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        // Only Unix lets one open a folder and sync it; elsewhere the file system keeps names in order by itself.
+        // Only Unix can sync a folder; elsewhere the file system orders changes of names.
         if cfg!(unix) {
             let folder = self.paths[0].parent().filter(|folder| !folder.as_os_str().is_empty());
             File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
@@ -227,13 +227,13 @@ impl BackendFile for DiskFile {
         Ok(Some(Rights { mode: facts.mode() & 0o777, owner: facts.uid(), group: facts.gid() }))
     }
 
-    /// The same rule as `_files.py` has for what Python writes.
+    /// The rule is that of `_files.py`.
     #[cfg(unix)]
     fn set_rights(&self, rights: Rights) -> io::Result<()> {
         use std::os::unix::fs::{PermissionsExt, fchown};
         let Some(mut now) = self.rights()? else { return Ok(()) };
         if (now.owner, now.group) != (rights.owner, rights.group) {
-            // Only root can give a file away; others can at most give it to another of their groups.
+            // Only root can change the owner; others can change the group to one of theirs.
             if fchown(&self.0, Some(rights.owner), Some(rights.group)).is_err() {
                 let _ = fchown(&self.0, None, Some(rights.group));
             }
@@ -241,10 +241,10 @@ impl BackendFile for DiskFile {
         }
         let mut mode = rights.mode;
         if now.group != rights.group {
-            mode &= 0o707 | (mode & 0o007) << 3; // another group may only do what everybody may
+            mode &= 0o707 | (mode & 0o007) << 3; // another group gets only what everybody may do
         }
         if now.mode == mode {
-            return Ok(()); // some file systems have one mode for all files, and refuse to be asked
+            return Ok(()); // some file systems have one mode for all files, and refuse changes
         }
         match self.0.set_permissions(fs::Permissions::from_mode(mode)) {
             Err(error) if now.mode & !mode != 0 => Err(error),
@@ -261,7 +261,7 @@ fn identity(facts: &fs::Metadata) -> (u64, u64) {
 
 #[cfg(not(unix))]
 fn identity(_facts: &fs::Metadata) -> (u64, u64) {
-    (0, 0) // there is no stable way to ask, so whatever has the name is taken for the file
+    (0, 0) // no stable way to query it: assume that the name still means the file
 }
 
 #[cfg(unix)]

@@ -1,41 +1,41 @@
-//! Page 0: what the file is, where everything begins, and how much of it there is.
+//! Page 0: identification, roots and sizes.
 
-use super::error::{Kind, Result, StoreError};
+use super::error::{Result, StoreError, StoreErrorKind};
 use super::page::{HEAD, PAGE, Page, PageKind, ROOM, put_u32, put_u64, u32_at, u64_at};
 use super::record::{CELL, KINDS};
 
-/// The first bytes of the content of page 0. They hold what a transfer as text would change.
+/// The first bytes of the content of page 0; a transfer in text mode would change them.
 pub const MAGIC: &[u8; 16] = b"recede store\r\n\x1a\n";
-/// The version of the format that is written, and the newest that is read.
+/// The version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
 
-/// Bytes of page 0 that mean something; the rest is zero.
+/// Used bytes of page 0; the rest is zero.
 const LENGTH: usize = 152;
 
-/// What page 0 says.
+/// The content of page 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// A random number that the log beside the file repeats.
+    /// A random number, which the log repeats.
     pub id: u64,
-    /// How many commits led here.
+    /// Number of commits.
     pub commits: u64,
-    /// Pages of the file, this one too.
+    /// Pages of the file, including this one.
     pub pages: u32,
-    /// The first free page, and how many there are.
+    /// The first free page, and the number of free pages.
     pub free: (u32, u32),
     /// Buckets are `2^level + split`.
     pub level: u32,
     /// The bucket that will be split next.
     pub split: u32,
-    /// The top page of the directory, and of how many levels it is the top.
+    /// The top page of the directory, and its height.
     pub directory: (u32, u32),
     /// Pages that buckets have beyond their first.
     pub overflow: u32,
     /// Bytes of all records in buckets.
     pub bucket_bytes: u64,
-    /// How often a bucket was split.
+    /// Number of bucket splits.
     pub splits: u64,
-    /// The page to which texts are added, and how many pages of text there are.
+    /// The page to which texts are added, and the number of text pages.
     pub text: (u32, u32),
     /// Turns with a smaller number are masked.
     pub masked_before: u64,
@@ -44,20 +44,20 @@ pub struct Header {
 }
 
 impl Header {
-    /// How many buckets there are.
+    /// Number of buckets.
     #[must_use]
     pub fn buckets(&self) -> u32 {
         (1 << self.level) + self.split
     }
 
-    /// How full the buckets' first pages would be, if nothing overflowed.
+    /// Bytes of records as a share of the buckets' first pages.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn load(&self) -> f64 {
         self.bucket_bytes as f64 / (f64::from(self.buckets()) * ROOM as f64)
     }
 
-    /// The page.
+    /// Encodes the page.
     #[must_use]
     pub fn page(&self) -> Page {
         let mut page = Page::new(PageKind::Header);
@@ -90,7 +90,7 @@ impl Header {
         page
     }
 
-    /// What page 0 says, after everything in it was checked that can be checked by itself.
+    /// Decodes page 0, and validates what can be validated by itself.
     pub fn of(page: &Page) -> Result<Self> {
         let bytes = page.bytes();
         facts(bytes)?;
@@ -124,23 +124,23 @@ impl Header {
             && records.saturating_mul(CELL as u64) <= header.bucket_bytes
             && (1..=header.last[0].saturating_add(1)).contains(&header.masked_before)
             && header.commits.max(header.splits) < 1 << 63;
-        if is_sound { Ok(header) } else { Err(StoreError::damaged(0, "what it says of the file cannot be")) }
+        if is_sound { Ok(header) } else { Err(StoreError::damaged(0, "its figures of the file are inconsistent")) }
     }
 }
 
-/// The id and the number of commits, as page 0 has them in its first sector, whether or not the rest of it is whole.
+/// The id and the number of commits in the first sector of page 0, which may be torn.
 ///
-/// A torn checkpoint may leave the page half old and half new, with a log that has it whole. But the bytes of the first
-/// sector before the commits are the same in both, so a fault there is not from tearing.
+/// A torn checkpoint may leave the page half old and half new; the log has it complete. But the bytes of the first sector before
+/// the commits are the same in both, so a fault there is not due to tearing.
 pub fn facts(bytes: &[u8; PAGE]) -> Result<(u64, u64)> {
     if bytes[16..32] != *MAGIC {
-        return Err(StoreError::new(Kind::Foreign, "it does not begin as a store does"));
+        return Err(StoreError::new(StoreErrorKind::Foreign, "it does not begin with the header of a store"));
     }
     if u32_at(bytes, 32) > VERSION {
-        return Err(StoreError::new(Kind::Version, "its format is newer than this version of recede"));
+        return Err(StoreError::new(StoreErrorKind::Version, "its format is newer than this version of recede"));
     }
     if u32_at(bytes, 32) == 0 || u32_at(bytes, 36) as usize != PAGE {
-        return Err(StoreError::damaged(0, "its version or page size cannot be"));
+        return Err(StoreError::damaged(0, "its version or page size is invalid"));
     }
     Ok((u64_at(bytes, 40), u64_at(bytes, 48)))
 }

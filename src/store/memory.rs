@@ -1,20 +1,20 @@
-//! Files in memory: for stores in bytes, and the base of the failing files of the tests.
+//! Files in memory, for stores in bytes and for tests.
 
-use super::file::{Access, Backend, BackendFile, Name};
+use super::file::{Access, Backend, BackendFile, FileName};
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A folder in memory. Clones are the same folder, so a store can be opened in it again.
+/// A folder in memory. Clones share it, so that a store can be reopened.
 #[derive(Clone, Default)]
 pub struct Memory {
-    files: Arc<Mutex<HashMap<Name, Arc<Content>>>>,
+    files: Arc<Mutex<HashMap<FileName, Arc<Content>>>>,
 }
 
 struct Content {
     bytes: Mutex<Vec<u8>>,
-    /// -1 locked alone, else by how many together.
+    /// -1 for an exclusive lock, else the number of shared locks.
     locks: AtomicI64,
     number: u64,
 }
@@ -24,14 +24,14 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Memory {
-    /// What a file holds; `None` where there is none.
+    /// The content of a file.
     #[must_use]
-    pub fn bytes(&self, name: Name) -> Option<Vec<u8>> {
+    pub fn bytes(&self, name: FileName) -> Option<Vec<u8>> {
         held(&self.files).get(&name).map(|content| held(&content.bytes).clone())
     }
 
-    /// Puts a file there.
-    pub fn put(&self, name: Name, bytes: Vec<u8>) {
+    /// Adds a file.
+    pub fn put(&self, name: FileName, bytes: Vec<u8>) {
         held(&self.files).insert(name, Content::new(bytes));
     }
 }
@@ -45,7 +45,7 @@ impl Content {
 }
 
 impl Backend for Memory {
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let mut files = held(&self.files);
         if access == Access::Create {
             files.entry(name).or_insert_with(|| Content::new(vec![]));
@@ -54,18 +54,18 @@ impl Backend for Memory {
         Ok(file.map(|file| -> Box<dyn BackendFile> { Box::new(file) }))
     }
 
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
         Ok(held(&self.files).get(&name).map(|content| (0, content.number)) == Some(file.identity()?))
     }
 
     fn publish(&self) -> io::Result<()> {
         let mut files = held(&self.files);
-        let new = files.remove(&Name::New).ok_or(io::ErrorKind::NotFound)?;
-        files.insert(Name::Store, new);
+        let new = files.remove(&FileName::New).ok_or(io::ErrorKind::NotFound)?;
+        files.insert(FileName::Store, new);
         Ok(())
     }
 
-    fn remove(&self, name: Name) -> io::Result<()> {
+    fn remove(&self, name: FileName) -> io::Result<()> {
         held(&self.files).remove(&name);
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Backend for Memory {
 
 struct MemoryFile {
     content: Arc<Content>,
-    /// The lock of this handle: -1 alone, 1 together, 0 none.
+    /// The lock of this handle: -1 exclusive, 1 shared, 0 none.
     lock: AtomicI64,
 }
 
@@ -124,7 +124,7 @@ impl BackendFile for MemoryFile {
     }
 
     fn lock_shared(&self) -> io::Result<()> {
-        // One thread cannot wait for itself: in memory, a lock that is taken is an error.
+        // Waiting would be a deadlock, since everything is in one thread.
         let count = self.content.locks.load(Ordering::SeqCst);
         let is_free = count >= 0
             && self.content.locks.compare_exchange(count, count + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();

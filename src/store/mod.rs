@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! Store ──▶ table: which bucket, and its pages ──▶ pager: pages by number ──▶ log: commits    ──▶ file: real ones, or
-//!       └─▶ text: what lies in no bucket      ──┘                        └──▶ the store file  ──┘ those of a test
+//!       └─▶ text: fields in text pages        ──┘                        └──▶ the store file  ──┘ those of a test
 //! ```
 //!
-//! What is changed is committed whole, by way of the log, and a commit is on disk before [`Store::sync`] returns. The
-//! format is described in docs/store-format.md, and what is promised in docs/store.md.
+//! Changes are committed atomically, through the log, and are on disk when [`Store::sync`] returns. docs/store-format.md has the
+//! format, docs/store.md the guarantees.
 
 mod cache;
 mod changes;
@@ -26,56 +26,56 @@ mod verify;
 
 pub use changes::Changes;
 use changes::{in_place, stored};
-pub use error::{Kind, Result, StoreError};
-use file::{Backend, Name};
+pub use error::{Result, StoreError, StoreErrorKind};
+use file::{Backend, FileName};
 use pager::Pager;
 pub use record::{KINDS, RecordKind};
 use std::sync::Arc;
-pub use verify::{Fault, Report};
+pub use verify::{Report, StoreFault};
 
-/// A store that is open, by one writer or by any number of readers.
+/// An open store, for one writer or any number of readers.
 pub struct Store {
     backend: Arc<dyn Backend>,
     pager: Pager,
     is_closed: bool,
-    /// It syncs after so many appended records; and how many it has appended since it did.
+    /// Sync after so many appended records; and how many were appended since the last sync.
     sync_every: Option<u64>,
     unsynced: u64,
 }
 
-/// A record as it was stored.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its fields but the last.
+    /// All fields but the last.
     pub fields: Vec<Vec<u8>>,
-    /// The last field; `None` where it was not asked for.
+    /// The last field; `None` if it was not read.
     pub last: Option<Vec<u8>>,
 }
 
-/// How large a store is.
+/// Sizes of a store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
     /// Pages of 4,096 bytes.
     pub pages: u32,
-    /// Pages that are in use by nothing.
+    /// Free pages.
     pub free_pages: u32,
-    /// Pages of texts that lie in no bucket.
+    /// Text pages.
     pub text_pages: u32,
-    /// Buckets, and the pages that they have beyond their first.
+    /// Buckets.
     pub buckets: u32,
-    /// See `buckets`.
+    /// Pages of buckets beyond their first.
     pub overflow_pages: u32,
-    /// Bytes of the records in buckets, as a share of their first pages.
+    /// Bytes of records in buckets as a share of the buckets' first pages.
     pub load: f64,
-    /// How often a bucket was split.
+    /// Bucket splits.
     pub splits: u64,
-    /// How many commits there were.
+    /// Commits.
     pub commits: u64,
-    /// Bytes of the file, and of the log beside it.
+    /// Bytes of the file.
     pub file_bytes: u64,
-    /// See `file_bytes`.
+    /// Bytes of the log.
     pub log_bytes: u64,
-    /// The last id of each kind, which is how many records there are of it.
+    /// The last id of each kind, which is the number of its records.
     pub records: [u64; KINDS],
     /// Turns with a smaller number are masked.
     pub masked_before: u64,
@@ -84,13 +84,13 @@ pub struct Stats {
 impl Store {
     // Writing
 
-    /// Appends a record of this kind and returns its id. It is durable after the next [`Store::sync`], or at once with
-    /// `syncs`; where that fails, nothing was added.
+    /// Appends a record and returns its id. It is durable after the next [`Store::sync`], or on return with `syncs`; on errors
+    /// nothing is added.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8], syncs: bool) -> Result<u64> {
         self.count(syncs, |changes| changes.append(kind, fields, last))
     }
 
-    /// A change that counts for the next sync.
+    /// Makes a change that counts as an appended record.
     fn count<T>(&mut self, syncs: bool, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
         let work = |pager: &mut Pager| work(&mut Changes::of(pager));
         let syncs = syncs || self.sync_every.is_some_and(|most| self.unsynced + 1 >= most);
@@ -99,23 +99,23 @@ impl Store {
         Ok(done)
     }
 
-    /// Sync after so many appended records, or changes, each as one; None leaves it to [`Store::sync`].
+    /// Syncs after so many appended records or changes; None: only by [`Store::sync`].
     pub fn sync_every(&mut self, records: Option<u64>) {
         self.sync_every = records;
     }
 
-    /// Puts other fields into a record; false where there is no such record.
+    /// Replaces the fields of a record; false if there is no such record.
     pub fn replace(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]], last: &[u8]) -> Result<bool> {
         self.change(|changes| changes.replace(kind, id, fields, last))
     }
 
-    /// Several changes together: all of them, or where one fails, none.
+    /// Makes several changes atomically.
     pub fn change<T>(&mut self, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
         self.count(false, work)
     }
 
-    /// Masks the turns before this one: their last field is moved out of their bucket, where it is not out already.
-    /// What is masked stays so: a smaller number changes nothing. How many turns were masked by it.
+    /// Masks the turns before this one: their last field is moved to text pages. Turns are never unmasked, so a smaller number
+    /// changes nothing. Returns how many turns were masked.
     pub fn mask_before(&mut self, turn: u64) -> Result<u64> {
         self.pager.writable()?;
         let first = self.pager.header.masked_before;
@@ -135,8 +135,7 @@ impl Store {
         Ok(end.saturating_sub(first))
     }
 
-    /// Waits until all changes are on disk. A failure before that can be retried. That the store or its log was renamed or
-    /// deleted is an error even if nothing was changed.
+    /// Waits until all changes are on disk. A renamed or deleted store or log is an error even without changes.
     pub fn sync(&mut self) -> Result<()> {
         self.pager.commit()?;
         self.unsynced = 0;
@@ -145,7 +144,7 @@ impl Store {
 
     // Reading
 
-    /// The id of the last record of a kind, which is how many there are.
+    /// The last id of a kind, which is the number of its records.
     #[must_use]
     pub fn last(&self, kind: RecordKind) -> u64 {
         self.pager.header.last[kind.index()]
@@ -157,12 +156,12 @@ impl Store {
         self.pager.header.masked_before
     }
 
-    /// A record; without its last field no page is read but those of its bucket, unless its other fields are long.
+    /// A record. Without its last field only pages of its bucket are read, unless the other fields are long.
     pub fn get(&mut self, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
         changes::get(&mut self.pager, kind, id, wants_last)
     }
 
-    /// How large it is.
+    /// Its sizes.
     pub fn stats(&self) -> Result<Stats> {
         let header = &self.pager.header;
         Ok(Stats {
@@ -181,8 +180,8 @@ impl Store {
         })
     }
 
-    /// More bytes than all its records have together, whatever they say: each text is there once.
-    pub fn most_bytes(&self) -> Result<u64> {
+    /// An upper bound of the bytes of all its records, even if it is damaged: each text is stored once.
+    pub fn max_bytes(&self) -> Result<u64> {
         Ok(self.pager.most_pages()? * page::PAGE as u64)
     }
 
@@ -191,37 +190,36 @@ impl Store {
         verify::verify(&mut self.pager)
     }
 
-    /// Whether something was changed that is not on disk yet.
+    /// Whether there are changes that are not on disk.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.pager.is_changed()
     }
 
-    /// Whether it can still be written to after the failures so far. If not, it can be read; after reopening, it has what
-    /// was committed.
+    /// Whether it can be written to after earlier failures. If not, it can be read, and reopened as of its last commit.
     #[must_use]
-    pub fn can_go_on(&self) -> bool {
+    pub fn is_usable(&self) -> bool {
         !self.pager.is_broken()
     }
 
-    // The whole
+    // Maintenance
 
-    /// Writes what was committed from the log into the file; false where a reader keeps it from that.
+    /// Writes the commits in the log into the file; false if a reader prevents it.
     pub fn checkpoint(&mut self) -> Result<bool> {
         self.pager.commit()?;
         self.pager.checkpoint()
     }
 
-    /// Writes all records into a new file without free pages, in their order, which then takes the place of this one.
+    /// Writes all records, in order, into a new file without free pages, which replaces this one.
     pub fn compact(&mut self) -> Result<()> {
         self.pager.commit()?;
         if !self.pager.checkpoint()? || !self.pager.try_lock()? {
-            return Err(StoreError::new(Kind::Reading, "it cannot be compacted while it is read"));
+            return Err(StoreError::new(StoreErrorKind::Reading, "it cannot be compacted while it is read"));
         }
-        // From here to the end no reader can come in; the lock goes with the old file.
+        // From here on no reader can open it; the lock is released with the old file.
         let done = self.compacted();
         if done.is_err() {
-            let _ = self.backend.remove(Name::New);
+            let _ = self.backend.remove(FileName::New);
             let _ = self.pager.unlock();
         }
         done
@@ -245,17 +243,17 @@ impl Store {
         }
         new.header.masked_before = self.pager.header.masked_before;
         new.commit()?;
-        // Which of the two files has the name is known only when this is done; both are whole.
+        // Until this is done, it is unknown which of the two complete files has the name.
         let published = self.backend.publish().and_then(|()| self.backend.sync_names());
         if let Err(error) = published {
             self.pager.set_broken();
-            return Err(StoreError::io(Name::New, "renaming it", error));
+            return Err(StoreError::io(FileName::New, "renaming it", error));
         }
         self.pager.replace(new)
     }
 
-    /// Commits, and leaves one regular file that holds everything. Where that fails, the store stays open and can be closed
-    /// again; while there are readers, the log remains, and the next writer recovers it.
+    /// Commits, and leaves one file with everything. On errors the store stays open, and can be closed again. While there are
+    /// readers the log remains, and the next writer recovers it.
     pub fn close(&mut self) -> Result<()> {
         if self.is_closed {
             return Ok(());
@@ -265,11 +263,11 @@ impl Store {
             self.pager.commit()?;
             is_whole = self.pager.finish()?;
         }
-        // From here on the file is whole, or its log is there for the next writer, whether or not it can be removed.
+        // From here on the file is complete, or its log remains for the next writer.
         self.is_closed = true;
-        let removed = if is_whole { self.backend.remove(Name::Log) } else { Ok(()) };
+        let removed = if is_whole { self.backend.remove(FileName::Log) } else { Ok(()) };
         self.pager.release();
-        removed.map_err(|error| StoreError::io(Name::Log, "removing it", error))
+        removed.map_err(|error| StoreError::io(FileName::Log, "removing it", error))
     }
 
     /// Closes without committing.
@@ -277,10 +275,10 @@ impl Store {
         self.pager.release();
     }
 
-    /// Whether it was opened for reading alone.
+    /// Whether it was opened read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        self.pager.writable().is_err_and(|error| error.kind == Kind::ReadOnly)
+        self.pager.writable().is_err_and(|error| error.kind == StoreErrorKind::ReadOnly)
     }
 
     /// Whether it was closed.

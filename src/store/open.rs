@@ -1,33 +1,32 @@
-//! Opening a store: for one writer, which holds a lock on the log, or for readers, whose lock on the file keeps the writer
-//! from changing pages under them.
+//! Opening a store: for one writer, which locks the log, or for readers, whose lock on the file prevents changes of its pages.
 
-use super::error::{Kind, Result, StoreError};
-use super::file::{Access, Backend, BackendFile, Name, Rights};
+use super::error::{Result, StoreError, StoreErrorKind};
+use super::file::{Access, Backend, BackendFile, FileName, Rights};
 use super::header::{Header, MAGIC, facts};
-use super::log::{Log, Recovered, random};
+use super::log::{Recovered, WriteAheadLog, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
-use super::pager::{Limits, Pager, Way};
+use super::pager::{Pager, PagerLimits, Way};
 use super::pages::{read_page, rights_of};
 use super::{KINDS, Store};
 use std::sync::Arc;
 
 impl Store {
-    /// Opens a store to write to it; makes one where there is none. What a writer that ended too early had committed is there.
+    /// Opens a store to write to it, or creates one. Commits of a writer that was killed are recovered.
     pub fn open(backend: Box<dyn Backend>) -> Result<Self> {
-        Self::open_within(backend, Limits::default())
+        Self::open_within(backend, PagerLimits::default())
     }
 
-    /// The same, with other limits of memory and log.
-    pub fn open_within(backend: Box<dyn Backend>, limits: Limits) -> Result<Self> {
+    /// [`Store::open`] with other limits of memory and log.
+    pub fn open_within(backend: Box<dyn Backend>, limits: PagerLimits) -> Result<Self> {
         let backend: Arc<dyn Backend> = backend.into();
-        // Before anything is put beside a file that is none of ours.
-        if let Some(file) = opened(&*backend, Name::Store, Access::Write)? {
+        // First, so that no log is created beside a file that is no store.
+        if let Some(file) = opened(&*backend, FileName::Store, Access::Write)? {
             first_page(&*file)?;
         }
         let log = locked_log(&*backend)?;
-        let recovered = Log::recover(log)?;
+        let recovered = WriteAheadLog::recover(log)?;
         let holds_commits = matches!(&recovered, Ok(Recovered { header: Some(_), .. }));
-        let file = match opened(&*backend, Name::Store, Access::Write)? {
+        let file = match opened(&*backend, FileName::Store, Access::Write)? {
             Some(file) => file,
             None if holds_commits => {
                 return Err(of_log("it holds commits of a store that is gone"));
@@ -35,14 +34,14 @@ impl Store {
             None => create(&*backend)?,
         };
         let (page, facts) = first_page(&*file)?;
-        // What is written to the log can be read by those alone who may read the store.
+        // Only those who may read the store may read its log.
         let rights = rights_of(&*file)?;
         let (log, header) = match recovered {
             Ok(Recovered { id, mut log, header: Some(header) }) => {
                 belongs(id, &log, &header, facts)?;
-                give(log.file(), Name::Log, rights)?;
+                copy_rights(log.file(), FileName::Log, rights)?;
                 log.renew()?;
-                backend.sync_names().map_err(|error| StoreError::io(Name::Store, "syncing its folder", error))?;
+                backend.sync_names().map_err(|error| StoreError::io(FileName::Store, "syncing its folder", error))?;
                 (log, header)
             }
             Ok(Recovered { log, .. }) => begin(log.into_file(), &page, rights)?,
@@ -56,22 +55,21 @@ impl Store {
         Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0 })
     }
 
-    /// Opens a store to read what was committed last, beside a writer or without one. Nothing is written, and what is
-    /// damaged does not keep the rest from being read.
+    /// Opens a store to read its last commit, with or without a writer. Nothing is written, and undamaged records can be read.
     pub fn open_read_only(backend: Box<dyn Backend>) -> Result<Self> {
         let backend: Arc<dyn Backend> = backend.into();
         let file = loop {
-            let file = opened(&*backend, Name::Store, Access::Read)?;
-            let file = file.ok_or(StoreError::new(Kind::Missing, "there is no such file"))?;
-            file.lock_shared().map_err(|error| StoreError::io(Name::Store, "locking it", error))?;
-            // A writer that compacts may have put another file in its place meanwhile.
-            if backend.is_current(Name::Store, &*file).map_err(asking)? {
+            let file = opened(&*backend, FileName::Store, Access::Read)?;
+            let file = file.ok_or(StoreError::new(StoreErrorKind::Missing, "there is no such file"))?;
+            file.lock_shared().map_err(|error| StoreError::io(FileName::Store, "locking it", error))?;
+            // A compaction may have replaced the file meanwhile.
+            if backend.is_current(FileName::Store, &*file).map_err(identity_error)? {
                 break file;
             }
         };
         let (page, facts) = first_page(&*file)?;
-        let recovered = match opened(&*backend, Name::Log, Access::Read)? {
-            Some(log) => Log::recover(log)?.ok(),
+        let recovered = match opened(&*backend, FileName::Log, Access::Read)? {
+            Some(log) => WriteAheadLog::recover(log)?.ok(),
             None => None,
         };
         let (log, header) = match recovered {
@@ -81,53 +79,53 @@ impl Store {
             }
             _ => (None, Header::of(&page)?),
         };
-        let pager = Pager::new(file, Way::ReadOnly(log), header, Limits::default());
+        let pager = Pager::new(file, Way::ReadOnly(log), header, PagerLimits::default());
         Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0 })
     }
 }
 
 fn of_log(what: &'static str) -> StoreError {
-    StoreError { file: Name::Log, ..StoreError::new(Kind::Log, what) }
+    StoreError { file: FileName::Log, ..StoreError::new(StoreErrorKind::Log, what) }
 }
 
-fn asking(error: std::io::Error) -> StoreError {
-    StoreError::io(Name::Store, "asking which file it is", error)
+fn identity_error(error: std::io::Error) -> StoreError {
+    StoreError::io(FileName::Store, "reading its identity", error)
 }
 
-/// Gives a file beside the store the rights of that.
-fn give(file: &dyn BackendFile, name: Name, rights: Option<Rights>) -> Result<()> {
+/// Gives a file the permissions of the store.
+fn copy_rights(file: &dyn BackendFile, name: FileName, rights: Option<Rights>) -> Result<()> {
     let given = rights.map_or(Ok(()), |rights| file.set_rights(rights));
-    given.map_err(|error| StoreError::io(name, "giving it the mode and owner of the store", error))
+    given.map_err(|error| StoreError::io(name, "setting the mode and owner of the store", error))
 }
 
-fn opened(backend: &dyn Backend, name: Name, access: Access) -> Result<Option<Box<dyn BackendFile>>> {
+fn opened(backend: &dyn Backend, name: FileName, access: Access) -> Result<Option<Box<dyn BackendFile>>> {
     backend.open(name, access).map_err(|error| StoreError::io(name, "opening it", error))
 }
 
 /// The log, locked against other writers.
 fn locked_log(backend: &dyn Backend) -> Result<Box<dyn BackendFile>> {
-    let fault = |error| StoreError::io(Name::Log, "locking it", error);
+    let fault = |error| StoreError::io(FileName::Log, "locking it", error);
     loop {
-        let Some(log) = opened(backend, Name::Log, Access::Create)? else { continue };
+        let Some(log) = opened(backend, FileName::Log, Access::Create)? else { continue };
         if !log.try_lock().map_err(fault)? {
-            return Err(StoreError::new(Kind::Locked, "another writer has it open"));
+            return Err(StoreError::new(StoreErrorKind::Locked, "another writer has it open"));
         }
-        // The one who had it before may have removed it between the two steps: then this one is nobody's.
-        if backend.is_current(Name::Log, &*log).map_err(fault)? {
+        // The previous writer may have removed it before the lock: then this file has lost its name.
+        if backend.is_current(FileName::Log, &*log).map_err(fault)? {
             return Ok(log);
         }
     }
 }
 
-/// Page 0 as it lies in the file, and what can be said of it however torn it is.
+/// Page 0 of the file, and its first sector, which is valid even if the page is torn.
 fn first_page(file: &dyn BackendFile) -> Result<(Page, (u64, u64))> {
-    let length = file.length().map_err(|error| StoreError::io(Name::Store, "asking for its length", error))?;
+    let length = file.length().map_err(|error| StoreError::io(FileName::Store, "reading its length", error))?;
     if length < 32 {
-        return Err(StoreError::new(Kind::Foreign, "it is empty, or too short for a store"));
+        return Err(StoreError::new(StoreErrorKind::Foreign, "it is empty, or too short for a store"));
     }
     if length < PAGE as u64 {
         let mut bytes = [0; PAGE];
-        file.read_at(&mut bytes, 0).map_err(|error| StoreError::io(Name::Store, "reading a page", error))?;
+        file.read_at(&mut bytes, 0).map_err(|error| StoreError::io(FileName::Store, "reading a page", error))?;
         facts(&bytes)?;
         return Err(StoreError::damaged(0, "the file was shortened: it ends in this page"));
     }
@@ -136,44 +134,45 @@ fn first_page(file: &dyn BackendFile) -> Result<(Page, (u64, u64))> {
     Ok((page, facts))
 }
 
-/// Whether the log is one of this store, begun at a state that the file has or had passed when it was last closed.
-fn belongs(id: u64, log: &Log, header: &Header, (own, commits): (u64, u64)) -> Result<()> {
+/// Whether the log belongs to this store, and began at or before the state of the file.
+fn belongs(id: u64, log: &WriteAheadLog, header: &Header, (own, commits): (u64, u64)) -> Result<()> {
     let is_of_it = id == own && header.id == own && (log.base..=header.commits).contains(&commits);
     if is_of_it { Ok(()) } else { Err(of_log("it is not of this state of the store")) }
 }
 
-/// A store whose log holds no commit: the file is whole by itself.
-fn begin(log: Box<dyn BackendFile>, page: &Page, rights: Option<Rights>) -> Result<(Log, Header)> {
+/// A store whose log has no commit: the file is complete.
+fn begin(log: Box<dyn BackendFile>, page: &Page, rights: Option<Rights>) -> Result<(WriteAheadLog, Header)> {
     let header = Header::of(page)?;
-    give(&*log, Name::Log, rights)?;
-    Ok((Log::start(log, header.id, header.commits)?, header))
+    copy_rights(&*log, FileName::Log, rights)?;
+    Ok((WriteAheadLog::start(log, header.id, header.commits)?, header))
 }
 
-/// Makes a store with nothing in it, whole or not at all.
+/// Atomically creates an empty store.
 fn create(backend: &dyn Backend) -> Result<Box<dyn BackendFile>> {
     let mut new = create_empty(backend, None)?;
     new.commit()?;
-    backend.publish().map_err(|error| StoreError::io(Name::New, "renaming it", error))?;
-    opened(backend, Name::Store, Access::Write)?.ok_or(StoreError::new(Kind::Missing, "it was removed at once"))
+    backend.publish().map_err(|error| StoreError::io(FileName::New, "renaming it", error))?;
+    opened(backend, FileName::Store, Access::Write)?
+        .ok_or(StoreError::new(StoreErrorKind::Missing, "it was removed at once"))
 }
 
-/// The pages of an empty store in `Name::New`: one bucket, and a directory that names it. With rights it gets these
-/// before anything is written; without, it is its owner's alone.
+/// Writes an empty store to `FileName::New`: one bucket, and its directory. The permissions are set before anything is written;
+/// without them, only the owner can access it.
 pub fn create_empty(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pager> {
-    if let Some(left) = opened(backend, Name::New, Access::Write)? {
+    if let Some(left) = opened(backend, FileName::New, Access::Write)? {
         let mut head = [0; 32];
-        let count = left.read_at(&mut head, 0).map_err(|error| StoreError::io(Name::New, "reading it", error))?;
+        let count = left.read_at(&mut head, 0).map_err(|error| StoreError::io(FileName::New, "reading it", error))?;
         if count > 0 && head[16..] != *MAGIC && head[16..] != [0; 16] {
             let what = "it is no store, but has the name of one that is being made";
-            return Err(StoreError { file: Name::New, ..StoreError::new(Kind::Foreign, what) });
+            return Err(StoreError { file: FileName::New, ..StoreError::new(StoreErrorKind::Foreign, what) });
         }
-        // Somebody may have it open since its mode was another one.
-        backend.remove(Name::New).map_err(|error| StoreError::io(Name::New, "removing it", error))?;
+        // It may have been opened while its mode was wider.
+        backend.remove(FileName::New).map_err(|error| StoreError::io(FileName::New, "removing it", error))?;
     }
-    let Some(file) = opened(backend, Name::New, Access::Create)? else {
-        return Err(StoreError::new(Kind::Missing, "a new file could not be made"));
+    let Some(file) = opened(backend, FileName::New, Access::Create)? else {
+        return Err(StoreError::new(StoreErrorKind::Missing, "a new file could not be made"));
     };
-    give(&*file, Name::New, rights)?;
+    copy_rights(&*file, FileName::New, rights)?;
     let header = Header {
         id: random(),
         commits: 0,
@@ -189,7 +188,7 @@ pub fn create_empty(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pag
         masked_before: 1,
         last: [0; KINDS],
     };
-    let mut pager = Pager::new(file, Way::Direct, header, Limits::default());
+    let mut pager = Pager::new(file, Way::Direct, header, PagerLimits::default());
     let mut directory = Page::new(PageKind::Directory);
     put_u32(directory.content_mut(), 0, 2);
     directory.set_count(1);

@@ -4,14 +4,14 @@
 //!  0  checksum  u32   CRC-32 of the page's number (u32) and of its bytes from 4 on
 //!  4  kind      u8
 //!  5  zero      u8
-//!  6  count     u16   how many records, pieces of text or entries it holds
+//!  6  count     u16   records, parts of texts or entries in it
 //!  8  used      u16   bytes in use after the header
 //! 10  zero      u16
 //! 12  next      u32   the next page of a chain; 0 at its end
 //! 16  content         4,080 bytes
 //! ```
 //!
-//! Numbers are little-endian. Since its number is part of the checksum, a page in another's place is found.
+//! Numbers are little-endian. The page's number is part of the checksum, so that a misplaced page is detected.
 
 use super::error::{Result, StoreError};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub const HEAD: usize = 16;
 /// Bytes of its content.
 pub const ROOM: usize = PAGE - HEAD;
 
-/// What a page is for.
+/// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PageKind {
-    /// Page 0: what the store is and where everything begins.
+    /// Page 0.
     Header = 1,
     /// Numbers of other pages: of buckets, or of directory pages below.
     Directory = 2,
@@ -35,9 +35,9 @@ pub enum PageKind {
     Bucket = 3,
     /// The other pages of a bucket.
     Overflow = 4,
-    /// Texts that do not lie in a bucket.
+    /// Texts.
     Text = 5,
-    /// In use by nothing.
+    /// Not in use.
     Free = 6,
 }
 
@@ -54,13 +54,13 @@ impl Page {
         Page(Arc::new(bytes))
     }
 
-    /// A page as it was read; nothing is checked.
+    /// A page as read, not validated.
     #[must_use]
     pub fn raw(bytes: [u8; PAGE]) -> Self {
         Page(Arc::new(bytes))
     }
 
-    /// All of it.
+    /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8; PAGE] {
         &self.0
@@ -72,18 +72,18 @@ impl Page {
         &self.0[HEAD..]
     }
 
-    /// Its content, to be changed.
+    /// Its content, mutable.
     pub fn content_mut(&mut self) -> &mut [u8] {
         &mut Arc::make_mut(&mut self.0)[HEAD..]
     }
 
-    /// How many things it holds.
+    /// Its count.
     #[must_use]
     pub fn count(&self) -> usize {
         usize::from(u16_at(&self.0[..], 6))
     }
 
-    /// How many bytes of its content are in use; never more than there are.
+    /// Bytes of its content in use, at most [`ROOM`].
     #[must_use]
     pub fn used(&self) -> usize {
         usize::from(u16_at(&self.0[..], 8)).min(ROOM)
@@ -110,7 +110,7 @@ impl Page {
         put_u32(&mut Arc::make_mut(&mut self.0)[..], 12, next);
     }
 
-    /// What it is for, if it says so.
+    /// Its kind, if valid.
     #[must_use]
     pub fn kind(&self) -> Option<PageKind> {
         use PageKind::{Bucket, Directory, Free, Header, Overflow, Text};
@@ -130,18 +130,18 @@ impl Page {
         put_u32(&mut Arc::make_mut(&mut self.0)[..], 0, sum);
     }
 
-    /// Checks what was read as the page of this number.
+    /// Validates what was read as the page of this number.
     pub fn check(&self, number: u32) -> Result<()> {
         if u32_at(&self.0[..], 0) != self.checksum(number) {
             return Err(StoreError::damaged(number, "its checksum is wrong"));
         }
         if usize::from(u16_at(&self.0[..], 8)) > ROOM {
-            return Err(StoreError::damaged(number, "it says that more bytes are in use than it has"));
+            return Err(StoreError::damaged(number, "its number of bytes in use is larger than the page"));
         }
         Ok(())
     }
 
-    /// How many bytes of it come before nothing but zeros, in blocks of 64.
+    /// Its length without trailing zeros, in blocks of 64 bytes.
     #[must_use]
     pub fn length(&self) -> usize {
         let empty = self.0.chunks_exact(64).rev().take_while(|block| block.iter().all(|&byte| byte == 0)).count();
@@ -149,35 +149,35 @@ impl Page {
     }
 }
 
-/// The number at a place; 0 where the bytes end before it.
+/// The number at an offset; 0 past the end.
 #[must_use]
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).and_then(|part| part.try_into().ok()).map_or(0, u16::from_le_bytes)
 }
 
-/// The number at a place; 0 where the bytes end before it.
+/// The number at an offset; 0 past the end.
 #[must_use]
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
 
-/// The number at a place; 0 where the bytes end before it.
+/// The number at an offset; 0 past the end.
 #[must_use]
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|part| part.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
-/// Writes the number at a place, which must be there.
+/// Writes the number at an offset, which must be within the bytes.
 pub fn put_u16(bytes: &mut [u8], at: usize, number: u16) {
     bytes[at..at + 2].copy_from_slice(&number.to_le_bytes());
 }
 
-/// Writes the number at a place, which must be there.
+/// Writes the number at an offset, which must be within the bytes.
 pub fn put_u32(bytes: &mut [u8], at: usize, number: u32) {
     bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
 }
 
-/// Writes the number at a place, which must be there.
+/// Writes the number at an offset, which must be within the bytes.
 pub fn put_u64(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
 }

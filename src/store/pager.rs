@@ -1,74 +1,74 @@
-//! Pages by number: from memory, from the log or from the file; changed together, and committed together.
+//! Pages by number, from memory, the log or the file; with atomic operations and commits.
 //!
-//! A page that an operation changes stays in memory until the commit, or until there are too many, when they are written to
-//! the log without a commit. An operation that fails is taken back, so that the store is as it was before it.
+//! Changed pages stay in memory until the commit, or until there are too many, when they are spilled to the log. An operation
+//! that fails is rolled back.
 
 use super::cache::Cache;
-use super::error::{Kind, Result, StoreError};
-use super::file::{Backend, BackendFile, Name, Rights};
+use super::error::{Result, StoreError, StoreErrorKind};
+use super::file::{Backend, BackendFile, FileName, Rights};
 use super::header::Header;
-use super::log::Log;
+use super::log::WriteAheadLog;
 use super::page::{PAGE, Page, PageKind};
 use super::pages::{failed, fold_into, read_page, rights_of, write_page, write_pages};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
 
-/// How much is kept in memory and in the log.
+/// Limits of memory and log.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Pages that wait in memory for a commit.
+pub struct PagerLimits {
+    /// Uncommitted pages in memory.
     pub changed: usize,
-    /// Pages that were read, kept in each of two generations.
+    /// Cached pages in each of two generations.
     pub cached: usize,
     /// Bytes of log after which a checkpoint is due.
     pub log: u64,
 }
 
-impl Default for Limits {
+impl Default for PagerLimits {
     /// 2 MiB, twice 4 MiB, and about 1,000 whole pages.
     fn default() -> Self {
-        Limits { changed: 512, cached: 1_024, log: 4 << 20 }
+        PagerLimits { changed: 512, cached: 1_024, log: 4 << 20 }
     }
 }
 
-/// How changes come to the file.
+/// How changes are written.
 pub enum Way {
-    /// By way of a log.
-    Logged(Log),
-    /// At once: the file is not the store yet.
+    /// Through a log.
+    Logged(WriteAheadLog),
+    /// Directly: the file is not the store yet.
     Direct,
-    /// Not at all. What a writer has committed but not yet written into the file is read from its log.
-    ReadOnly(Option<Log>),
+    /// Not at all; commits that are not in the file yet are read from the log.
+    ReadOnly(Option<WriteAheadLog>),
 }
 
 /// The pages of a store.
 pub struct Pager {
     file: Box<dyn BackendFile>,
     way: Way,
-    /// What page 0 will say with the next commit.
+    /// Page 0 as of the next commit.
     pub header: Header,
     committed: Header,
     changed: HashMap<u32, Page>,
     cache: Cache,
-    /// What the operation changed, as it was before, and whether it was changed then.
+    /// For rollback: each page that the operation changed, and whether it was changed before.
     undo: HashMap<u32, Option<Page>>,
     undo_header: Header,
-    /// A sync failed, so what is on disk is not known.
+    /// A sync failed, so the content of the disk is unknown.
     is_broken: bool,
-    limits: Limits,
+    limits: PagerLimits,
     /// The files by name, of a writer.
     backend: Option<Arc<dyn Backend>>,
     /// Whether the names are on disk.
     is_named: bool,
-    /// The length of the log at which the next checkpoint is due.
+    /// The log length of the next checkpoint.
     checkpoint_at: u64,
 }
 
 impl Pager {
-    /// The pages of a file, of which page 0 says this.
+    /// The pages of a file with this page 0.
     #[must_use]
-    pub fn new(file: Box<dyn BackendFile>, way: Way, header: Header, limits: Limits) -> Self {
+    pub fn new(file: Box<dyn BackendFile>, way: Way, header: Header, limits: PagerLimits) -> Self {
         Pager {
             file,
             way,
@@ -92,12 +92,12 @@ impl Pager {
     pub fn read(&mut self, number: u32, kinds: &[PageKind]) -> Result<Page> {
         let page = self.any(number)?;
         if number == 0 || !page.kind().is_some_and(|kind| kinds.contains(&kind)) {
-            return Err(StoreError::damaged(number, "it is of another kind than the page that led to it says"));
+            return Err(StoreError::damaged(number, "its kind is not what the page before it requires"));
         }
         Ok(page)
     }
 
-    /// A page of whatever kind.
+    /// A page of any kind.
     pub fn any(&mut self, number: u32) -> Result<Page> {
         if let Some(page) = self.changed.get(&number) {
             return Ok(page.clone());
@@ -132,7 +132,7 @@ impl Pager {
         self.undo.entry(number).or_insert(before);
     }
 
-    /// The number of a page that is in use by nothing, from now on by the caller.
+    /// Allocates a page.
     pub fn allocate(&mut self) -> Result<u32> {
         let (first, count) = self.header.free;
         if first != 0 {
@@ -143,11 +143,12 @@ impl Pager {
         }
         let number = self.header.pages;
         let pages = number.checked_add(1);
-        self.header.pages = pages.ok_or(StoreError::new(Kind::TooLong, "the store has 4,294,967,295 pages"))?;
+        self.header.pages =
+            pages.ok_or(StoreError::new(StoreErrorKind::TooLong, "the store has 4,294,967,295 pages"))?;
         Ok(number)
     }
 
-    /// Gives a page back.
+    /// Frees a page.
     pub fn free(&mut self, number: u32) {
         let mut page = Page::new(PageKind::Free);
         page.set_next(self.header.free.0);
@@ -157,7 +158,7 @@ impl Pager {
 
     // Operations
 
-    /// Does something that changes pages, whole or not at all.
+    /// Runs an operation atomically.
     pub fn operate<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.begin()?;
         let done = work(self);
@@ -167,7 +168,8 @@ impl Pager {
         done
     }
 
-    /// The same, and a commit: where that fails the operation is taken back too, unless what is on disk is not known.
+    /// Runs an operation and commits it. If the commit fails, the operation is rolled back, unless the content of the disk is
+    /// unknown.
     pub fn operate_and_commit<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let done = self.operate(work)?;
         if let Err(error) = self.commit() {
@@ -202,22 +204,25 @@ impl Pager {
     /// Whether it can be written to.
     pub fn writable(&self) -> Result<()> {
         if self.is_broken {
-            return Err(StoreError::new(Kind::Broken, "a sync failed, so this handle cannot say what is on disk"));
+            return Err(StoreError::new(
+                StoreErrorKind::Broken,
+                "a sync failed, so this handle cannot say what is on disk",
+            ));
         }
         match self.way {
-            Way::ReadOnly(_) => Err(StoreError::new(Kind::ReadOnly, "it was opened for reading")),
+            Way::ReadOnly(_) => Err(StoreError::new(StoreErrorKind::ReadOnly, "it was opened for reading")),
             Way::Logged(_) | Way::Direct => Ok(()),
         }
     }
 
-    /// Whether something was changed since the last commit.
+    /// Whether there are changes since the last commit.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         let is_spilled = matches!(&self.way, Way::Logged(log) if log.is_pending());
         is_spilled || !self.changed.is_empty() || self.header != self.committed
     }
 
-    /// Whether an earlier failure keeps it from being written to.
+    /// Whether an earlier failure prevents writing.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.is_broken
@@ -225,9 +230,9 @@ impl Pager {
 
     // Commits
 
-    /// Writes what was changed for the commit of this number, so that it can be forgotten.
+    /// Spills the changed pages for the commit of this number.
     fn spill(&mut self, commit: u64) -> Result<()> {
-        let pages = sealed(&mut self.changed);
+        let pages = pages_to_write(&mut self.changed);
         match &mut self.way {
             Way::Logged(log) => log.spill(commit, pages.into_iter())?,
             Way::Direct => write_pages(&*self.file, &pages)?,
@@ -239,7 +244,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Makes all changes last, together. On return they are on disk.
+    /// Commits all changes. On return they are on disk.
     pub fn commit(&mut self) -> Result<()> {
         self.writable()?;
         self.check_names()?;
@@ -256,7 +261,7 @@ impl Pager {
         self.spill(header.commits)?;
         match &mut self.way {
             Way::Logged(log) => {
-                // After a failure from here on, nobody knows what is on disk.
+                // After a failure from here on, the content of the disk is unknown.
                 self.is_broken = true;
                 let commit = log.end(header.commits, &page)?;
                 log.sync(commit)?;
@@ -273,7 +278,7 @@ impl Pager {
         self.undo.clear();
         self.undo_header.clone_from(&self.header);
         if self.log_length() >= self.checkpoint_at {
-            // The commit is on disk whatever becomes of the checkpoint; one that fails is tried again later.
+            // The commit is on disk; a failed checkpoint is retried later.
             let _ = self.checkpoint();
             self.checkpoint_at =
                 if self.log_length() < self.limits.log { 0 } else { self.log_length() } + self.limits.log;
@@ -281,14 +286,14 @@ impl Pager {
         Ok(())
     }
 
-    /// Whether the files still have their names: what is written to one that has lost it is gone with this process.
+    /// Whether the files still have their names; otherwise writes are lost with this process.
     fn check_names(&self) -> Result<()> {
         let (Some(backend), Way::Logged(log)) = (&self.backend, &self.way) else { return Ok(()) };
-        for (name, file) in [(Name::Store, &*self.file), (Name::Log, log.file())] {
+        for (name, file) in [(FileName::Store, &*self.file), (FileName::Log, log.file())] {
             let asked = backend.is_current(name, file);
-            if !asked.map_err(|error| StoreError::io(name, "asking which file it is", error))? {
+            if !asked.map_err(|error| StoreError::io(name, "reading its identity", error))? {
                 let what = "its name leads to another file, or to none";
-                return Err(StoreError { file: name, ..StoreError::new(Kind::Gone, what) });
+                return Err(StoreError { file: name, ..StoreError::new(StoreErrorKind::Gone, what) });
             }
         }
         Ok(())
@@ -303,12 +308,12 @@ impl Pager {
         }
     }
 
-    /// Writes what was committed into the file, and restarts the log. False where readers prevent it.
+    /// Writes the commits into the file, and restarts the log. False if readers prevent it.
     pub fn checkpoint(&mut self) -> Result<bool> {
         self.fold(true)
     }
 
-    /// The same at the end, when the log will be removed: it is left as it is.
+    /// The same at the end; the log will be removed, and is not restarted.
     pub fn finish(&mut self) -> Result<bool> {
         self.fold(false)
     }
@@ -319,7 +324,7 @@ impl Pager {
         if log.is_empty() {
             return Ok(true);
         }
-        // A reader has the file locked, and the pages under it must stay as they are.
+        // A reader has locked the file, whose pages must not change.
         if !self.file.try_lock().map_err(|error| failed("locking it", error))? {
             return Ok(false);
         }
@@ -328,11 +333,11 @@ impl Pager {
                 return Ok(());
             }
             let is_long = log.length() > 4 * self.limits.log;
-            // While the lock is held: a reader that comes in between would read frames of two logs.
+            // Under the lock: a reader in between would read frames of two logs.
             let begun = log.restart(self.header.id, self.committed.commits);
             self.is_broken = begun.is_err();
             if begun.is_ok() && is_long {
-                // Only now, when nothing in it counts any more: it may be done and said to have failed.
+                // Only now, when the log is not needed any more: a truncation that reports an error may have happened.
                 let _ = log.shorten();
             }
             begun
@@ -343,10 +348,10 @@ impl Pager {
 
     /// How long the file is.
     pub fn file_length(&self) -> Result<u64> {
-        self.file.length().map_err(|error| failed("asking for its length", error))
+        self.file.length().map_err(|error| failed("reading its length", error))
     }
 
-    /// The first page that is neither in the file nor in the log, where there is one.
+    /// The first page that is neither in the file nor in the log, if any.
     pub fn first_missing(&self) -> Result<Option<u32>> {
         let there = (self.file_length()? / PAGE as u64).min(u64::from(self.header.pages)) as u32;
         let log = match &self.way {
@@ -356,27 +361,27 @@ impl Pager {
         Ok((there..self.header.pages).find(|page| !log.is_some_and(|log| log.holds(*page))))
     }
 
-    /// Sees to it that the names of the files are on disk before anything is committed, and are still theirs at each commit.
+    /// Syncs the names of the files before the first commit, and checks them at each commit.
     pub fn watch_names(&mut self, backend: Arc<dyn Backend>) {
         self.backend = Some(backend);
     }
 
-    /// Who may do what with the file.
+    /// Owner and permissions of the file.
     pub fn rights(&self) -> Result<Option<Rights>> {
         rights_of(&*self.file)
     }
 
-    /// Says that what is on disk is not known.
+    /// Marks the content of the disk as unknown.
     pub fn set_broken(&mut self) {
         self.is_broken = true;
     }
 
-    /// Forgets pages that were read, so that they are read again.
+    /// Clears the cache.
     pub fn forget(&mut self) {
         self.cache = Cache::new(self.limits.cached);
     }
 
-    /// How many pages there can be in the file and the log, whatever page 0 says.
+    /// The number of pages in file and log, independent of page 0.
     pub fn most_pages(&self) -> Result<u64> {
         let logged = match &self.way {
             Way::Logged(log) | Way::ReadOnly(Some(log)) => log.frames(),
@@ -385,7 +390,7 @@ impl Pager {
         Ok(self.file_length()? / PAGE as u64 + (logged + self.changed.len()) as u64)
     }
 
-    /// Takes another file for its own: a compacted one, that has taken the name of the old one.
+    /// Switches to a compacted file that has the name now.
     pub fn replace(&mut self, other: Pager) -> Result<()> {
         self.file = other.file;
         self.header = other.header;
@@ -399,7 +404,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Gives up all locks.
+    /// Releases all locks.
     pub fn release(&self) {
         let _ = self.file.unlock();
         if let Way::Logged(log) = &self.way {
@@ -407,19 +412,19 @@ impl Pager {
         }
     }
 
-    /// Locks the file, if no reader has it open.
+    /// Takes an exclusive lock on the file, if no reader has it open.
     pub fn try_lock(&self) -> Result<bool> {
         self.file.try_lock().map_err(|error| failed("locking it", error))
     }
 
-    /// Gives the lock up.
+    /// Releases it.
     pub fn unlock(&self) -> Result<()> {
         self.file.unlock().map_err(|error| failed("unlocking it", error))
     }
 }
 
-/// Pages as they are written, in their order.
-fn sealed(changed: &mut HashMap<u32, Page>) -> Vec<(u32, &Page)> {
+/// Pages to write, in order.
+fn pages_to_write(changed: &mut HashMap<u32, Page>) -> Vec<(u32, &Page)> {
     let mut pages: Vec<(u32, &mut Page)> = changed.iter_mut().map(|(number, page)| (*number, page)).collect();
     pages.sort_unstable_by_key(|(number, _)| *number);
     for (number, page) in &mut pages {

@@ -2,28 +2,28 @@
 
 use super::cache::Cache;
 use super::error::{Result, StoreError};
-use super::file::{BackendFile, Name, Rights};
-use super::log::Log;
+use super::file::{BackendFile, FileName, Rights};
+use super::log::WriteAheadLog;
 use super::page::{PAGE, Page};
 
-/// Bytes that a checkpoint writes at once.
-const MOST_AT_ONCE: usize = 64 * PAGE;
+/// Bytes per write of a checkpoint.
+const MAX_WRITE_BYTES: usize = 64 * PAGE;
 
-/// Writes pages where they belong.
+/// Writes pages to the file.
 pub fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
     pages.iter().try_for_each(|(number, page)| write_page(file, *number, page))
 }
 
-/// Writes the pages of a log, and syncs them. Right after a commit, when what is in memory of a page is what the log has of it.
-pub fn fold_into(file: &dyn BackendFile, log: &Log, cache: &Cache) -> Result<()> {
-    // Pages that follow each other are written together.
+/// Writes the pages of a log, and syncs them. Right after a commit, so that cached pages equal those in the log.
+pub fn fold_into(file: &dyn BackendFile, log: &WriteAheadLog, cache: &Cache) -> Result<()> {
+    // Consecutive pages are written together.
     let mut run = vec![];
     let mut first = 0;
     for number in log.pages() {
         let cached = cache.peek(number);
         let Some(page) = cached.map_or_else(|| log.read(number), |page| Ok(Some(page)))? else { continue };
         page.check(number)?;
-        if run.len() >= MOST_AT_ONCE || place(number) != place(first) + run.len() as u64 {
+        if run.len() >= MAX_WRITE_BYTES || place(number) != place(first) + run.len() as u64 {
             write_run(file, first, &run)?;
             run.clear();
             first = number;
@@ -38,7 +38,7 @@ fn place(number: u32) -> u64 {
     u64::from(number) * PAGE as u64
 }
 
-/// A page of the file; nothing in it is checked.
+/// A page of the file, not validated.
 pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
     let mut bytes = [0; PAGE];
     let count = file.read_at(&mut bytes, place(number));
@@ -49,7 +49,7 @@ pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
     Ok(Page::raw(bytes))
 }
 
-/// Writes a page where it belongs.
+/// Writes a page to the file.
 pub fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
     write_run(file, number, page.bytes())
 }
@@ -59,12 +59,12 @@ fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
     done.map_err(|error| StoreError { page: Some(first), ..failed("writing a page", error) })
 }
 
-/// Who may do what with the store.
+/// Owner and permissions of the store.
 pub fn rights_of(file: &dyn BackendFile) -> Result<Option<Rights>> {
-    file.rights().map_err(|error| failed("asking for its mode and owner", error))
+    file.rights().map_err(|error| failed("reading its mode and owner", error))
 }
 
-/// The operating system refused what was being done with the store.
+/// An error of the operating system.
 pub fn failed(what: &'static str, error: std::io::Error) -> StoreError {
-    StoreError::io(Name::Store, what, error)
+    StoreError::io(FileName::Store, what, error)
 }

@@ -1,53 +1,52 @@
-//! Records as they lie in a bucket.
+//! Records in buckets.
 //!
 //! ```text
-//!  0  length  u16   of all of it
+//!  0  length  u16   of the whole record
 //!  2  kind    u8    1 turn, 2 message, 3 summary, 4 session
-//!  3  flags   u8    0; 1: its last field lies aside; 3: its other fields too
+//!  3  flags   u8    0; 1: the last field is in text pages; 3: the other fields too
 //!  4  id      u64   from 1, without gaps
-//! 12  fields        u16 how many of them follow, each as u32 length and bytes; or, aside, a reference to that
-//!     last          a reference, where the last field lies aside
+//! 12  fields        u16 count, then each as u32 length and bytes; or a reference to that
+//!     last          a reference, if the last field is in text pages
 //! ```
 //!
 //! A reference is 16 bytes: page u32, offset in the content of that page u16, zero u16, length u32, and the CRC-32 of the
-//! text u32. The last field is the one that may lie aside alone: of a turn, its observation.
+//! text u32. The last field of a turn is its observation.
 
-use super::error::{Kind as Fault, Result, StoreError};
+use super::error::{Result, StoreError, StoreErrorKind as StoreFault};
 use super::page::{u16_at, u32_at, u64_at};
 use std::borrow::Cow;
 
-/// How many kinds of records there are.
+/// Number of kinds of records.
 pub const KINDS: usize = 4;
 
-/// What a record is of.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// Reasoning, action and observation, and what belongs to them.
+    /// A turn: reasoning, action, time, row, observation.
     Turn = 1,
     /// A message of a history.
     Message = 2,
-    /// A summary, and the messages it replaces.
+    /// What a summary or a cut left.
     Summary = 3,
     /// State from which a session resumes.
     Session = 4,
 }
 
 impl RecordKind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, by number.
     pub const ALL: [Self; KINDS] = [Self::Turn, Self::Message, Self::Summary, Self::Session];
 
-    /// Its place in tables.
+    /// Its index in tables.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize - 1
     }
 }
 
-/// The longest record in a bucket. Four fit into a page, so that chains stay short however long texts are.
+/// The longest record in a bucket. Four fit into a page, so that chains are short at any length of texts.
 pub const IN_PLACE: usize = super::page::ROOM / 4;
-/// The longest last field in a bucket. What lies there is written again whenever a bucket is split, and in pages of text
-/// only once.
+/// The longest last field in a bucket. Fields in buckets are rewritten by splits, those in text pages never.
 pub const LAST_IN_PLACE: usize = 256;
 /// Bytes before the fields.
 pub const CELL: usize = 12;
@@ -57,16 +56,16 @@ pub const REFERENCE: usize = 16;
 const LAST_ASIDE: u8 = 1;
 const REST_ASIDE: u8 = 2;
 
-/// Where a text lies that is in no bucket.
+/// The location of a text in text pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
-    /// The page in which it begins; 0 where it is empty.
+    /// The page in which it begins; 0 if it is empty.
     pub page: u32,
-    /// Where in the content of that page.
+    /// Offset in the content of that page.
     pub offset: u16,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u32,
-    /// Their CRC-32.
+    /// Its CRC-32.
     pub sum: u32,
 }
 
@@ -85,30 +84,30 @@ impl Reference {
     }
 }
 
-/// Bytes that lie in the record, or aside.
+/// Bytes in the record, or in text pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part<'a> {
     /// In the record.
     Here(Cow<'a, [u8]>),
-    /// Somewhere else.
+    /// In text pages.
     Aside(Reference),
 }
 
-/// A record as it lies in a bucket.
+/// A record in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell<'a> {
-    /// What it is of.
+    /// Its kind.
     pub kind: RecordKind,
-    /// Its number among those of its kind.
+    /// Its number within its kind.
     pub id: u64,
-    /// Its fields but the last where that lies aside, as they are written.
+    /// Its encoded fields, without the last one if that is in text pages.
     pub fields: Part<'a>,
-    /// The last field, where it lies aside.
+    /// The last field, if it is in text pages.
     pub last: Option<Reference>,
 }
 
 impl<'a> Cell<'a> {
-    /// Its bytes; at most [`IN_PLACE`] of them where the caller kept to that.
+    /// Its bytes; at most [`IN_PLACE`] if the caller has respected that.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let flags = if self.last.is_some() { LAST_ASIDE } else { 0 };
@@ -131,10 +130,10 @@ impl<'a> Cell<'a> {
         out
     }
 
-    /// Reads the bytes of a record that [`cells`] found in a page of this number.
+    /// Decodes a record that [`cells`] found in a page of this number.
     pub fn of(bytes: &'a [u8], page: u32) -> Result<Self> {
         let Some(kind) = RecordKind::ALL.into_iter().find(|kind| *kind as u8 == bytes[2]) else {
-            return Err(StoreError::damaged(page, "a record is of no known kind"));
+            return Err(StoreError::damaged(page, "a record is of an unknown kind"));
         };
         let (flags, id) = (bytes[3], u64_at(bytes, 4));
         let (has_last, has_rest) = (flags & LAST_ASIDE != 0, flags & REST_ASIDE != 0);
@@ -142,7 +141,7 @@ impl<'a> Cell<'a> {
         let is_sound = [0, LAST_ASIDE, LAST_ASIDE | REST_ASIDE].contains(&flags)
             && if has_rest { bytes.len() == CELL + references } else { bytes.len() >= CELL + references + 2 };
         if !is_sound {
-            return Err(StoreError::damaged(page, "a record is shorter or longer than it says"));
+            return Err(StoreError::damaged(page, "a record has a wrong length"));
         }
         let end = bytes.len() - if has_last { REFERENCE } else { 0 };
         let fields = &bytes[CELL..end];
@@ -154,16 +153,14 @@ impl<'a> Cell<'a> {
         })
     }
 
-    /// Whether the last field lies in the record.
+    /// Whether the last field is in the record.
     #[must_use]
     pub fn holds_last(&self) -> bool {
         self.last.is_none()
     }
 }
 
-/// The records in the content of a bucket's page, each as its kind, its id and its bytes.
-///
-/// What a page says of itself is not believed: a record that does not fit ends the walk with an error.
+/// The records in the content of a bucket's page: kind, id and bytes. A record that does not fit is an error.
 pub fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Result<(u8, u64, &[u8])>> {
     let (mut rest, mut left) = (content, count);
     std::iter::from_fn(move || {
@@ -182,9 +179,9 @@ pub fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Re
     })
 }
 
-/// Fields as they are written.
+/// Encodes fields.
 pub fn encode(fields: &[&[u8]]) -> Result<Vec<u8>> {
-    let too_long = |_| StoreError::new(Fault::TooLong, "a record has over 65,535 fields, or one of over 4 GiB");
+    let too_long = |_| StoreError::new(StoreFault::TooLong, "a record has over 65,535 fields, or one of over 4 GiB");
     let mut out = Vec::with_capacity(2 + fields.iter().map(|field| 4 + field.len()).sum::<usize>());
     out.extend(u16::try_from(fields.len()).map_err(too_long)?.to_le_bytes());
     for field in fields {
@@ -194,7 +191,7 @@ pub fn encode(fields: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Fields as they were; `None` where the bytes are not as [`encode`] writes them.
+/// Decodes fields; `None` if malformed.
 #[must_use]
 pub fn decode(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let (count, mut rest) = bytes.split_at_checked(2)?;

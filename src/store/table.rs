@@ -1,11 +1,11 @@
 //! The linear hash table: which bucket a record belongs to, the pages of a bucket, and how buckets split.
 //!
-//! With `2^level + split` buckets, the buckets before `split` have been split in this round, and the last `split` ones
-//! are their other halves. When the load passes 0.8, the bucket at `split` is split: about half of its records go into a
-//! new bucket at the end. So the table grows by one bucket at a time, and no more than one bucket is ever rewritten.
+//! With `2^level + split` buckets, the buckets before `split` were split in this round, and the last `split` ones are their other
+//! halves. When the load exceeds 0.8, the bucket at `split` is split: about half of its records move to a new bucket at the
+//! end. So the table grows by one bucket at a time, and at most one bucket is rewritten.
 //!
-//! Records are hashed by their id, in groups: ids are given out without gaps, so they fall into all buckets alike, and
-//! what was appended together lies together.
+//! Records are hashed by groups of consecutive ids. Ids have no gaps, so buckets fill evenly, and records that were appended
+//! together are stored together.
 
 use super::error::{Result, StoreError};
 use super::page::{Page, PageKind, ROOM, put_u32, u32_at};
@@ -13,14 +13,14 @@ use super::pager::Pager;
 use super::record::{Cell, RecordKind, cells};
 use std::ops::Range;
 
-/// Ids that follow each other and lie in the same bucket.
+/// Consecutive ids in the same bucket.
 const GROUP: u64 = 8;
 /// The load above which a bucket is split.
 const FULL: f64 = 0.8;
 /// Entries of a directory page.
 const ENTRIES: u64 = (ROOM / 4) as u64;
-/// No bucket comes near to so many pages: a longer chain runs in a circle.
-const MOST_PAGES: usize = 1_024;
+/// More pages than any bucket has: a longer chain is a cycle.
+const MAX_CHAIN_PAGES: usize = 1_024;
 
 /// The bucket of a record.
 #[must_use]
@@ -39,15 +39,15 @@ pub fn page_of(pager: &mut Pager, bucket: u32) -> Result<u32> {
         let page = pager.read(number, &[PageKind::Directory])?;
         let index = (u64::from(bucket) / ENTRIES.pow(level) % ENTRIES) as usize;
         if index >= page.count() {
-            return Err(StoreError::damaged(number, "it has no entry for a bucket that there is"));
+            return Err(StoreError::damaged(number, "it lacks the entry of a bucket"));
         }
         number = u32_at(page.content(), 4 * index);
     }
     Ok(number)
 }
 
-/// Enters the first page of the next bucket.
-fn enter(pager: &mut Pager, bucket: u32, first: u32) -> Result<()> {
+/// Adds the first page of the next bucket.
+fn add_to_directory(pager: &mut Pager, bucket: u32, first: u32) -> Result<()> {
     let (top, height) = pager.header.directory;
     if u64::from(bucket) >= ENTRIES.pow(height) {
         let number = pager.allocate()?;
@@ -88,7 +88,7 @@ pub fn chain(pager: &mut Pager, bucket: u32) -> Result<Vec<(u32, Page)>> {
     let mut number = page_of(pager, bucket)?;
     let mut links = vec![];
     let mut kind = PageKind::Bucket;
-    while links.len() < MOST_PAGES {
+    while links.len() < MAX_CHAIN_PAGES {
         let page = pager.read(number, &[kind])?;
         let next = page.next();
         links.push((number, page));
@@ -97,7 +97,7 @@ pub fn chain(pager: &mut Pager, bucket: u32) -> Result<Vec<(u32, Page)>> {
         }
         (number, kind) = (next, PageKind::Overflow);
     }
-    Err(StoreError::damaged(number, "the chain of a bucket leads into a circle"))
+    Err(StoreError::damaged(number, "the chain of a bucket is a cycle"))
 }
 
 /// The records of a page of a bucket.
@@ -109,15 +109,15 @@ fn own_bucket(pager: &Pager, id: u64) -> u32 {
     bucket_of(id, pager.header.level, pager.header.split)
 }
 
-/// Where a record lies.
-pub struct Found {
+/// A record and its location.
+pub struct FoundRecord {
     /// The number of its page.
     pub number: u32,
     page: Page,
     place: Range<usize>,
 }
 
-impl Found {
+impl FoundRecord {
     /// The record.
     pub fn cell(&self) -> Result<Cell<'_>> {
         Cell::of(&self.page.content()[self.place.clone()], self.number)
@@ -125,11 +125,11 @@ impl Found {
 }
 
 /// Looks a record up.
-pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<Found>> {
+pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<FoundRecord>> {
     let bucket = own_bucket(pager, id);
     let mut number = page_of(pager, bucket)?;
     let mut page = pager.read(number, &[PageKind::Bucket])?;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_CHAIN_PAGES {
         let mut start = 0;
         let mut place = None;
         for cell in cells_of(number, &page) {
@@ -142,7 +142,7 @@ pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<Found
             start = end;
         }
         if let Some(place) = place {
-            return Ok(Some(Found { number, page, place }));
+            return Ok(Some(FoundRecord { number, page, place }));
         }
         number = page.next();
         if number == 0 {
@@ -150,10 +150,10 @@ pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<Found
         }
         page = pager.read(number, &[PageKind::Overflow])?;
     }
-    Err(StoreError::damaged(number, "the chain of a bucket leads into a circle"))
+    Err(StoreError::damaged(number, "the chain of a bucket is a cycle"))
 }
 
-/// Adds a record, of which there must not be one yet, and splits a bucket where that makes the table too full.
+/// Adds a new record, and splits a bucket if the table becomes too full.
 pub fn insert(pager: &mut Pager, cell: &Cell) -> Result<()> {
     let bytes = cell.bytes();
     let bucket = own_bucket(pager, cell.id);
@@ -189,7 +189,7 @@ fn add(page: &mut Page, bytes: &[u8]) {
     page.set_count(page.count() + 1);
 }
 
-/// Puts a record in the place of the one of the same kind and id, which lies in this page.
+/// Replaces the record of the same kind and id in this page.
 pub fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
     let mut page = without(pager, number, cell.kind, cell.id)?;
     let bytes = cell.bytes();
@@ -205,7 +205,7 @@ pub fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
     place(pager, links, &bytes)
 }
 
-/// Removes the record of this kind and id, which lies in this page. Buckets are not merged: the next ones fill them.
+/// Removes the record of this kind and id in this page. Buckets are not merged; later records fill them.
 pub fn remove(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<()> {
     let page = without(pager, number, kind, id)?;
     pager.write(number, page);
@@ -215,7 +215,7 @@ pub fn remove(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Resu
 /// A page without a record.
 fn without(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<Page> {
     let old = pager.read(number, &[PageKind::Bucket, PageKind::Overflow])?;
-    let mut page = emptied(&old);
+    let mut page = empty_copy(&old);
     let mut removed = 0;
     for other in cells_of(number, &old) {
         let (its_kind, its_id, other) = other?;
@@ -226,13 +226,13 @@ fn without(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<
 }
 
 /// The page without its records, in the same chain.
-fn emptied(page: &Page) -> Page {
+fn empty_copy(page: &Page) -> Page {
     let mut empty = Page::new(page.kind().unwrap_or(PageKind::Overflow));
     empty.set_next(page.next());
     empty
 }
 
-/// Splits the bucket whose turn it is.
+/// Splits the next bucket.
 fn split(pager: &mut Pager) -> Result<()> {
     let (old, new) = (pager.header.split, pager.header.buckets());
     let links = chain(pager, old)?;
@@ -251,7 +251,7 @@ fn split(pager: &mut Pager) -> Result<()> {
             } else if bucket == new {
                 go.push(bytes);
             } else {
-                return Err(StoreError::damaged(*number, "a record lies in the bucket of another"));
+                return Err(StoreError::damaged(*number, "a record is in the wrong bucket"));
             }
         }
     }
@@ -267,12 +267,12 @@ fn split(pager: &mut Pager) -> Result<()> {
     for number in numbers {
         pager.free(number);
     }
-    enter(pager, new, first)?;
+    add_to_directory(pager, new, first)?;
     pager.header.splits += 1;
     Ok(())
 }
 
-/// Writes the records of a bucket into pages taken from the end of `numbers`, and new ones when these are used up.
+/// Writes the records of a bucket to the pages in `numbers`, last first, and then to new ones.
 fn write_chain(pager: &mut Pager, records: &[&[u8]], numbers: &mut Vec<u32>) -> Result<()> {
     let mut written = vec![Page::new(PageKind::Bucket)];
     for bytes in records {

@@ -1,16 +1,17 @@
-//! Texts that do not lie in a bucket: each runs over a chain of pages, and begins in the page in which the one before it
-//! ended, so that short ones take no more room than they have bytes.
+//! Texts outside of buckets. Each is in a chain of pages, and begins in the page in which the previous one ended, so that short
+//! texts waste no space.
 //!
-//! A page counts the texts that it holds a part of, and is free when the last of them is gone.
+//! A page counts the texts with a part in it, and is freed with the last of them.
 
-use super::error::{Kind, Result, StoreError};
+use super::error::{Result, StoreError, StoreErrorKind};
 use super::page::{Page, PageKind, ROOM};
 use super::pager::Pager;
 use super::record::Reference;
 
 /// Appends a text after the last one.
 pub fn write(pager: &mut Pager, text: &[u8]) -> Result<Reference> {
-    let length = u32::try_from(text.len()).map_err(|_| StoreError::new(Kind::TooLong, "a text has over 4 GiB"))?;
+    let length =
+        u32::try_from(text.len()).map_err(|_| StoreError::new(StoreErrorKind::TooLong, "a text has over 4 GiB"))?;
     let sum = crc32fast::hash(text);
     if text.is_empty() {
         return Ok(Reference { page: 0, offset: 0, length, sum });
@@ -55,7 +56,7 @@ fn new_page(pager: &mut Pager) -> Result<u32> {
     Ok(number)
 }
 
-/// Calls `see` with each page of a text and the place of its part in the content.
+/// Calls `see` with each page of a text and the range of its part in the content.
 pub fn walk(
     pager: &mut Pager,
     reference: Reference,
@@ -64,11 +65,11 @@ pub fn walk(
     let (mut number, mut start) = (reference.page, usize::from(reference.offset));
     let mut left = reference.length as usize;
     if left as u64 > u64::from(pager.header.pages) * ROOM as u64 {
-        return Err(StoreError::damaged(number, "a text that begins in it is said to be longer than the file"));
+        return Err(StoreError::damaged(number, "a text that begins in it is longer than the file"));
     }
     while left > 0 {
         let page = pager.read(number, &[PageKind::Text])?;
-        // Each page gives a part, so a circle of pages ends with the text.
+        // Each page has a part, so even a cycle of pages ends with the text.
         if start >= page.used() {
             return Err(StoreError::damaged(number, "a text continues in it where it has none"));
         }
@@ -86,18 +87,18 @@ pub fn read(pager: &mut Pager, reference: Reference) -> Result<Vec<u8>> {
     let mut text = vec![];
     walk(pager, reference, |_, _, page, part| {
         if text.is_empty() {
-            text.reserve_exact(reference.length as usize); // which walk has held against the size of the file
+            text.reserve_exact(reference.length as usize); // walk has validated it against the size of the file
         }
         text.extend_from_slice(&page.content()[part]);
         Ok(())
     })?;
     if crc32fast::hash(&text) != reference.sum {
-        return Err(StoreError::damaged(reference.page, "the text that begins in it is not the one that was stored"));
+        return Err(StoreError::damaged(reference.page, "the text that begins in it has a wrong checksum"));
     }
     Ok(text)
 }
 
-/// Gives back the room of a text.
+/// Frees a text.
 pub fn free(pager: &mut Pager, reference: Reference) -> Result<()> {
     walk(pager, reference, |pager, number, mut page, _| {
         let left = page.count().saturating_sub(1);

@@ -1,35 +1,35 @@
-//! Reads a whole store and reports its faults. No count or reference in it is trusted before it is checked.
+//! Reads a whole store and reports its faults. Counts and references in it are untrusted.
 
-use super::error::{Kind, Result};
+use super::error::{Result, StoreErrorKind};
 use super::page::{PageKind, ROOM, u32_at};
 use super::pager::Pager;
 use super::record::{CELL, Cell, KINDS, Part, RecordKind, Reference, decode};
 use super::{table, text};
 
-/// At most this many faults are reported; more would not help.
-const MOST_FAULTS: usize = 1_000;
+/// The maximum number of reported faults.
+const MAX_FAULTS: usize = 1_000;
 
 /// A fault of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Where; `None` where no page is meant.
+pub struct StoreFault {
+    /// The page, if it is about one.
     pub page: Option<u32>,
-    /// What.
+    /// A description.
     pub what: &'static str,
 }
 
-/// What was found in a store.
+/// The report of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What is wrong with it.
-    pub faults: Vec<Fault>,
+    /// All faults.
+    pub faults: Vec<StoreFault>,
     /// Whole records of each kind.
     pub records: [u64; KINDS],
     /// Pages of the longest bucket.
     pub longest_chain: usize,
 }
 
-/// What a page is in use by.
+/// The use of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Nothing,
@@ -42,12 +42,12 @@ enum Use {
 struct Check<'a> {
     pager: &'a mut Pager,
     report: Report,
-    /// By page, as far as there are any in the file.
+    /// By page of the file.
     uses: Vec<Use>,
-    /// By kind and id, whether the record was seen.
+    /// By kind and id, whether the record was found.
     seen: [Vec<u64>; KINDS],
     bucket_bytes: u64,
-    /// Of texts that lie in no bucket. Each is there once, so that they have no more than the pages.
+    /// Bytes of texts in text pages; each is stored once, so the pages are an upper bound.
     text_bytes: u64,
     overflow: u32,
 }
@@ -90,17 +90,17 @@ impl Check<'_> {
         }
         for (kind, last) in header.last.into_iter().enumerate() {
             if self.report.records[kind] < last {
-                self.fault(None, "a record that was stored is not there");
+                self.fault(None, "a record is missing");
             }
         }
         self.free_list(header.free)?;
         if self.overflow != header.overflow || self.bucket_bytes != header.bucket_bytes {
-            self.fault(Some(0), "it counts other overflow pages or bytes in buckets than there are");
+            self.fault(Some(0), "its number of overflow pages or of bytes in buckets is wrong");
         }
         let texts = self.uses.iter().filter(|used| matches!(used, Use::Texts(_))).count();
         let is_empty_end = header.text.0 != 0 && self.uses.get(header.text.0 as usize) == Some(&Use::Nothing);
         if texts + usize::from(is_empty_end) != header.text.1 as usize {
-            self.fault(Some(0), "it counts other pages of text than there are");
+            self.fault(Some(0), "its number of text pages is wrong");
         }
         for number in 0..self.uses.len() as u32 {
             self.page(number, is_empty_end && number == header.text.0)?;
@@ -108,11 +108,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Records damage and continues; an error of the operating system ends the check.
-    fn noted<T>(&mut self, done: Result<T>) -> Result<Option<T>> {
+    /// Records damage and continues; an error of the operating system ends the verification.
+    fn record_damage<T>(&mut self, done: Result<T>) -> Result<Option<T>> {
         match done {
             Ok(value) => Ok(Some(value)),
-            Err(error) if error.kind == Kind::Damaged => {
+            Err(error) if error.kind == StoreErrorKind::Damaged => {
                 self.fault(error.page, error.what);
                 Ok(None)
             }
@@ -121,13 +121,13 @@ impl Check<'_> {
     }
 
     fn fault(&mut self, page: Option<u32>, what: &'static str) {
-        let fault = Fault { page, what };
-        if self.report.faults.len() < MOST_FAULTS && !self.report.faults.contains(&fault) {
+        let fault = StoreFault { page, what };
+        if self.report.faults.len() < MAX_FAULTS && !self.report.faults.contains(&fault) {
             self.report.faults.push(fault);
         }
     }
 
-    /// Notes that the page is in use by the table; false where it is already in use.
+    /// Marks a page as used by the table; false if it is already in use.
     fn mark(&mut self, page: u32) -> bool {
         let Some(used) = self.uses.get_mut(page as usize) else { return false };
         if *used != Use::Nothing {
@@ -140,7 +140,7 @@ impl Check<'_> {
 
     fn directory(&mut self, number: u32, height: u32) -> Result<()> {
         let page = self.pager.read(number, &[PageKind::Directory]);
-        let Some(page) = self.noted(page)? else { return Ok(()) };
+        let Some(page) = self.record_damage(page)? else { return Ok(()) };
         if !self.mark(number) || height <= 1 {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl Check<'_> {
 
     fn bucket(&mut self, bucket: u32) -> Result<()> {
         let chain = table::chain(self.pager, bucket);
-        let Some(pages) = self.noted(chain)? else { return Ok(()) };
+        let Some(pages) = self.record_damage(chain)? else { return Ok(()) };
         self.report.longest_chain = self.report.longest_chain.max(pages.len());
         self.overflow += pages.len() as u32 - 1;
         for (number, page) in pages {
@@ -162,12 +162,12 @@ impl Check<'_> {
             let mut bytes = 0;
             for cell in table::cells_of(number, &page) {
                 let cell = cell.and_then(|(_, _, cell)| Ok((cell.len(), Cell::of(cell, number)?)));
-                let Some((length, cell)) = self.noted(cell)? else { break };
+                let Some((length, cell)) = self.record_damage(cell)? else { break };
                 bytes += length;
                 self.record(&cell, number, bucket)?;
             }
             if bytes != page.used() {
-                self.fault(Some(number), "its records have not as many bytes as it says");
+                self.fault(Some(number), "its number of bytes is not that of its records");
             }
             self.bucket_bytes += bytes as u64;
         }
@@ -177,26 +177,26 @@ impl Check<'_> {
     fn record(&mut self, cell: &Cell, page: u32, bucket: u32) -> Result<()> {
         let header = self.pager.header.clone();
         if table::bucket_of(cell.id, header.level, header.split) != bucket {
-            self.fault(Some(page), "a record lies in the bucket of another");
+            self.fault(Some(page), "a record is in the wrong bucket");
         }
         let kind = cell.kind.index();
         if cell.id == 0 || cell.id > header.last[kind] {
-            self.fault(Some(page), "a record has a number that was not given out");
+            self.fault(Some(page), "a record has an unknown number");
             return Ok(());
         }
         if cell.kind == RecordKind::Turn && cell.id < header.masked_before && cell.holds_last() {
-            self.fault(Some(page), "a masked turn holds its observation");
+            self.fault(Some(page), "the observation of a masked turn is in its bucket");
         }
         let (word, bit) = ((cell.id / 64) as usize, 1 << (cell.id % 64));
         match self.seen[kind].get_mut(word) {
             Some(seen) if *seen & bit == 0 => *seen |= bit,
-            _ => self.fault(Some(page), "a record is there twice"),
+            _ => self.fault(Some(page), "a record exists twice"),
         }
         let mut is_whole = true;
         match &cell.fields {
             Part::Here(fields) => {
                 if decode(fields).is_none_or(|fields| fields.is_empty() && cell.holds_last()) {
-                    self.fault(Some(page), "the fields of a record are not as they must be");
+                    self.fault(Some(page), "the fields of a record are malformed");
                     is_whole = false;
                 }
             }
@@ -212,7 +212,7 @@ impl Check<'_> {
     fn text(&mut self, reference: Reference) -> Result<bool> {
         self.text_bytes += u64::from(reference.length);
         if self.text_bytes > (self.uses.len() * ROOM) as u64 {
-            // To read them all would take as long as there are records, times all pages.
+            // Reading all of them would take O(records × pages).
             self.fault(None, "its texts are longer than its file");
             return Ok(false);
         }
@@ -228,13 +228,13 @@ impl Check<'_> {
             }
             Ok(())
         });
-        let is_walked = self.noted(walked)?.is_some();
+        let is_walked = self.record_damage(walked)?.is_some();
         if let Some(number) = twice {
             self.fault(Some(number), "it is in use twice");
         }
         let is_whole = is_walked && sum.finalize() == reference.sum;
         if is_walked && !is_whole {
-            self.fault(Some(reference.page), "the text that begins in it is not the one that was stored");
+            self.fault(Some(reference.page), "the text that begins in it has a wrong checksum");
         }
         Ok(is_whole)
     }
@@ -243,7 +243,7 @@ impl Check<'_> {
         let (mut number, mut counted) = (first, 0);
         while number != 0 {
             let page = self.pager.read(number, &[PageKind::Free]);
-            let Some(page) = self.noted(page)? else { return Ok(()) };
+            let Some(page) = self.record_damage(page)? else { return Ok(()) };
             if !self.mark(number) {
                 return Ok(());
             }
@@ -251,24 +251,24 @@ impl Check<'_> {
             number = page.next();
         }
         if counted != count {
-            self.fault(Some(0), "it counts other free pages than there are");
+            self.fault(Some(0), "its number of free pages is wrong");
         }
         Ok(())
     }
 
-    /// Whether a page is in use as it says itself.
+    /// Whether a page is used as its kind says.
     fn page(&mut self, number: u32, is_empty_end: bool) -> Result<()> {
         let used = self.uses[number as usize];
         if number == 0 || used == Use::Table {
             return Ok(());
         }
         let page = self.pager.any(number);
-        let Some(page) = self.noted(page)? else { return Ok(()) };
+        let Some(page) = self.record_damage(page)? else { return Ok(()) };
         match used {
             Use::Texts(count) if page.count() != usize::from(count) => {
-                self.fault(Some(number), "it counts other texts than lie in it");
+                self.fault(Some(number), "its number of texts is wrong");
             }
-            Use::Nothing if !is_empty_end => self.fault(Some(number), "it is in use by nothing, and not free"),
+            Use::Nothing if !is_empty_end => self.fault(Some(number), "it is neither in use nor free"),
             _ => {}
         }
         Ok(())

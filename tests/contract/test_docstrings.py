@@ -85,7 +85,7 @@ def callables() -> list[tuple[str, Any]]:
     """Every public function, constructor and method of a public class."""
     found = []
     for name, value in DOCUMENTED.items():
-        if not is_typeddict(value):
+        if not is_typeddict(value) and not getattr(value, "_is_protocol", False):
             found.append((name, value))
         if inspect.isclass(value):
             methods = [key for key in vars(value) if not key.startswith("_") and callable(getattr(value, key))]

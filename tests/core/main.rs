@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod attempts;
+mod clip;
 mod common;
 mod decoding;
 mod fuzz;

@@ -21,7 +21,7 @@ fn plan(sketch: &Sketch, policy: &Policy) -> Plan {
 fn plan_with(sketch: &Sketch, policy: &Policy, summary: &SummaryInput) -> Plan {
     match recede::plan::plan(&sketch.outline, sketch, policy, None, summary) {
         Outcome::Plan(plan) => *plan,
-        Outcome::AskSummary { .. } => panic!("asks for a summary"),
+        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
     }
 }
 
@@ -255,12 +255,12 @@ fn strict_pairs_are_broken_by_any_orphan() {
 #[test]
 fn costs_are_counted_where_they_are_given() {
     let sketch = session(2);
-    let costs = Costs { messages: vec![1; 6], observations: vec![(100, 10), (100, 10)] };
+    let costs = Costs { messages: vec![1; 6], observations: vec![(100, 10), (100, 10)], ..Costs::default() };
     let stage = |max| {
         let policy = Policy { max_cost: Some(max), keep_messages: Some(1), ..Policy::default() };
         match recede::plan::plan(&sketch.outline, &sketch, &policy, Some(&costs), &SummaryInput::Failed) {
             Outcome::Plan(plan) => (plan.stage, plan.within_budget),
-            Outcome::AskSummary { .. } => panic!("asks"),
+            Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
         }
     };
     assert_eq!(stage(206), (None, true));
@@ -318,6 +318,8 @@ fn random_policy(random: &mut Random) -> Policy {
     Policy {
         goal: *random.pick(&[Goal::Reduce, Goal::Reduce, Goal::Mask, Goal::Truncate, Goal::Summarize]),
         max_cost: (!random.once_in(8)).then(|| random.below(500)),
+        fill_millionths: None,
+        clip_results: None,
         enabled: !random.once_in(20),
         keep_messages: few(random, 8),
         keep_turns: few(random, 4),
@@ -336,6 +338,7 @@ fn random_policy(random: &mut Random) -> Policy {
         strict_pairs: random.once_in(5),
         summary_max_chars: random.below(60),
         summary_role: None,
+        shrinks_window: false,
         ask_summary: false,
         summaries: None,
     }

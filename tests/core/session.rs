@@ -4,9 +4,10 @@ use crate::common::{Random, outline_of};
 use recede::plan::{Outcome, Plan, Stage, SummaryInput, plan};
 use recede::policy::{Boundary, Policy};
 use recede::session::Attempts;
-use recede::session::{Chunks, Look, Session, Text};
+use recede::session::{Chunks, Session, TextFormat, Update};
 use recede::source::Bytes;
 use recede::splice::splice;
+use recede::turns::Turns;
 
 /// Messages with parallel calls, late and missing results, reasoning, system messages, and runs of several messages.
 fn session(random: &mut Random, turns: usize) -> Vec<String> {
@@ -64,7 +65,7 @@ fn some_policy(random: &mut Random) -> Policy {
         observation_masking: !random.once_in(5),
         min_masked_chars: *random.pick(&[0, 0, 0, 90, 700]),
         strict_pairs: random.once_in(2),
-        ask_summary: !random.once_in(3),
+        ask_summary: true,
         summary_max_chars: *random.pick(&[30, 300, 1_400]),
         ..Policy::default()
     }
@@ -79,147 +80,103 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
             let view = splice(data.as_bytes(), &outline, policy, &plan).to_vec(data.as_bytes());
             (Some(*plan), view)
         }
-        Outcome::AskSummary { .. } => (None, vec![]),
+        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => (None, vec![]),
     }
 }
 
 fn view_of(history: &mut Session) -> Vec<u8> {
     history.forget();
-    let Chunks { done, open, .. } = history.chunks(None).unwrap();
-    // Chunks that stand were given before; the session begins with none here.
-    [done.concat(), open].concat()
+    let Chunks { closed, open, .. } = history.chunks(None).unwrap();
+    [closed.concat(), open].concat()
 }
 
 fn append(history: &mut Session, message: &str) {
     history.append(message.as_bytes(), false, None, None).unwrap();
 }
 
+/// How many turns there are in these messages.
+fn turns_of(messages: &[String]) -> usize {
+    Turns::of(&outline_of(format!("[{}]", messages.join(",")))).count()
+}
+
+/// The messages of a view.
+fn elements(view: &[u8]) -> Vec<String> {
+    let outline = outline_of(core::str::from_utf8(view).unwrap());
+    outline.messages.iter().map(|message| String::from_utf8(message.span.of(view).to_vec()).unwrap()).collect()
+}
+
 #[test]
-fn where_no_summary_can_be_had_views_are_those_of_a_plan_without_one() {
-    let (mut fell_back, mut asked) = (0, 0);
+fn a_view_that_drops_messages_is_the_session_from_then_on() {
+    let (mut summarized, mut cut, mut asked, mut waited) = (0, 0, 0, 0);
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let turns = random.below(30);
-        let messages = session(&mut random, turns);
-        let policy = Policy { ask_summary: true, ..some_policy(&mut random) };
-        let mut history = Session::new(policy.clone(), 0, Text::Json);
-        let mut attempts = Attempts::default();
-        for (place, message) in messages.iter().enumerate() {
-            append(&mut history, message);
+        let policy = some_policy(&mut random);
+        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
+        let (mut all, mut messages, mut attempts) = (vec![], vec![], Attempts::default());
+        for (place, message) in session(&mut random, turns).into_iter().enumerate() {
+            let at = format!("seed {seed}, message {place}");
+            append(&mut history, &message);
+            all.push(message.clone());
+            messages.push(message);
             if random.once_in(3) {
                 continue;
             }
-            let so_far = &messages[..=place];
-            let (would_ask, _) = planned(so_far, &policy, &SummaryInput::NotAsked);
-            let (plan, view) = planned(so_far, &policy, &SummaryInput::Failed);
-            let plan = plan.unwrap();
-            let (turns, cost) = (plan.turns.count(), plan.chars.0);
-            let asks = would_ask.is_none() && attempts.may_ask(turns, cost, policy.max_cost.unwrap());
-            let look = history.look(&SummaryInput::NotAsked, None).unwrap();
-            assert_eq!(matches!(look, Look::AskSummary(..)), asks, "seed {seed}, message {place}");
-            if asks {
+            let is_wanted = planned(&messages, &policy, &SummaryInput::NotAsked).0.is_none();
+            let (plan, mut view) = planned(&messages, &policy, &SummaryInput::Failed);
+            let mut plan = plan.unwrap();
+            let (turns, cost) = (turns_of(&all), plan.chars.0);
+            let may_ask = is_wanted && attempts.may_ask(turns, cost, policy.max_cost.unwrap());
+            waited += usize::from(is_wanted && !may_ask);
+            let update = history.update_view(&SummaryInput::NotAsked, None).unwrap();
+            assert_eq!(matches!(update, Update::AskSummary(..)), may_ask, "{at}");
+            if let Update::AskSummary(_, _, built_in) = update {
                 asked += 1;
-                attempts.fail(turns, cost);
-                let useless = random.once_in(2).then(|| "x".repeat(100_000));
-                let given =
-                    useless.map_or(SummaryInput::Failed, |text| SummaryInput::Given(text.into(), Some(1 << 40)));
-                assert!(matches!(history.look(&given, None).unwrap(), Look::Ready));
+                let given = match random.below(4) {
+                    0 => SummaryInput::Failed,
+                    1 => SummaryInput::Given(vec![b'x'; 100_000], None),
+                    2 => SummaryInput::Given(b"at last".to_vec(), None),
+                    _ => SummaryInput::Given(built_in, None),
+                };
+                assert!(matches!(history.update_view(&given, None).unwrap(), Update::Done));
+                let (with, view_with) = planned(&messages, &policy, &given);
+                (plan, view) = (with.unwrap(), view_with);
+                match plan.stage {
+                    Some(Stage::Summarization) => attempts = Attempts::default(),
+                    _ => attempts.fail(turns, cost),
+                }
             }
-            assert_eq!(history.attempts(), attempts, "seed {seed}, message {place}");
-            let found = view_of(&mut history);
-            assert_eq!(found, view, "seed {seed}, message {place}");
-            let counts = history.counts();
-            assert_eq!(counts.chars, plan.chars.1, "seed {seed}, message {place}");
-            let kept = (0..so_far.len()).filter(|message| plan.keeps(*message)).count();
-            assert_eq!(counts.messages, kept);
-            if plan.stage == Some(Stage::Fallback) {
-                fell_back += 1;
-                assert_eq!(history.moves(), (0, plan.moves));
+            assert_eq!(view_of(&mut history), view, "{at}");
+            assert_eq!(history.counts().chars, plan.chars.1, "{at}");
+            assert_eq!(history.counts().messages, elements(&view).len(), "{at}");
+            if plan.stage == Some(Stage::Summarization) || plan.stage == Some(Stage::Fallback) {
+                summarized += usize::from(plan.stage == Some(Stage::Summarization));
+                cut += usize::from(plan.stage == Some(Stage::Fallback));
+                let left = planned(&elements(&view), &policy, &SummaryInput::Failed).0.unwrap();
+                if plan.stage == Some(Stage::Fallback) && attempts.failures > 0 {
+                    attempts.cost = left.chars.0.saturating_sub(cost - attempts.cost);
+                }
+                messages = elements(&view);
             }
+            assert_eq!(history.attempts(), attempts, "{at}");
         }
     }
-    assert!(fell_back > 1_000 && asked > 200, "{fell_back} {asked}");
+    assert!(summarized > 100 && cut > 500 && asked > 100 && waited > 50, "{summarized} {cut} {asked} {waited}");
 }
 
 #[test]
-fn the_built_in_summary_waits_too() {
-    let (mut summarized, mut waited) = (0, 0);
-    for seed in 0..200 {
-        let mut random = Random::new(seed);
-        let messages = session(&mut random, 30);
-        let policy = Policy { ask_summary: false, ..some_policy(&mut random) };
-        let mut history = Session::new(policy.clone(), 0, Text::Json);
-        let mut attempts = Attempts::default();
-        for (place, message) in messages.iter().enumerate() {
-            append(&mut history, message);
-            let so_far = &messages[..=place];
-            let asking = Policy { ask_summary: true, ..policy.clone() };
-            let is_wanted = planned(so_far, &asking, &SummaryInput::NotAsked).0.is_none();
-            let (without, view_without) = planned(so_far, &policy, &SummaryInput::Failed);
-            let (turns, cost) = without.map(|plan| (plan.turns.count(), plan.chars.0)).unwrap();
-            let is_over = attempts.may_ask(turns, cost, policy.max_cost.unwrap());
-            let (with, view_with) = planned(so_far, &policy, &SummaryInput::NotAsked);
-            let helps = with.is_some_and(|plan| plan.stage == Some(Stage::Summarization));
-            let look = history.look(&SummaryInput::NotAsked, None).unwrap();
-            let view = view_of(&mut history);
-            if is_wanted && is_over && helps {
-                assert!(matches!(look, Look::Ready));
-                assert_eq!(view, view_with, "seed {seed}, message {place}");
-                assert_eq!(history.attempts(), Attempts::default());
-                summarized += 1;
-                break;
-            }
-            waited += usize::from(helps);
-            assert_eq!(view, view_without, "seed {seed}, message {place}");
-            if is_wanted && is_over {
-                attempts.fail(turns, cost);
-            }
-            assert_eq!(history.attempts(), attempts, "seed {seed}, message {place}");
-        }
-    }
-    assert!(summarized > 20 && waited > 5, "{summarized} {waited}");
-}
-
-/// Plans of the whole session that so many turns needed.
-fn whole_plans(policy: Policy, turns: usize, content: usize, summary: &SummaryInput) -> usize {
-    let mut history = Session::new(policy, 0, Text::Json);
-    append(&mut history, r#"{"role":"user","content":"Go."}"#);
-    for turn in 0..turns {
-        let call = format!(r#"{{"id":"{turn}","type":"function","function":{{"name":"run","arguments":"{{}}"}}}}"#);
-        append(&mut history, &format!(r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}}"#));
-        let content = "x".repeat(content);
-        append(&mut history, &format!(r#"{{"role":"tool","tool_call_id":"{turn}","content":"{content}"}}"#));
-        for _ in 0..2 {
-            if matches!(history.look(&SummaryInput::NotAsked, None).unwrap(), Look::AskSummary(..)) {
-                assert!(matches!(history.look(summary, None).unwrap(), Look::Ready));
-            }
-            history.chunks(None).unwrap();
-        }
-    }
-    history.whole_plans()
-}
-
-#[test]
-fn a_budget_that_cannot_be_met_needs_no_plan_of_the_whole_session() {
+fn a_budget_that_cannot_be_met_costs_what_is_kept() {
     for boundary in [Boundary::Sliding, Boundary::Stepped(5), Boundary::BreakEven { read: 0.1, write: 1.25 }] {
-        for ask_summary in [true, false] {
-            let policy = Policy { max_cost: Some(1_000), boundary, ask_summary, ..Policy::default() };
-            assert_eq!(whole_plans(policy, 2_000, 1_000, &SummaryInput::Failed), 0);
+        let policy = Policy { max_cost: Some(1_000), boundary, ..Policy::default() };
+        let mut history = Session::new(policy, 0, TextFormat::Json);
+        append(&mut history, r#"{"role":"user","content":"Go."}"#);
+        for turn in 0..2_000 {
+            let call = format!(r#"{{"id":"{turn}","type":"function","function":{{"name":"run","arguments":"{{}}"}}}}"#);
+            append(&mut history, &format!(r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}}"#));
+            let content = "x".repeat(1_000);
+            append(&mut history, &format!(r#"{{"role":"tool","tool_call_id":"{turn}","content":"{content}"}}"#));
+            assert!(matches!(history.update_view(&SummaryInput::NotAsked, None).unwrap(), Update::Done));
         }
+        assert!(history.messages_planned() <= 2_000 * 7, "{}", history.messages_planned());
     }
-}
-
-#[test]
-fn a_summary_that_does_not_help_is_planned_as_often_as_it_is_asked_for() {
-    let policy = Policy { max_cost: Some(4_000), ask_summary: true, ..Policy::default() };
-    let useless = SummaryInput::Given(b"x".repeat(9_000), Some(9_000));
-    // Asked after 1, 2, 4, … turns, and then each 64: once to ask, once with the answer.
-    let attempts = 6 + 1_990_usize.div_ceil(64);
-    for (summary, plans) in [(SummaryInput::Failed, attempts), (useless, 2 * attempts)] {
-        let found = whole_plans(policy.clone(), 2_000, 1_000, &summary);
-        assert!(found <= plans && found > plans - 6, "{found} {plans}");
-    }
-    let built_in = Policy { ask_summary: false, max_cost: Some(2_200), ..policy };
-    let found = whole_plans(built_in, 2_000, 1_000, &SummaryInput::NotAsked);
-    assert!(found > 0 && found <= attempts, "{found}");
 }

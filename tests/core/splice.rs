@@ -1,9 +1,10 @@
 //! A view is what plain replacement of strings gives.
 
 use crate::common::{Random, outline_of};
+use recede::clip::Clip;
 use recede::outline::Outline;
 use recede::placeholder::{Form, Placeholder, dispatch_blocks};
-use recede::plan::{Masked, Plan, SummaryInput, facts};
+use recede::plan::{Cut, Masked, Plan, SummaryInput, facts};
 use recede::policy::{Field, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::text::{clip, count_chars};
@@ -27,9 +28,10 @@ const ATOMS: &[Atom] = &[
     ("\\ude00", b"\xED\xB8\x80"),
 ];
 
-/// A piece of a message: carried along, or an observation.
+/// A piece of a message: carried along, the text of a user, or an observation.
 enum Segment {
     Raw(String),
+    Said(Observation),
     Observation(Observation),
 }
 
@@ -117,6 +119,17 @@ fn observation(random: &mut Random) -> Observation {
     Observation { value: format!("[ {}]", parts.join(" , ")), atoms }
 }
 
+/// What a user says, which may be long.
+fn said(random: &mut Random) -> Observation {
+    let atoms: Vec<Atom> = (0..random.below(12)).flat_map(|_| text(random)).collect();
+    let value = if random.once_in(2) {
+        format!("\"{}\"", raw(&atoms))
+    } else {
+        format!("[{{\"type\":\"text\",\"text\":\"{}\"}}, {{\"type\": \"image\"}}]", raw(&atoms))
+    };
+    Observation { value, atoms }
+}
+
 fn document(random: &mut Random) -> Document {
     let space = |random: &mut Random| (*random.pick(&["", "", " ", "\n  ", "\t\r\n"])).to_owned();
     let raw = |text: &str| Segment::Raw(text.to_owned());
@@ -124,7 +137,11 @@ fn document(random: &mut Random) -> Document {
     for place in 0..random.below(9) {
         let id = random.below(3);
         messages.push(match random.below(7) {
-            0 => vec![raw("{\"role\" : \"user\",\"content\":\"a question, \\u00e9\"}")],
+            0 => vec![
+                raw("{\"role\" : \"user\",\"content\": "),
+                Segment::Said(said(random)),
+                raw(" ,\"content_type\":\"text\"}"),
+            ],
             1 => vec![raw("{\"role\":\"system\",\"content\":\"rules\"}")],
             2 | 3 => vec![Segment::Raw(format!(
                 "{{\"role\":\"assistant\",\"tool_calls\":[{{\"id\":\"c{id}\",\"function\":{{\"name\":\"t\\\"{id}\",\"arguments\":\"1e2\"}}}}]}}"
@@ -169,16 +186,25 @@ fn json_escape(text: &[u8]) -> String {
 
 impl Document {
     fn source(&self) -> String {
-        self.view(&|_, _| None, &vec![true; self.messages.len()], None)
+        self.view(&|_, _| None, None, &vec![true; self.messages.len()], None)
     }
 
-    fn message(&self, index: usize, replace: &dyn Fn(usize, &Observation) -> Option<String>) -> String {
+    fn message(
+        &self,
+        index: usize,
+        replace: &dyn Fn(usize, &Observation) -> Option<String>,
+        cut: Option<&Clip>,
+    ) -> String {
         let is_observation = |segment: &&Segment| matches!(segment, Segment::Observation(_));
         let mut number = self.messages[..index].iter().flatten().filter(is_observation).count();
         let mut out = String::new();
         for segment in &self.messages[index] {
             match segment {
                 Segment::Raw(raw) => out += raw,
+                Segment::Said(said) => {
+                    out +=
+                        &cut.map_or_else(|| said.value.clone(), |clip| format!("\"{}\"", clipped(&said.atoms, clip)));
+                }
                 Segment::Observation(observation) => {
                     out += &replace(number, observation).unwrap_or_else(|| observation.value.clone());
                     number += 1;
@@ -196,10 +222,11 @@ impl Document {
         }
     }
 
-    /// What is written when observations are replaced, messages left out, and a summary put before one of them.
+    /// What is written when observations are replaced, a message cut, others left out, and a summary put before one.
     fn view(
         &self,
         replace: &dyn Fn(usize, &Observation) -> Option<String>,
+        cut: Option<&Cut>,
         kept: &[bool],
         summary: Option<(usize, String)>,
     ) -> String {
@@ -213,7 +240,7 @@ impl Document {
             if let Some((_, text)) = summary.take_if(|(before, _)| index >= *before) {
                 out = out + &text + "," + self.space_before(index);
             }
-            out += &self.message(index, replace);
+            out += &self.message(index, replace, cut.filter(|cut| cut.message == index).map(|cut| &cut.clip));
             last = Some(index);
         }
         if let Some((_, text)) = summary {
@@ -226,6 +253,11 @@ impl Document {
     }
 }
 
+/// The beginning and the end of a text, as they stand in the input, around what is left out.
+fn clipped(atoms: &[Atom], clip: &Clip) -> String {
+    raw(&atoms[..clip.beginning]) + &clip.marker() + &raw(&atoms[atoms.len() - clip.end..])
+}
+
 /// What stands for a masked observation.
 fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8]) -> String {
     let atoms = &observation.atoms;
@@ -235,6 +267,7 @@ fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8]) -
         Form::Cut { text_chars, placeholder_chars } => {
             raw(&atoms[..text_chars]) + &json_escape(&placeholder[..clip(placeholder, placeholder_chars)])
         }
+        Form::Clip { clip, .. } => clipped(atoms, &clip),
         Form::Dispatch { with_head } => {
             let text = decoded(atoms);
             let blocks: Vec<(usize, usize)> = dispatch_blocks(&text)
@@ -259,7 +292,9 @@ fn random_policy(random: &mut Random) -> Policy {
     };
     Policy {
         goal: *random.pick(&[Goal::Mask, Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce]),
-        max_cost: Some(random.below(300)),
+        max_cost: Some(if random.once_in(2) { random.below(300) } else { random.below(2_000) }),
+        fill_millionths: random.once_in(2).then(|| random.below(1_000_001)),
+        clip_results: random.once_in(2).then(|| 60 + random.below(60)),
         keep_messages: Some(random.below(4)),
         max_observation_chars: random.once_in(3).then(|| random.below(60)),
         placeholder: random.once_in(3).then(|| own(random)),
@@ -272,7 +307,7 @@ fn random_policy(random: &mut Random) -> Policy {
 
 fn reduce(data: &str, policy: &Policy, summary: &SummaryInput) -> (Option<String>, Outline, Plan) {
     let reduced = reduce_json(data.as_bytes(), false, policy, None, summary).unwrap();
-    let Reduced::View(view, outline, plan) = reduced else { panic!("asks for a summary") };
+    let Reduced::View(view, outline, plan) = reduced else { panic!("asks") };
     let view = view.map(|view| {
         let bytes = view.to_vec(data.as_bytes());
         assert_eq!(bytes.len(), view.length());
@@ -284,7 +319,7 @@ fn reduce(data: &str, policy: &Policy, summary: &SummaryInput) -> (Option<String
 #[test]
 fn views_are_plain_replacements() {
     let mut random = Random::new(61);
-    let (mut forms, mut dropped, mut summaries) = ([0; 4], 0, 0);
+    let (mut forms, mut dropped, mut summaries, mut cuts) = ([0; 5], 0, 0, 0);
     for _ in 0..30_000 {
         let document = document(&mut random);
         let policy = random_policy(&mut random);
@@ -306,6 +341,7 @@ fn views_are_plain_replacements() {
                 Form::Placeholder => 1,
                 Form::Cut { .. } => 2,
                 Form::Dispatch { .. } => 3,
+                Form::Clip { .. } => 4,
             }] += 1;
         }
         let kept = plan.kept.clone().unwrap_or_else(|| vec![true; document.messages.len()]);
@@ -315,7 +351,8 @@ fn views_are_plain_replacements() {
             let (role, text) = (json_escape(summary.role.as_bytes()), json_escape(&summary.text));
             (summary.before, format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}"))
         });
-        let wanted = document.view(&replace, &kept, summary);
+        cuts += usize::from(plan.cut.is_some());
+        let wanted = document.view(&replace, plan.cut.as_ref(), &kept, summary);
         assert_eq!(view.as_ref().unwrap_or(&data), &wanted, "{policy:?}\n{data}");
         // The view is a history again, and as large as was said.
         let again = outline_of(&wanted);
@@ -324,8 +361,8 @@ fn views_are_plain_replacements() {
     }
     let [stay, others @ ..] = forms;
     assert!(
-        stay == 0 && others.iter().all(|count| *count > 500) && dropped > 2_000 && summaries > 500,
-        "{forms:?} {dropped} {summaries}"
+        stay == 0 && others.iter().all(|count| *count > 50) && dropped > 2_000 && summaries > 500 && cuts > 200,
+        "{forms:?} {dropped} {summaries} {cuts}"
     );
 }
 

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import json
-from copy import copy
 from typing import Any
 
 from definitions.attempts import Attempts
 from recede._errors import TranscriptError
-from recede._pure.plan import Costs, Facts, Given, Plan, Request, make_plan
+from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
+from recede._pure.plan.fill import task_of
 from recede._pure.policy import Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
-from recede._pure.splice import splice, summary_message
+from recede._pure.splice import splice
+from recede._pure.summary import built_in_summary
+
+Counted = list[tuple[str, int]]
+"""Texts, and what each costs."""
 
 
 class Messages:
-    """Everything that was appended, and the session: what is planned, which after a summary is that and the rest."""
+    """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
-        self.policy = policy
+        self.policy = Policy(
+            {**vars(policy), "ask_summary": True, "shrinks_window": True}
+        )  # the caller has the built-in one, too
         self.raw_cost_at_most = raw_cost_at_most
-        self.costs: Costs | None = None  # of the session
+        self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None  # of the session
         self.next: tuple[list[bytes], list[int]] | None = None  # what it will be, with its numbers
         self.messages: list[bytes] = []
         self.session: list[bytes] = []
         self.numbers: list[int] = []  # of the observations of the session
         self.retries = Attempts()
+        self.masked: set[int] = set()  # observations that the session has as placeholders, by their numbers
+        self.is_summarized = False
+        self.sources: list[bytes] = []  # the messages of the session as they were appended
+        self.task_end = 0
         self.seen = 0  # observations ever
         self.facts = self._facts()
         self.plan = self._raw()
@@ -54,11 +64,12 @@ class Messages:
         self._push(message, surrogates)
         self.states.append(state)
         self.messages.append(self.session[-1])
+        self.sources = [*self.sources, self.session[-1]]
         self.seen += len(self.facts.outline.results) - len(self.numbers)
         self.numbers = list(self.facts.numbers)
         if costs is not None:
-            messages, observations = self.costs or ([], [])
-            self.costs = [*messages, costs[0]], [*observations, *costs[1]]
+            messages, observations, texts = self.costs or ([], [], {})
+            self.costs = [*messages, costs[0]], [*observations, *costs[1]], texts
             self.facts.costs = self.costs
         self.is_current = False
         return 0
@@ -96,20 +107,27 @@ class Messages:
             return TranscriptError(alone.kind, **{**alone.places, "offset": offset, "message_index": index})
         return error
 
-    def look(self, summary: Given = None, costs: Costs | None = None) -> tuple[Any, ...] | None:
-        """Makes the view that of the history: None, or what a summary is asked for, or what it left to be counted."""
+    def update_view(
+        self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None
+    ) -> tuple[Any, ...] | None:
+        """Makes the view current: None, or what must be answered first: a summary, texts or messages to be counted."""
+        if texts is not None and self.costs is not None:
+            self.costs[2].update(texts)
         if costs is not None:
-            return self._restart(costs)
+            return self._restart((*costs, {}))
         if self.next is not None:
             return "costs", *self.next
         if self.is_current:
             return None
-        if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
-            plan: Plan | Request = self._raw()
-        else:
-            plan = self._plan(summary)
+        try:
+            if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
+                plan: Plan | Request = self._raw()
+            else:
+                plan = self._plan(summary)
+        except Uncounted as asked:
+            return "texts", [*asked.args]
         if isinstance(plan, Request):
-            return "summary", [self.session[index] for index in plan.dropped], plan.previous, plan.built_in
+            return "summary", [self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan)
         before = _elements(self.view)
         self.plan = plan
         self.view = splice(self._data(), self.facts.outline, plan)
@@ -120,25 +138,46 @@ class Messages:
             self.changed_at = place, sum(len(one) + 1 for one in after[:place]) + 1
         self.counted = self._counts()
         self.is_current = True
-        if plan.stage != "summarization" or plan.summary is None:
+        is_clipped = any(one.is_clipped for one in plan.masked.values())
+        if plan.summary is None and not plan.cut and not is_clipped and len(plan.kept) == len(self.session):
             return None
-        message = summary_message(plan.summary)
-        kept = [self.session[index] for index in plan.kept]
-        results = self.facts.outline.results
-        numbers = [self.numbers[result.index] for result in results if result.message in set(plan.kept)]
-        session = [*kept[: plan.summary.place], message, *kept[plan.summary.place :]]
-        self.next = session, numbers
-        if self.costs is not None:
-            return "costs", *self.next
-        return self._restart(None)
+        self.next = self._compacted(plan, after)
+        return self._restart(None) if self.costs is None else ("costs", *self.next)
+
+    def _compacted(self, plan: Plan, view: list[bytes]) -> tuple[list[bytes], list[int]]:
+        """The session will be this view."""
+        kept = set(plan.kept)
+        results = [result for result in self.facts.outline.results if result.message in kept]
+        numbers = [self.numbers[result.index] for result in results]
+        placeholders = {place for place, one in plan.masked.items() if not one.is_clipped}
+        masked = {self.numbers[result.index] for result in results if result.index in placeholders}
+        self.masked = {number for number in numbers if number in masked | self.masked}
+        sources: list[tuple[int, bytes]] = [(index, self.sources[index]) for index in plan.kept]
+        if plan.summary is not None:
+            sources.insert(plan.summary.place, (len(self.session), view[plan.summary.place]))
+        if self.policy.fill_millionths is not None:
+            task = task_of(self.facts)
+            places = [place for place, (index, _) in enumerate(sources, 1) if task and index <= task[-1]]
+            self.task_end = max(places, default=0)
+        self.sources = [source for _, source in sources]
+        self.is_summarized = plan.summary is not None
+        return view, numbers
+
+    def _built_in(self, asked: Request) -> str:
+        """The built-in summary, of the messages as they were appended."""
+        facts = Facts(scan(b"[" + b",".join(self.sources) + b"]", surrogates=True), self.policy, None)
+        names_task = self.policy.fill_millionths is None
+        text = built_in_summary(
+            facts.outline, facts.tools, facts.task, asked.dropped, asked.previous, names_task=names_task
+        )
+        return text[: self.policy.summary_max_chars]
 
     def _plan(self, summary: Given) -> Plan | Request:
         """With a summary where one may be asked for."""
-        asking = copy(self.facts)
-        asking.policy = Policy({**vars(self.policy), "ask_summary": True})
-        if not isinstance(make_plan(asking, None), Request):
-            return make_plan(self.facts, summary)  # none would help
-        turns, cost = len(self.facts.runs.starts), self.facts.cost(self._raw())
+        plan = make_plan(self.facts, None)
+        if not isinstance(plan, Request):
+            return plan  # none would help
+        turns, cost = self._totals()[1], self.facts.cost(self._raw())
         if not self.retries.may_ask(turns, cost, self.policy.max_cost or 0):
             return make_plan(self.facts, False)
         plan = make_plan(self.facts, summary)
@@ -147,21 +186,25 @@ class Messages:
         return plan
 
     def _restart(self, costs: Costs | None) -> None:
-        """The session continues after a summary, with these costs of its messages where they are not characters."""
+        """The session continues after a compaction, with the costs of its messages if they are not characters."""
         if self.next is not None:
+            before = self.facts.cost(self._raw())
             self.session, self.numbers = self.next
             self.next = None
-            self.costs = costs
+            self.costs = None if costs is None else (*costs[:2], {})
             self.facts = self._facts()
-            self.retries = Attempts()
+            self.plan = self._raw()
+            after = self.facts.cost(self.plan)
+            self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
+            self.counted = self._counts()
 
     def chunks(self) -> tuple[int, list[bytes], bytes, bool]:
         return 0, [], self.view, True
 
-    def changes(self) -> tuple[None, bytes, bool]:
-        return None, self.view, True
+    def changes(self) -> tuple[int, list[bytes], bool]:
+        return 0, _elements(self.view), True
 
-    def first_here(self) -> int:
+    def first_in_memory(self) -> int:
         return 0
 
     def _totals(self) -> tuple[int, int, int]:
@@ -198,6 +241,7 @@ class Messages:
     def _facts(self) -> Facts:
         facts = Facts(scan(self._data(), surrogates=True), self.policy, self.costs)
         facts.numbers = self.numbers
+        facts.task_end = self.task_end
         return facts
 
     def _raw(self) -> Plan:
@@ -206,7 +250,7 @@ class Messages:
     def _counts(self) -> tuple[int, int, int]:
         kept = set(self.plan.kept)
         shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
-        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown)
+        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown) + len(self.masked)
 
 
 def _elements(view: bytes) -> list[bytes]:

@@ -84,12 +84,7 @@ class Turns:
         _, _, _, model = rules
         if model is None:
             return wanted
-        # As the request before showed them, and the last turn raw.
-        masked = self._masked()
-        shown = [
-            len(_render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation)))
-            for place, turn in enumerate(self.turns)
-        ]
+        shown = self._shown_chars()
         raw = [
             len(_render(place + 1, turn.reasoning, turn.action, turn.observation))
             for place, turn in enumerate(self.turns)
@@ -101,6 +96,18 @@ class Turns:
         self.waste += replaced - chars
         call = sum(raw[self.first : wanted]) + self.summary_chars + prompt_chars, chars
         return wanted if summary_pays(rules, self.waste, chars + sum(shown[wanted:-1]), call) else None
+
+    def _shown_chars(self) -> list[int]:
+        """Chars of each turn as the request before showed it; the last turn is raw."""
+        masked = self._masked()
+        return [
+            len(_render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation)))
+            for place, turn in enumerate(self.turns)
+        ]
+
+    def replaced_chars(self, turn: int) -> int:
+        """Chars of the context that a summary of the turns up to this one replaces."""
+        return self.summary_chars + sum(self._shown_chars()[self.first : turn])
 
     def summarized(self, turn: int | None = None, chars: int = 0, tokens: int = 0) -> None:
         """A summary stands for the turns up to this one, and what is older than the window is masked; or it failed."""

@@ -61,7 +61,7 @@ def kill(folder: Path, kind: str, rounds: int, seed: int) -> None:
                     plain.view_json()
             assert stored.view_json() == plain.view_json()
             summaries = store.count_records("summary")
-            has_let_go |= stored._session.first_here() > 0
+            has_let_go |= stored._session.first_in_memory() > 0
             assert stored.messages == plain.messages
             assert stored.stats()[:3] == plain.stats()[:3]
             for place in chance.sample(range(len(plain)), min(9, len(plain))):

@@ -192,7 +192,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
             seen = session.messages[:count]
             assert whole.view() == recede.mask_old_observations(seen, boundary="break_even")
             assert json.loads(whole.view_json()) == whole.view()
-            expected = recede.reduce(seen, **budget)
+            expected = recede.reduce(seen, **budget, fill=None)
             assert is_summarized or fitted.view() == expected.messages
             # After a summary it stands, so a view may be larger than one that is summarized anew; never by much.
             assert recede.count_chars(fitted.view()) <= 1.1 * 60_000

@@ -146,6 +146,10 @@ def test_it_is_as_without_a_store(
                 seen = stored.seen()
                 assert seen == plain.seen()
                 assert_canonical(seen)
+                masked = [number for number, _ in plain.manager._kept._session.masked_turns(0)]
+                older = max(0, len(plain.manager) - plain.manager.window)
+                assert max(masked, default=0) <= store.stats().masked_turns
+                assert "mask" in steps or store.stats().masked_turns <= older
             elif step == "sync":
                 store.sync()
             elif step == "mask":

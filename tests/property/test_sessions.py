@@ -53,13 +53,15 @@ def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str
 
 
 class Reduced:
-    """What the views must be, as long as nothing was summarized: everything reduced again, once for each length."""
+    """What the views must be before the first compaction: everything reduced again, once for each length."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         options = dict(options)
         self.has_budget = "max_input_chars" in options or "max_input_tokens" in options
         if options.get("mask_chunk") is None:
             options.setdefault("boundary", "break_even")
+        if self.has_budget:
+            options = {"fill": 0.5, "clip_results": 4_000, **options}
         self.threshold = options.pop("threshold_tokens", 0)
         self.has_handles = options.pop("recall_handles", False)
         if self.has_handles and self.has_budget:
@@ -94,7 +96,7 @@ class Sessions(RuleBasedStateMachine):
         self.reduced = Reduced(options)
         self.messages: Messages = []
         self.to_come: deque[dict[str, Any]] = deque()
-        self.is_summarized = False
+        self.is_compacted = False
         self.before: dict[str, tuple[bytes, recede.session.HistoryStats]] = {
             name: (b"[]", session.stats()) for name, session in self.sessions.items()
         }
@@ -128,7 +130,7 @@ class Sessions(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        expected = None if self.is_summarized else self.reduced.view(self.messages)
+        expected = self._expected()
         views = {name: session.view_json() for name, session in self.sessions.items()}
         assert len(set(views.values())) == 1
         for name, session in self.sessions.items():
@@ -140,21 +142,30 @@ class Sessions(RuleBasedStateMachine):
         if expected is not None:
             assert loads(views["python"]) == expected[0]
         self._look_at_stats(views, expected and expected[1])
-        if expected is not None and expected[1] is not None:
-            self.is_summarized = expected[1].reduction_stage == "summarization"
+
+    def _expected(self) -> tuple[Messages, recede.Reduction | None] | None:
+        """What `reduce` gives, until a view is a compaction."""
+        if self.is_compacted:
+            return None
+        expected = self.reduced.view(self.messages)
+        reduction = expected and expected[1]
+        if reduction is not None:
+            self.is_compacted = (
+                reduction.reduction_stage in ("summarization", "fallback") or reduction.clipped_count > 0
+            )
+        # With `fill`, a compaction of a session may shrink its window.
+        return None if self.is_compacted and self.reduced.options.get("fill") is not None else expected
 
     @rule()
     def look_at_the_list_alone(self) -> None:
         core, *others = (session.view() for session in self.sessions.values())
         assert all(core == other for other in others)
         self._look_at_stats({name: session.view_json() for name, session in self.sessions.items()}, None)
-        if not self.is_summarized and self.reduced.has_budget:
-            reduction = self.reduced.reducing.view(self.messages)
-            self.is_summarized = reduction.reduction_stage == "summarization"
+        self._expected()
 
     def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
         found = {name: session.stats() for name, session in self.sessions.items()}
-        assert all(stats == found["python"] for stats in found.values())
+        assert all(stats == found["python"] for stats in found.values()), found
         for name, stats in found.items():
             view, (before, stats_before) = views[name], self.before[name]
             place = stats.changed_message, stats.changed_byte

@@ -129,7 +129,7 @@ def test_a_view_over_the_budget_forces_a_move() -> None:
     assert len(forced.boundary_moves) > 3
     assert reduce(session(first - 1), max_input_chars=budget, **options).boundary_moves == ()
     # What fits no more is summarized, with all masked that is old.
-    tight = reduce(history, max_input_chars=7 * TURN, **options)
+    tight = reduce(history, max_input_chars=7 * TURN, fill=None, **options)
     assert tight.reduction_stage == "summarization"
     assert tight.masked_count == 34
 

@@ -186,7 +186,7 @@ def test_a_counter_cannot_make_a_summary_within_another() -> None:
         manager.add_turn("a", "b", "c")
     assert (len(manager), manager.summaries) == (3, [])
     deeds.clear()
-    manager._summarizer = lambda turns, previous: f"<{turns[0].turn}-{turns[-1].turn}>"
+    manager._summarize = lambda turns, previous: f"<{turns[0].turn}-{turns[-1].turn}>"
     assert manager.maybe_create_summary()
     assert manager.summaries == [recede.turns.Summary(2, "<1-2>")]
 

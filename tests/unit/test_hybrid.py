@@ -332,7 +332,8 @@ def test_an_agent_may_be_async(engine: str) -> None:
         ({"config": {"max_trajectory_length": "9"}}, TypeError, "max_trajectory_length must be a whole number"),
         ({"config": {"summarize_at": 10}}, ValueError, "must be more than tail_window_m"),
         ({"agent_llm": 5}, TypeError, "agent_llm must be callable"),
-        ({"execute": None}, TypeError, "execute must be callable"),
+        ({"execute": None}, TypeError, "execute is missing: give execute=, .* or override _execute in a subclass"),
+        ({"execute": 5}, TypeError, "execute must be callable"),
         ({"is_complete": 5}, TypeError, "is_complete must be callable"),
     ],
 )

@@ -55,6 +55,36 @@ def test_flags(name: str) -> None:
             reduce(**{name: bad})
 
 
+def test_fill_is_a_part_of_the_budget() -> None:
+    for good in (1, 1.0, 0.5, 1e-300, None):
+        reduce(fill=good)
+    for bad in (0, 0.0, -0.5, 1.01, 2, float("nan"), float("inf"), 10**400):
+        with pytest.raises(ValueError, match="fill must be a number above 0, and at most 1"):
+            reduce(fill=bad)
+    for bad in ("0.5", True, [0.5]):
+        with pytest.raises(TypeError, match="fill must be a number or None"):
+            reduce(fill=bad)
+
+
+def test_clip_results_leaves_room_for_its_marker() -> None:
+    for good in (60, 10**30, None):
+        reduce(clip_results=good)
+    for bad in (0, 59, -1):
+        with pytest.raises(ValueError, match="clip_results must be at least 60"):
+            reduce(clip_results=bad)
+    for bad in (60.0, "60", True):
+        with pytest.raises(TypeError, match="clip_results must be a whole number or None"):
+            reduce(clip_results=bad)
+
+
+@pytest.mark.parametrize("option", [{"fill": 0.5}, {"clip_results": 100}])
+@pytest.mark.parametrize("budget", [{}, {"max_input_chars": 1_000}])
+def test_a_session_does_not_take_what_reduce_alone_takes(option: Any, budget: Any) -> None:
+    (name,) = option
+    with pytest.raises(TypeError, match=f"there is no option '{name}'"):
+        recede.History(**budget, **option)
+
+
 def test_mask_chunk_is_at_least_1() -> None:
     reduce(mask_chunk=1)
     for bad in (0, -1):
@@ -270,16 +300,47 @@ def test_a_changed_mapping_is_read_anew() -> None:
 
 
 def test_history_reducer_checks_its_options_at_once() -> None:
-    with pytest.raises(ValueError, match="budget"):
-        HistoryReducer()
-    with pytest.raises(ValueError, match="mask_chunk"):
-        HistoryReducer(max_input_chars=1, mask_chunk=0)
+    for options in ({"max_input_chars": 1, "mask_chunk": 0}, {"mask_chunk": 0}):
+        with pytest.raises(ValueError, match="mask_chunk"):
+            HistoryReducer(**options)
+    with pytest.raises(ValueError, match="give max_input_chars or max_input_tokens, not both"):
+        HistoryReducer(max_input_chars=1, max_input_tokens=1)
+
+
+def test_history_reducer_reduce_takes_options_that_override_its_own() -> None:
+    history = turns(9)
+    expected = HistoryReducer(max_input_chars=500, keep_results=2).reduce(history)
+    assert expected.reduced
+    for held, given in (
+        ({}, {"max_input_chars": 500, "keep_results": 2}),
+        ({"keep_results": 2}, {"max_input_chars": 500}),
+        ({"max_input_chars": 500, "keep_results": 5}, {"keep_results": 2}),
+        ({"max_input_tokens": 9_000, "keep_results": 2}, {"max_input_chars": 500}),
+        ({"max_input_chars": 500, "keep_results": 2}, {}),
+    ):
+        reducer = HistoryReducer(**held)  # type: ignore[arg-type]
+        assert reducer.reduce(history, given) == expected
+        assert repr(reducer) == repr(HistoryReducer(**held)), "a call changes nothing"  # type: ignore[arg-type]
+    raw = b'[{"role":"user","content":"hi"}]'
+    assert HistoryReducer().reduce_json(raw, {"max_input_chars": 9}).json is raw
+
+
+def test_history_reducer_names_what_is_wrong_with_options_of_a_call() -> None:
+    for options in (None, {}, {"keep_results": 2}):
+        with pytest.raises(ValueError, match="a budget is required: give max_input_chars or max_input_tokens"):
+            HistoryReducer().reduce([], options)
+    with pytest.raises(TypeError, match="did you mean 'max_input_chars'"):
+        HistoryReducer().reduce([], {"maxInputChars": 12_000})
+    with pytest.raises(TypeError, match="did you mean 'summary_max_chars'"):
+        HistoryReducer(max_input_chars=1).reduce([], {"summaryMaxChars": 12_000})
+    with pytest.raises(TypeError, match="options must be a mapping of names to values, not int"):
+        HistoryReducer().reduce([], 12_000)  # type: ignore[arg-type]
 
 
 def test_history_reducer_does_what_reduce_does() -> None:
     history = turns(9)
     reducer = HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={"run": 3})
-    options: dict[str, Any] = {"max_input_chars": 500, "keep_results": 1, "keep_by_tool": {"run": 3}}
+    options: dict[str, Any] = {"max_input_chars": 500, "keep_results": 1, "keep_by_tool": {"run": 3}, "fill": None}
     assert reducer.reduce(history) == recede.reduce(history, **options)
     raw = b'[{"role":"user","content":"hi"}]'
     assert reducer.reduce_json(raw) == recede.reduce_json(raw, **options)

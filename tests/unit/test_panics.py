@@ -33,7 +33,7 @@ def core() -> Any:
 def test_a_panic_while_other_threads_run_is_an_error(core: Any) -> None:
     policy = compiled(core, "reduce", {"max_input_tokens": 100, "observation_masking": False})
     with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-        core.reduce_json(dumps(TASK), False, policy, ([], []))
+        core.reduce_json(dumps(TASK), False, policy, ([], [], {}))
     assert core.reduce_json(dumps(TASK), False, policy, None)[0] != dumps(TASK)
 
 
@@ -45,7 +45,7 @@ def test_a_panic_of_a_method_leaves_the_object_as_it_was(core: Any) -> None:
             session.append(dumps(message), False)
         with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
             history.message(99)
-        assert history.look() is other.look() is None
+        assert history.update_view() is other.update_view() is None
         assert history.chunks() == other.chunks()
         assert (len(history), history.stats()[0]) == (len(other), other.stats()[0])
 
@@ -59,7 +59,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
         history.append(dumps(message), False, (999, []))
     for _ in range(2):
         with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-            history.look()
+            history.update_view()
         assert [history.message(place) for place in range(4)] == list(map(dumps, messages))
         assert (len(history), history.recall(1)) == (4, "y" * 999)
     history.append(dumps(user("More.")), False, (5, []))

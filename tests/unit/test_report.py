@@ -121,7 +121,9 @@ def test_repr_is_one_line() -> None:
 
     reduction = recede.reduce_json(b'[{"content":"x"},{"content":"y"}]', max_input_chars=1, preserve_recent_raw_turns=1)
     assert repr(reduction).startswith("<JsonReduction: ")
-    broken_one = reduce([user("x" * 99), user("y")], max_input_chars=9, preserve_recent_raw_turns=1, summarizer=broken)
+    broken_one = reduce(
+        [user("x" * 99), user("y")], max_input_chars=9, fill=None, preserve_recent_raw_turns=1, summarizer=broken
+    )
     assert "summarizer_error=ValueError('no')" in repr(broken_one)
 
 

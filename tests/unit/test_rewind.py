@@ -147,7 +147,7 @@ def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_store
             store.close()
         return asked
 
-    messages = session(60)
+    messages = session(200)
     straight = asked_at(messages)
     assert len(straight) > 2
     for count in (1, straight[0] - 1, straight[0], straight[1] + 1, straight[-1]):
@@ -155,14 +155,18 @@ def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_store
 
 
 def test_a_store_knows_nothing_of_ids_that_were_taken_back(path: Path) -> None:
+    """Not even when there are as many observations again as there were, of other calls."""
     messages = session(100)
     with recede.TurnStore(path) as store:
         history = looked_at(messages, store=store)
         history.rewind(5)
+        others = [one for turn in range(100) for one in (call(f"d{turn}"), result(f"d{turn}", f"{turn} " * 90))]
+        for message in [*others, result("c90", "of a call that never was")]:
+            history.append(message)
+            history.view_json()
         with pytest.raises(LookupError):
-            history.recall("c90")
-        history.append(result("c90", "of a call that never was"))
-        straight = looked_at([*messages[:5], result("c90", "of a call that never was")])
+            history.recall("c80")
+        straight = looked_at([*messages[:5], *others, result("c90", "of a call that never was")])
         assert history.stats() == straight.stats()
 
 
@@ -228,7 +232,7 @@ def test_a_store_has_the_first_messages_alone(path: Path) -> None:
     messages = session(100)
     with recede.TurnStore(path) as store:
         history = looked_at(messages, store=store)
-        evicted = history._session.first_here()
+        evicted = history._session.first_in_memory()
         for count in (199, evicted + 5, evicted - 3, 2, 0):
             history.rewind(count)
             assert store.count_records("message") == count == len(history)

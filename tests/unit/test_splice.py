@@ -24,7 +24,7 @@ def truncate(data: Any, keep: int, **options: Any) -> bytes:
         raise ValueError("none")
 
     reduction = recede.reduce_json(
-        data, max_input_chars=0, preserve_recent_raw_turns=keep, summarizer=no_summary, **options
+        data, max_input_chars=0, fill=None, preserve_recent_raw_turns=keep, summarizer=no_summary, **options
     )
     assert reduction.reduction_stage == "fallback"
     return reduction.json
@@ -207,7 +207,11 @@ def test_a_summary_takes_the_white_space_of_the_message_it_stands_before() -> No
     for separator in (b",", b",\n  ", b" ,\t"):
         raw = b"[" + separator.join(dumps(message) for message in history) + b"]"
         reduction = recede.reduce_json(
-            raw, max_input_chars=60, preserve_recent_raw_turns=1, summarizer=lambda messages, previous: 'é"\n'
+            raw,
+            max_input_chars=60,
+            fill=None,
+            preserve_recent_raw_turns=1,
+            summarizer=lambda messages, previous: 'é"\n',
         )
         assert reduction.reduction_stage == "summarization"
         summary = '{"role":"system","content":"Conversation summary:\\né\\"\\n"}'.encode()
@@ -225,7 +229,11 @@ def test_a_summary_may_be_the_last_or_the_only_message() -> None:
         for indent in (None, 2):
             raw = json.dumps(history, indent=indent).encode()
             reduction = recede.reduce_json(
-                raw, max_input_chars=60, preserve_recent_raw_turns=0, summarizer=lambda messages, previous: "done"
+                raw,
+                max_input_chars=60,
+                fill=None,
+                preserve_recent_raw_turns=0,
+                summarizer=lambda messages, previous: "done",
             )
             assert reduction.reduction_stage == "summarization"
             view = json.loads(reduction.json)

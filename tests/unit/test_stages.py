@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import recede
+import support
 from support import (
     Message,
     assistant,
@@ -18,7 +19,6 @@ from support import (
     function_call_output,
     mask,
     masked,
-    reduce,
     result,
     system,
     tool_result,
@@ -26,6 +26,12 @@ from support import (
     turns,
     user,
 )
+
+
+def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
+    """By the published rule."""
+    return support.reduce(messages, **{"fill": None, **options})
+
 
 # 13 + (3 + 2 + 20) + 700 + 21 = 759 characters; masked, the result has 32 instead of 700.
 TASK = [user("Fix the test."), call("1"), result("1", "FAILED " * 100), assistant("I see: an off-by-one.")]

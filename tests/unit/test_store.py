@@ -203,7 +203,7 @@ def test_a_closed_store_is_one_file_and_says_that_it_is_closed(path: Path) -> No
         assert repr(store) == f"<TurnStore: 1 turns, {path}>"
     assert [file.name for file in path.parent.iterdir()] == ["session.store"]
     store.close()
-    assert repr(store) == f"<TurnStore: closed, {path}>" and not store.can_go_on
+    assert repr(store) == f"<TurnStore: closed, {path}>" and not store.is_usable
     for use in (lambda: len(store), lambda: store.append("r", "a", "o"), store.sync, lambda: store.get(1)):
         with pytest.raises(recede.StoreError) as caught:
             use()
@@ -492,7 +492,7 @@ def test_a_file_that_is_gone_is_noticed_and_can_be_put_back(path: Path, ending: 
         with pytest.raises(recede.StoreError, match="was deleted or replaced while the store was open") as caught:
             use()
         assert (caught.value.kind, caught.value.path) == ("gone", str(gone)), name
-        assert store.can_go_on and len(store) == 1
+        assert store.is_usable and len(store) == 1
     store.append("r", "a", "two")
     with pytest.raises(recede.StoreError, match="was deleted or replaced"):
         store.sync()
@@ -597,15 +597,15 @@ try:
     for number in range(5, 200):
         store.append("r", "a", str(number) * 1_000, sync=True)
 except recede.StoreError as error:
-    told = [error.kind, error.errno, len(store), store.can_go_on]
+    told = [error.kind, error.errno, len(store), store.is_usable]
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 store.append("r", "a", "room again", sync=True)
 print(json.dumps([*told, len(store)]))
 """
     child = in_child(code, path)
     assert not child.stderr
-    kind, errno, stored, can_go_on, after = json.loads(child.stdout)
-    assert (kind, errno, can_go_on, after) == ("io", 27, True, stored + 1)
+    kind, errno, stored, is_usable, after = json.loads(child.stdout)
+    assert (kind, errno, is_usable, after) == ("io", 27, True, stored + 1)
     with recede.TurnStore(path) as store:
         assert store.verify().is_sound and len(store) == after
         assert store.recall(after) == "room again" and store.recall(after - 1) == str(after - 2) * 1_000

@@ -56,7 +56,7 @@ def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
 
 def let_go(history: History) -> int:
     """How many messages the store alone has."""
-    count: int = history._session.first_here()
+    count: int = history._session.first_in_memory()
     return count
 
 
@@ -358,7 +358,7 @@ def test_a_history_without_a_budget_takes_up_no_summary(path: Path) -> None:
 
 def of_summary(**change: Any) -> Any:
     """What a summary left, which is something else."""
-    tags = {"head": 7, "numbers": 8, "messages": 9, "view": 10, "moves": 11}
+    tags = {"masked": 6, "past": 7, "numbers": 8, "messages": 9}
 
     def changed(known: bytes) -> bytes:
         fields = snapshot(known)
@@ -376,8 +376,6 @@ def listed(*messages: bytes) -> bytes:
 
 
 SUMMARIES: dict[str, Any] = {
-    "a view that is none": of_summary(view=b"[5]"),
-    "a view that is cut": of_summary(view=lambda view: view[:-3]),
     "no messages": of_summary(messages=b""),
     "messages that are none": of_summary(messages=listed(b"null")),
     "a message that is cut": of_summary(messages=listed(b'{"role": "user", "content": "x')),
@@ -393,10 +391,10 @@ UNREADABLE: dict[str, Any] = {
     "numbers of over 48 bits": of_summary(numbers=[1 << 48]),
     "half a number": of_summary(numbers=b"1234"),
     "a list that is cut": of_summary(messages=lambda field: field[:-3]),
-    "a past that never was": of_summary(head=lambda field: [1 << 40, *numbers(field)[1:]]),
-    "two counts": of_summary(head=[1, 2, 3]),
-    "counts of over 48 bits": of_summary(head=lambda field: [*numbers(field)[:3], 1 << 48]),
-    "moves that are none": of_summary(moves=[1, 2, 3]),
+    "a past that never was": of_summary(past=[1 << 40]),
+    "two pasts": of_summary(past=[1, 2]),
+    "a past of over 48 bits": of_summary(past=[1 << 48]),
+    "masked observations out of order": of_summary(masked=[2, 1]),
     "a newer version": lambda known: known[:8] + b"\x02" + known[9:],
     "a vital field of a newer version": lambda known: known + struct.pack("<HHQ", 99, 1, 0),
     "a cut": lambda known: known[:-3],
@@ -411,12 +409,12 @@ def test_a_summary_that_is_not_of_its_messages_is_refused(path: Path, change: An
         known, message = store.record("summary", last)
         assert numbers(snapshot(known)[8])
         store.replace_record("summary", last, [change(known), message])
-        with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
+        with pytest.raises(recede.StoreError, match="its last summary does not match") as caught:
             History(store=store, **BUDGET)
         assert (caught.value.kind, caught.value.path) == ("damaged", str(path))
         saved = path.with_name("saved")
         history.save(saved)
-    with pytest.raises(recede.StoreError, match="what its last summary left") as caught:
+    with pytest.raises(recede.StoreError, match="its last summary does not match") as caught:
         History.load(saved)
     assert caught.value.path == str(saved)
 
@@ -534,7 +532,7 @@ def test_a_message_that_is_none_is_refused(path: Path, message: bytes) -> None:
             lambda: again.recall(2),
         ]
         for ask in [*asks, lambda: again.messages, lambda: again.save(path.with_name("saved"))]:
-            with pytest.raises(recede.StoreError, match="a message in it is none"):
+            with pytest.raises(recede.StoreError, match="a message in it is malformed"):
                 ask()
         assert again[5]["content"] == "whole" and again.stats().messages == 160
         again.append(user("on"))
@@ -697,7 +695,7 @@ with recede.TurnStore(sys.argv[1]) as store:
     stored = recede.History(store=store, mask_chunk=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
     assert all(stored.recall(str(number)) == plain.recall(number + 1) for number in range(2_000))
-print(failed, stored._session.first_here())
+print(failed, stored._session.first_in_memory())
 """
 
 

@@ -269,9 +269,9 @@ for limit in range(60_000, 400_000, 20_000):
         while True:
             stored.add_turn(*turn(len(stored) + 1))
     except recede.StoreError as error:
-        errors.append([error.kind, len(stored), len(store), store.can_go_on])
+        errors.append([error.kind, len(stored), len(store), store.is_usable])
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    if not store.can_go_on:
+    if not store.is_usable:
         store._store.abandon()
         (store, stored), before = begin(), len(stored)
         assert len(stored) in (before, before + 1)
@@ -289,8 +289,8 @@ print(json.dumps([errors, count, same, context]))
     assert child.returncode == 0, child.stderr
     errors, count, same, context = json.loads(child.stdout)
     assert len(errors) == 17 and count > errors[-1][1] > errors[0][1]
-    assert all(kind == "io" and (kept == stored or not can_go_on) for kind, kept, stored, can_go_on in errors), errors
-    assert any(can_go_on for *_, can_go_on in errors)
+    assert all(kind == "io" and (kept == stored or not is_usable) for kind, kept, stored, is_usable in errors), errors
+    assert any(is_usable for *_, is_usable in errors)
     assert same == [True] * 3
     assert context.count("Turn ") == count - int(context.split("through turn ")[1].split(":")[0])
 
@@ -347,7 +347,7 @@ def test_what_is_old_is_masked_on_disk_and_counted_once(path: Path) -> None:
 
     with TurnStore(path) as store:
         stored = fill(ObservationMaskingContextManager(2, token_counter=counter, store=store), 23)
-        assert [turn.masked for turn in store] == [True] * 18 + [False] * 5
+        assert [turn.masked for turn in store] == [True] * 21 + [False] * 2
         report = stored.report()
         counted.clear()
         again = ObservationMaskingContextManager(2, token_counter=counter, store=store)

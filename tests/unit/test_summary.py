@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import recede
+import support
 from support import (
     Message,
     assistant,
@@ -17,7 +18,6 @@ from support import (
     function_call_output,
     loads,
     masked,
-    reduce,
     result,
     system,
     tool_result,
@@ -27,6 +27,11 @@ from support import (
 )
 
 HEAD = "Conversation summary:"
+
+
+def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
+    """By the published rule."""
+    return support.reduce(messages, **{"fill": None, **options})
 
 
 def summarize(history: list[Message], **options: Any) -> recede.Reduction:
@@ -271,11 +276,12 @@ def test_the_summarizer_gets_the_unmasked_messages_to_be_dropped() -> None:
         seen.append((messages, previous))
         return "done"
 
-    reduction = recede.reduce(history, max_input_chars=60, preserve_recent_raw_turns=1, summarizer=summarizer)
+    options: dict[str, Any] = {"max_input_chars": 60, "preserve_recent_raw_turns": 1, "fill": None}
+    reduction = recede.reduce(history, **options, summarizer=summarizer)
     assert reduction.reduction_stage == "summarization"
     assert seen == [(history[1:6], None)]
     assert all(ours is theirs for ours, theirs in zip(seen[0][0], history[1:6], strict=True))
-    recede.reduce_json(dumps(history), max_input_chars=60, preserve_recent_raw_turns=1, summarizer=summarizer)
+    recede.reduce_json(dumps(history), **options, summarizer=summarizer)
     assert seen[1] == seen[0]
 
 
@@ -286,7 +292,7 @@ def test_the_summarizer_is_not_called_without_need() -> None:
     history = [user("task"), *turns(6, chars=300)]
     for options in ({"max_input_chars": 99_999}, {"max_input_chars": 1_500}, {"max_input_chars": 1, "enabled": False}):
         assert recede.reduce(history, **options, summarizer=summarizer).summarizer_error is None
-    reduction = recede.reduce(history[:3], max_input_chars=1, summarizer=summarizer)
+    reduction = recede.reduce(history[:3], max_input_chars=1, fill=None, summarizer=summarizer)
     assert reduction.reduction_stage == "fallback" and reduction.summarizer_error is None
 
 
@@ -305,14 +311,15 @@ def test_the_first_line_is_put_before_its_text_once() -> None:
 
 def test_a_summarizer_that_raises_leads_to_the_next_stage_and_its_error_is_kept() -> None:
     history = [user("task"), assistant("old " * 100), user("next"), assistant("end")]
+    options: dict[str, Any] = {"max_input_chars": 100, "preserve_recent_raw_turns": 1, "fill": None}
     error = RuntimeError("no network")
 
     def summarizer(messages: list[Any], previous: str | None) -> str:
         raise error
 
     for reduction in (
-        recede.reduce(history, max_input_chars=100, preserve_recent_raw_turns=1, summarizer=summarizer),
-        recede.reduce_json(dumps(history), max_input_chars=100, preserve_recent_raw_turns=1, summarizer=summarizer),
+        recede.reduce(history, **options, summarizer=summarizer),
+        recede.reduce_json(dumps(history), **options, summarizer=summarizer),
     ):
         assert reduction.summarizer_error is error
         assert reduction.reduction_stage == "fallback"
@@ -458,6 +465,7 @@ def test_summaries_are_the_same_in_bytes() -> None:
     history = [system("s"), user("task"), *turns(9, chars=300), {"role": "user", "content": "é" * 500}, user("last")]
     for options in (
         {},
+        {"fill": None},
         {"summary_role": "user"},
         {"summary_max_chars": 60},
         {"summarizer": lambda m, p: f"{len(m)} é"},

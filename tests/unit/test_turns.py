@@ -30,7 +30,7 @@ def test_turns_are_numbered_from_one_and_know_when_they_came(engine: str) -> Non
     assert manager.trajectory[1][1:4] == TURN
     assert before <= manager.trajectory[0].timestamp <= manager.trajectory[2].timestamp <= time.time()
     assert len(manager) == 3
-    assert repr(manager_of(13)) == "<ObservationMaskingContextManager: 13 turns, 3 masked>"
+    assert repr(manager_of(13)) == "<ObservationMaskingContextManager: window 10; 13 turns, 3 masked>"
 
 
 def test_recall_gives_the_full_observation(engine: str) -> None:

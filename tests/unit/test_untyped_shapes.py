@@ -180,8 +180,8 @@ def test_converse_orphans_are_mended() -> None:
 @pytest.mark.parametrize("field", ["parts", "content"])
 def test_summaries_are_written_as_the_api_takes_them(field: str) -> None:
     history = [{"role": "user", field: [{"text": "task " + LONG}]} for _ in range(9)]
-    view = recede.reduce(history, max_input_chars=600, preserve_recent_raw_turns=1)
-    in_bytes = recede.reduce_json(json.dumps(history), max_input_chars=600, preserve_recent_raw_turns=1)
+    view = recede.reduce(history, max_input_chars=600, fill=None, preserve_recent_raw_turns=1)
+    in_bytes = recede.reduce_json(json.dumps(history), max_input_chars=600, fill=None, preserve_recent_raw_turns=1)
     assert view.reduction_stage == "summarization"
     assert json.loads(in_bytes.json) == view.messages
     (part,) = view.messages[0][field]

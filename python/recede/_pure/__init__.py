@@ -16,13 +16,13 @@ from recede._pure.apply import apply
 from recede._pure.pairs import Finding, Operation, findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
-from recede._pure.plan import Costs, Facts, Given, Request, make_plan
+from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
 from recede._pure.policy import Policy
 from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
-from recede.reduction._report import JsonReduction, Reduction, SummaryRequest
+from recede.reduction._report import CountRequest, JsonReduction, Reduction, SummaryRequest
 
 __all__ = [
     "Policy",
@@ -38,7 +38,7 @@ __all__ = [
 
 def reduce(
     messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None
-) -> Reduction | SummaryRequest:
+) -> Reduction | SummaryRequest | CountRequest:
     outline = walk(messages)
     if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
         raise RuntimeError(
@@ -46,7 +46,9 @@ def reduce(
             "them as they are until the call returns"
         )
     facts = Facts(outline, policy, costs)
-    plan = make_plan(facts, summary)
+    plan = _planned(facts, summary)
+    if isinstance(plan, CountRequest):
+        return plan
     if isinstance(plan, Request):
         return SummaryRequest(plan.dropped, plan.previous, plan.built_in)
     return Reduction(messages=apply(messages, facts.outline, plan), **report(facts, plan))
@@ -54,14 +56,23 @@ def reduce(
 
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: Costs | None = None, summary: Given = None
-) -> JsonReduction | SummaryRequest:
+) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans."""
     facts = Facts(scan(data, surrogates=surrogates), policy, costs)
-    plan = make_plan(facts, summary)
+    plan = _planned(facts, summary)
+    if isinstance(plan, CountRequest):
+        return plan
     if isinstance(plan, Request):
         spans = [facts.outline.messages[index].span for index in plan.dropped]
         return SummaryRequest(spans, plan.previous, plan.built_in)
     return JsonReduction(json=splice(data, facts.outline, plan), **report(facts, plan))
+
+
+def _planned(facts: Facts, summary: Given) -> Plan | Request | CountRequest:
+    try:
+        return make_plan(facts, summary)
+    except Uncounted as text:
+        return CountRequest([str(text)])
 
 
 def texts(

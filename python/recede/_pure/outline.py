@@ -107,6 +107,11 @@ class Message:
     def is_agent_made(self) -> bool:
         return self.role in ("assistant", "model") or self.is_reasoning or (self.type or "").endswith("_call")
 
+    @property
+    def is_said(self) -> bool:
+        """Whether a user said it."""
+        return self.role == "user" and not self.is_agent_made and not self.exchanges
+
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""
         text = sum(map(len, self.own.pieces)) + self.own.images * image_chars

@@ -49,6 +49,7 @@ class Masked(NamedTuple):
 
     pieces: tuple[str | slice, ...]
     text: str
+    is_clipped: bool = False  # a result of the window, whose beginning and end stay
 
     @property
     def chars(self) -> int:
@@ -121,6 +122,11 @@ def _dispatch_forms(text: str, blocks: list[slice]) -> list[list[str | slice]]:
     for block in blocks:
         lines += ["\n", block]
     return [[_DISPATCH_HEAD.format(outside), *lines], lines[1:]]
+
+
+def stays_whole(text: str, policy: Policy) -> bool:
+    """Whether a text is a placeholder, or holds dispatch blocks."""
+    return is_placeholder(text, policy.placeholder) or bool(_dispatch_blocks(text))
 
 
 def is_placeholder(text: str, template: Template | None) -> bool:

@@ -11,14 +11,17 @@ from recede.reduction._report import BoundaryMove, ToolReport
 def report(facts: Facts, plan: Plan) -> dict[str, Any]:
     """The fields of recede.reduction._report.Reduction, but for the view."""
     tools = _tools(facts, plan)
+    clipped = {place: one for place, one in plan.masked.items() if one.is_clipped}
     first_changed = _first_changed(facts, plan)
     return {
         "reduced": first_changed is not None,
         "dropped_count": len(facts.outline.messages) - len(plan.kept),
         "invariant_status": "fallback" if plan.stage == "fallback" else "ok",
         "reduction_stage": plan.stage,
-        "masked_count": len(plan.masked),
+        "masked_count": len(plan.masked) - len(clipped),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
+        "clipped_count": len(clipped),
+        "clipped_chars": sum(facts.observation_chars[place] - one.chars for place, one in clipped.items()),
         "tools": tools,
         "chars_before": sum(facts.own_chars) + sum(facts.observation_chars),
         "chars_after": facts.chars(plan),
@@ -39,7 +42,7 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
         observations, masked, chars, removed = tools.get(name, (0, 0, 0, 0))
         before = facts.observation_chars[result.index]
         replacement = plan.masked.get(result.index)
-        if replacement is not None:
+        if replacement is not None and not replacement.is_clipped:
             masked += 1
             removed += before - replacement.chars
         tools[name] = ToolReport(observations + 1, masked, chars + before, removed)
@@ -52,7 +55,7 @@ def _first_changed(facts: Facts, plan: Plan) -> int | None:
         if plan.summary is not None and plan.summary.place == place:
             return place
         results = facts.outline.messages[index].results
-        if index != place or any(result.index in plan.masked for result in results):
+        if index != place or index in plan.cut or any(result.index in plan.masked for result in results):
             return place
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None
     return None if is_whole else len(plan.kept)

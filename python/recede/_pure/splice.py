@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 
-from recede._pure.outline import Outline, Result, Span
+from recede._pure.outline import Outline, Span
 from recede._pure.placeholder import Masked
 from recede._pure.plan import Plan, Summary
+from recede._pure.shape import Shape
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
 _RAW_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
@@ -21,7 +22,7 @@ Edit = tuple[Span, bytes]
 
 def splice(data: bytes, outline: Outline, plan: Plan) -> bytes:
     """The view; the input object itself where nothing changed."""
-    edits = sorted([*_drops(outline, plan), *_insertion(data, outline, plan), *_masks(data, outline, plan)])
+    edits = sorted([*_drops(outline, plan), *_insertion(data, outline, plan), *_texts(data, outline, plan)])
     if not edits:
         return data
     view = []
@@ -81,24 +82,27 @@ def _space_before(data: bytes, end: int) -> bytes:
     return data[start:end]
 
 
-def _masks(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
-    if plan.masked:
-        for index in plan.kept:
-            for result in outline.messages[index].results:
-                masked = plan.masked.get(result.index)
-                if masked is not None and result.span is not None:
-                    yield result.span, _masked_value(data, result, masked)
+def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
+    """What stands in the place of observations, and of messages of the task."""
+    for index in plan.kept if plan.masked or plan.cut else ():
+        message = outline.messages[index]
+        if index in plan.cut and message.own.span is not None:
+            frame = (message.shape or Shape()).text_frame
+            yield message.own.span, _value(data, message.own.piece_spans, frame, plan.cut[index])
+        for result in message.results:
+            if result.index in plan.masked and result.span is not None:
+                yield result.span, _value(data, result.piece_spans, result.frame, plan.masked[result.index])
 
 
-def _masked_value(data: bytes, result: Result, masked: Masked) -> bytes:
-    """A JSON string: new text is escaped, kept text is the raw text of the input."""
+def _value(data: bytes, spans: list[Span], frame: tuple[str, str], masked: Masked) -> bytes:
+    """A JSON string in its frame: new text is escaped, kept text is the raw text of the input."""
     characters: list[str] = []
     if any(isinstance(piece, slice) for piece in masked.pieces):
-        for start, end in result.piece_spans:
+        for start, end in spans:
             raw = data[start + 1 : end - 1].decode("utf-8", "surrogatepass")
             characters += _RAW_CHARACTER.findall(raw)
     pieces = ["".join(characters[piece]) if isinstance(piece, slice) else _escape(piece) for piece in masked.pieces]
-    before, after = result.frame
+    before, after = frame
     return f'{before}"{"".join(pieces)}"{after}'.encode("utf-8", "surrogatepass")
 
 

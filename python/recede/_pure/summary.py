@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from recede._pure.outline import Message, Outline
 
 FIRST_LINE = "Conversation summary:"
+LEAST_CHARS = 30
+"""A shorter summary would say nothing beside its first line."""
 
 _OBJECTIVE, _UNRESOLVED, _OUTCOME, _CONSTRAINT = "- objective: ", "- unresolved: ", "- outcome: ", "- constraint: "
 _OBJECTIVE_CHARS, _LINE_CHARS = 220, 120
@@ -33,11 +35,8 @@ def previous_summary(outline: Outline, earlier: Sequence[int]) -> str | None:
 
 def first_user_message(outline: Outline, earlier: Sequence[int]) -> Message | None:
     """The task."""
-    for message in outline.messages:
-        is_said = message.role == "user" and not message.is_agent_made and not message.exchanges
-        if is_said and message.index not in earlier:
-            return message
-    return None
+    said = (message for message in outline.messages if message.is_said and message.index not in earlier)
+    return next(said, None)
 
 
 def with_first_line(text: str) -> str:
@@ -49,7 +48,13 @@ def _is_summary(text: str) -> bool:
 
 
 def built_in_summary(
-    outline: Outline, tools: Sequence[str | None], task: Message | None, dropped: Iterable[int], previous: str | None
+    outline: Outline,
+    tools: Sequence[str | None],
+    task: Message | None,
+    dropped: Iterable[int],
+    previous: str | None,
+    *,
+    names_task: bool = True,
 ) -> str:
     """The objective, what an earlier summary says beside, then the newest lines of each other kind.
 
@@ -70,7 +75,7 @@ def built_in_summary(
         for result in message.results:
             tool = _one_line(tools[result.index] or "")
             _add(lines, _OUTCOME, result.observation, _LINE_CHARS, f"{tool}: " if tool else "")
-    chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:1], *lines[""]]))
+    chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
     for kind, most in _MOST_LINES.items():
         chosen += list(dict.fromkeys(lines[kind]))[-most:]
     return "\n".join(chosen)

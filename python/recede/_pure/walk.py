@@ -81,6 +81,7 @@ class _MessageWalk:
         if not isinstance(blocks, list):
             self.fault("content", span_of(message, key), key)
         self.into.blocks = len(blocks)
+        self.into.own.span = span_of(message, key)
         for place, block in enumerate(blocks):
             path = f"{key}[{place}]"
             self.refuse_no_part(blocks, place, path)

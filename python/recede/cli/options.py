@@ -31,6 +31,7 @@ def policy_option(name: str, flag: str | None = None, **settings: Any) -> Callab
     """One option, if need be under another name, or with another default."""
     option = OPTIONS[name]
     words = re.sub(r"`(\w+)`", lambda found: OPTIONS[found[1]].flag or found[0], option.help)
+    words = words.partition("; None:")[0]  # which nobody can type
     default = option.default
     if name == "observation_masking":
         words = words.removeprefix("False ")
@@ -48,8 +49,8 @@ def _type_of(kind: Kind) -> dict[str, Any]:
         return {"is_flag": True}
     if kind.annotation.startswith("int"):
         return {"type": click.IntRange(min=int(kind.least)), "metavar": "N"}
-    if kind.annotation == "float":
-        return {"type": click.FloatRange(min=kind.least), "metavar": "N"}
+    if kind.annotation.startswith("float"):
+        return {"type": click.FloatRange(min=kind.least, max=kind.most, min_open=kind.most is not None), "metavar": "N"}
     if kind.annotation.startswith("Collection"):
         return {"multiple": True, "metavar": "NAME"}
     return {"metavar": "TEXT"}

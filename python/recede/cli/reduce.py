@@ -13,6 +13,7 @@ from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.options import given, policy_options
 from recede.cli.tables import orphans, size, table, tools_table
+from recede.reduction._policy import OPTIONS
 
 __all__ = ["reduce"]
 
@@ -126,7 +127,9 @@ class _Target:
 
 def _reducer(options: dict[str, Any]) -> HistoryReducer:
     try:
-        return HistoryReducer(**options)
+        reducer = HistoryReducer(**{"fill": OPTIONS["fill"].default, **options})
+        reducer.reduce([])  # reports a missing budget
+        return reducer
     except ValueError as error:
         message = str(error)
         for parameter in click.get_current_context().command.params:

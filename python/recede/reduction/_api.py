@@ -7,7 +7,7 @@ from __future__ import annotations
 from recede import _engine
 from recede.reduction._policy import BODY_KEYS, block_policy, compiled, image_chars_of, template_policy
 from recede.reduction._repair import apply_repairs
-from recede.reduction._report import Finding, JsonReduction, PairReport, Reduction, SummaryRequest
+from recede.reduction._report import CountRequest, Finding, JsonReduction, PairReport, Reduction, SummaryRequest
 from recede.reduction._signature import runs
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -44,6 +44,7 @@ __all__ = [
 
 # Beyond any model, and what the core can add up.
 _MOST_TOKENS = 1 << 40
+_BUDGETS = ("max_input_chars", "max_input_tokens")
 
 
 def _for_messages(goal: str) -> Callable[..., Reduction]:
@@ -57,10 +58,11 @@ def _for_bytes(goal: str) -> Callable[..., JsonReduction]:
 @runs(_for_messages("reduce"))
 def reduce(
     messages: list[Any], *,
-    max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-    exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+    max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.9,
+    clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -78,6 +80,8 @@ def reduce(
             Anthropic messages, OpenAI Responses, ChatMessage), mixed if they come so.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
         max_input_tokens: the budget in tokens, of about four characters each.
+        fill: a view without all messages fills up to this part of the budget; None: the published rule.
+        clip_results: results in the window are cut to N characters, largest first, before anything is dropped.
         enabled: False returns the history as it is.
         preserve_recent_raw_turns: `keep_messages` under its published name; the larger of the two counts.
         keep_messages: window: the last N messages stay raw, system messages not counted.
@@ -131,10 +135,11 @@ def reduce(
 @runs(_for_bytes("reduce"))
 def reduce_json(
     data: Json, *,
-    max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-    exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+    max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.9,
+    clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -171,7 +176,17 @@ def reduce_json(
     """
 
 
-@runs(_for_messages("mask"))
+def _masked(*arguments: Any, **options: Any) -> Reduction:
+    # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
+    if len(arguments) > 1 or not options.keys().isdisjoint(("turns", "current_turn", "m")):
+        raise TypeError(
+            "mask_observations(messages, keep_results=N) takes one history of messages; of turns and a current_turn, "
+            "use recede.apply_observation_masking(trajectory, current_turn, window_size_m)"
+        )
+    return _for_messages("mask")(*arguments, **options)
+
+
+@runs(_masked)
 def mask_observations(
     messages: list[Any], *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -290,15 +305,18 @@ def truncate_history(
 class HistoryReducer:
     """The options of `reduce`, checked once and held.
 
-    The options are those of `reduce`.
+    The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill`
+    the published rule applies.
 
     Raises:
-        TypeError, ValueError: as for `reduce`.
+        TypeError, ValueError: as for `reduce`; that a budget is missing is reported by the call.
 
     Example:
         >>> import recede
         >>> reducer = recede.HistoryReducer(max_input_tokens=8_000)
         >>> reducer.reduce([{"role": "user", "content": "hello"}]).reduced
+        False
+        >>> reducer.reduce([{"role": "user", "content": "hello"}], {"max_input_chars": 5}).reduced
         False
         >>> reducer.reduce_json(b"[]").json
         b'[]'
@@ -309,10 +327,11 @@ class HistoryReducer:
     @runs(lambda self, **options: self._hold(options))
     def __init__(
         self, *,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = None,
+        clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -323,20 +342,33 @@ class HistoryReducer:
         """The options are those of `reduce`."""
 
     def _hold(self, options: Any) -> None:
-        self._options = options
-        compiled(_engine.engine, "reduce", options)
+        self._options = {**options, "fill": options.get("fill")}
+        # A budget may come with each call.
+        has_budget = any(options.get(name) is not None for name in _BUDGETS)
+        compiled(_engine.engine, "reduce", self._options if has_budget else {**self._options, "max_input_chars": 0})
 
-    def reduce(self, messages: list[Any]) -> Reduction:
-        """`recede.reduce` with the options held."""
-        return _reduce_messages("reduce", messages, self._options)
+    def reduce(self, messages: list[Any], options: Mapping[str, Any] | None = None) -> Reduction:
+        """`recede.reduce` with the options held; those of this call go before them."""
+        return _reduce_messages("reduce", messages, self._merged(options))
 
-    def reduce_json(self, data: Json) -> JsonReduction:
-        """`recede.reduce_json` with the options held."""
-        return _reduce_json("reduce", data, self._options)
+    def _merged(self, options: Mapping[str, Any] | None) -> Any:
+        if options is None:
+            return self._options
+        if not hasattr(options, "keys"):
+            raise TypeError(f"options must be a mapping of names to values, not {type(options).__name__}")
+        held = dict(self._options)
+        if not options.keys().isdisjoint(_BUDGETS):  # the other unit may be held
+            for name in _BUDGETS:
+                held.pop(name, None)
+        return {**held, **options}
+
+    def reduce_json(self, data: Json, options: Mapping[str, Any] | None = None) -> JsonReduction:
+        """`recede.reduce_json`, likewise."""
+        return _reduce_json("reduce", data, self._merged(options))
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
-        return f"HistoryReducer({options})"
+        given = ((name, value) for name, value in self._options.items() if (name, value) != ("fill", None))
+        return f"HistoryReducer({', '.join(f'{name}={value!r}' for name, value in given)})"
 
 
 def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
@@ -541,16 +573,21 @@ def _reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
-    costs, given = None, messages
+    given = messages
+    costs: Any = None
     if summarizer is not None or counter is not None:
         messages = _copied(messages)
     if counter is not None:
-        costs = costs_of(engine.texts(messages, policy), counter, image_chars_of(options))
+        costs = (*costs_of(engine.texts(messages, policy), counter, image_chars_of(options)), {})
     answer, error = engine.reduce(messages, policy, costs), None
-    if type(answer) is SummaryRequest:
-        dropped = [messages[index] for index in answer.dropped]
-        summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
-        answer = engine.reduce(messages, policy, costs, summary)
+    if type(answer) is not Reduction:
+        answer, error = _answered(
+            answer,
+            lambda summary: engine.reduce(messages, policy, costs, summary),
+            messages.__getitem__,
+            options,
+            costs,
+        )
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
@@ -565,18 +602,39 @@ def _reduce_json(goal: str, data: Json, options: Any) -> JsonReduction:
     engine = _engine.engine
     policy = compiled(engine, goal, options)
     raw, surrogates = as_bytes(data)
-    summarizer, counter = options.get("summarizer"), options.get("token_counter")
-    costs = None
+    counter = options.get("token_counter")
+    costs: Any = None
     if counter is not None:
         # Only after the strict reader has accepted it, json may read it.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
-        costs = costs_of(engine.texts(_history_of(raw), policy), counter, image_chars_of(options))
+        costs = (*costs_of(engine.texts(_history_of(raw), policy), counter, image_chars_of(options)), {})
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
-    if type(answer) is SummaryRequest:
-        dropped = [_loads(raw[start:end]) for start, end in answer.dropped] if summarizer is not None else []
-        summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
-        answer = engine.reduce_json(raw, surrogates, policy, costs, summary)
+    if type(answer) is not JsonReduction:
+        answer, error = _answered(
+            answer,
+            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary),
+            lambda span: _loads(raw[slice(*span)]),
+            options,
+            costs,
+        )
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+
+
+def _answered(
+    answer: Any, reduce: Callable[[Any], Any], message_of: Callable[[Any], Any], options: Any, costs: Any
+) -> tuple[Any, Exception | None]:
+    """What an engine answers in the end that is told what it asks for: texts counted, or a summary."""
+    summarizer, counter = options.get("summarizer"), options.get("token_counter")
+    summary, error = None, None
+    while True:
+        if type(answer) is CountRequest:
+            costs[2].update(counted(answer.texts, counter))
+        elif type(answer) is SummaryRequest:
+            dropped = list(map(message_of, answer.dropped)) if summarizer is not None else []
+            summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
+        else:
+            return answer, error
+        answer = reduce(summary)
 
 
 def asked_summary(
@@ -590,7 +648,9 @@ def asked_summary(
     text = builtin
     if summarizer is not None:
         try:
-            text = summarizer(dropped, previous)
+            from recede._summarizer import bound, text_of_summary  # lazily: it imports inspect
+
+            text = text_of_summary(bound("summarizer", summarizer)(dropped, previous))
             if not isinstance(text, str):
                 raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
             if not text.strip():
@@ -628,6 +688,11 @@ def costs_of(
             raw = 4 * count_tokens(counter, text) + images * image_chars
             observations.append((raw, raw if masked is None else 4 * count_tokens(counter, masked)))
     return messages, observations
+
+
+def counted(texts: list[str], counter: TokenCounter) -> list[tuple[str, int]]:
+    """Each text and its budget units; see `costs_of`."""
+    return [(text, 4 * count_tokens(counter, text)) for text in texts]
 
 
 def count_tokens(counter: TokenCounter, text: str) -> int:

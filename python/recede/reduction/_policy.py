@@ -49,18 +49,30 @@ _TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
 _TURN_FIELDS = ("turn", "chars", "lines")
 # Below this the first line of a summary would be cut, and a later reduction would not know it.
 _LEAST_SUMMARY_CHARS = 30
+# Of a result that is clipped, the marker takes about half of so many characters.
+_LEAST_CLIP_CHARS = 60
+_MILLION = 1_000_000
 _LEAST_KEEP = 3
 
 
 class Kind:
     """What may be given for an option: its annotation, its check, and for numbers and choices which."""
 
-    __slots__ = ("annotation", "check", "choices", "least")
+    __slots__ = ("annotation", "check", "choices", "least", "most")
 
-    def __init__(self, annotation: str, check: _Check, *, least: float = 0, choices: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        annotation: str,
+        check: _Check,
+        *,
+        least: float = 0,
+        most: float | None = None,
+        choices: tuple[str, ...] = (),
+    ) -> None:
         self.annotation = annotation
         self.check = check
         self.least = least
+        self.most = most
         self.choices = choices
 
 
@@ -121,6 +133,16 @@ def _price(name: str, value: Any) -> float:
         raise ValueError(f"{name} must be at most {_LARGEST_PRICE:g}")
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a number from 0, not {value}")
+    return float(value)
+
+
+def _fraction(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number or None, not {type(value).__name__}")
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number above 0, and at most 1")
     return float(value)
 
 
@@ -205,6 +227,13 @@ def optional_function(name: str, value: Any) -> Any:
     return value
 
 
+def optional_summarizer(name: str, value: Any) -> Any:
+    """The check for a function, an object with ``.generate``, or None."""
+    if value is None or callable(value) or callable(getattr(value, "generate", None)):
+        return value
+    raise TypeError(f"{name} must be callable, have .generate(prompt), or be None, not {type(value).__name__}")
+
+
 def _whole(least: int = 0, ceiling: int = _CEILING) -> Kind:
     return Kind("int", whole_number(least, ceiling=ceiling), least=least)
 
@@ -218,14 +247,17 @@ _COUNT = Kind("int | None", whole_number(optional=True))
 _WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
 _FLAG = Kind("bool", _flag)
 _PRICE = Kind("float", _price)
+_FRACTION = Kind("float | None", _fraction, most=1)
+_CLIP = Kind("int | None", whole_number(_LEAST_CLIP_CHARS, optional=True), least=_LEAST_CLIP_CHARS)
 _ROLES = ("system", "developer", "user", "assistant")
 _ROLE = Kind(_choice(*_ROLES).annotation + " | None", _one_of(*_ROLES, None), choices=_ROLES)
 
-# Which functions take an option: `reduce`, `mask_observations`, `summarize_history`, `truncate_history`, and the block
-# masker; those of bytes, and classes, take what their function takes.
-_REDUCE, _MASK, _BLOCK = ("reduce",), ("reduce", "mask"), ("reduce", "mask", "block")
-_SUMMARY, _DROP = ("reduce", "summarize"), ("reduce", "summarize", "truncate")
-_STAGES = ("reduce", "mask", "summarize", "truncate")
+# Which functions take an option: `reduce`, a `History` with a budget, `mask_observations`, `summarize_history`,
+# `truncate_history`, and the block masker; those of bytes, and classes, take what their function takes.
+_REDUCE = ("reduce", "session")
+_MASK, _BLOCK = (*_REDUCE, "mask"), (*_REDUCE, "mask", "block")
+_SUMMARY, _DROP = (*_REDUCE, "summarize"), (*_REDUCE, "summarize", "truncate")
+_STAGES = (*_REDUCE, "mask", "summarize", "truncate")
 
 # fmt: off
 _DECLARED: tuple[tuple[Any, ...], ...] = (
@@ -234,6 +266,10 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "the budget in characters (Unicode code points); this or the next is required"),
     ("max_input_tokens", _COUNT, None, _REDUCE,
      "the budget in tokens, of about four characters each"),
+    ("fill", _FRACTION, 0.9, _REDUCE,
+     "a view without all messages fills up to this part of the budget; None: the published rule"),
+    ("clip_results", _CLIP, None, _REDUCE,
+     "results in the window are cut to N characters, largest first, before anything is dropped"),
     ("enabled", _FLAG, True, _REDUCE,
      "False returns the history as it is", None),
     ("preserve_recent_raw_turns", _whole(), 4, _DROP,
@@ -274,7 +310,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "what an image or a document counts, in characters"),
     ("strict_pairs", _FLAG, False, _REDUCE,
      "any call without result, or result without call, rules a stage out"),
-    ("summarizer", Kind("Summarizer | None", optional_function), None, _SUMMARY,
+    ("summarizer", Kind("Summarizer | None", optional_summarizer), None, _SUMMARY,
      "`(messages, previous_summary) -> str`, instead of the built-in summary", None),
     ("summary_max_chars", _whole(_LEAST_SUMMARY_CHARS), 1_400, _SUMMARY,
      "the summary is clipped at N characters"),
@@ -338,10 +374,14 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     budget = option.pop("max_input_chars"), option.pop("max_input_tokens")
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
+    fill = option.pop("fill")
     option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
     option["ask_summary"] = functions != (None, None)
-    option["goal"] = goal
-    if goal == "reduce":
+    option["shrinks_window"] = False  # a session sets it
+    option["goal"] = "reduce" if goal == "session" else goal
+    # Whole numbers, so that both engines take the very same shares of a budget.
+    option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal in _REDUCE else None
+    if goal in _REDUCE:
         option["max_cost"] = _budget(*budget)
     if goal == "block":
         option.update(goal="mask", keep_messages=None, keep_results=keep, lines_form=True)

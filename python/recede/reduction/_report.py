@@ -36,6 +36,7 @@ else:
 __all__ = [
     "BoundaryMove",
     "ContextReport",
+    "CountRequest",
     "Finding",
     "JsonReduction",
     "PairReport",
@@ -107,6 +108,8 @@ class Reduction(NamedTuple):
         reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
         masked_count: observations that stage 1 masked, also where a later stage gave the answer.
         masked_chars: characters that stage 1 removed.
+        clipped_count: results in the window that `clip_results` cut.
+        clipped_chars: characters that this removed.
         tools: the same per tool name, in order of first use; ``""`` where the tool is unknown.
         chars_before: characters of the history.
         chars_after: characters of the view.
@@ -136,6 +139,8 @@ class Reduction(NamedTuple):
     reduction_stage: Stage | None
     masked_count: int
     masked_chars: int
+    clipped_count: int
+    clipped_chars: int
     tools: dict[str, ToolReport]
     chars_before: int
     chars_after: int
@@ -173,6 +178,8 @@ class JsonReduction(NamedTuple):
     reduction_stage: Stage | None
     masked_count: int
     masked_chars: int
+    clipped_count: int
+    clipped_chars: int
     tools: dict[str, ToolReport]
     chars_before: int
     chars_after: int
@@ -217,6 +224,16 @@ class SummaryRequest(NamedTuple):
     dropped: list[Any]
     previous: str | None
     built_in: str
+
+
+class CountRequest(NamedTuple):
+    """What an engine answers that does not know what some texts cost: it is asked again with that.
+
+    Attributes:
+        texts: the texts, which are no message's or observation's own.
+    """
+
+    texts: list[str]
 
 
 class Finding(NamedTuple):

@@ -1,4 +1,4 @@
-"""The append-only history: each message is processed once, and every view is cheap."""
+"""The append-only history: each message is processed once, and views are cheap."""
 
 from recede.session._history import History, HistoryStats
 

@@ -1,4 +1,4 @@
-"""The file of a `History`: JSON, whose messages are kept as they were written."""
+"""JSON of a `History`: its options, and the elements of an array as written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WHITE_SPACE = " \t\n\r"
 
 
 def elements(text: str, start: int = 0) -> Iterator[str]:
-    """The elements of the array that begins here, as they are written; the text was read before, so it is JSON."""
+    """Yield the elements of an array, as written; the text must be valid JSON."""
     at = text.index("[", start) + 1
     while True:
         while text[at] in _WHITE_SPACE or text[at] == ",":
@@ -26,7 +26,7 @@ def elements(text: str, start: int = 0) -> Iterator[str]:
 
 
 def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as JSON has them, without functions; each of them takes a list for a set or a tuple."""
+    """Options without functions, with lists for sets and tuples."""
     return {
         name: list(value)
         if isinstance(value, (set, frozenset, tuple))
@@ -34,5 +34,5 @@ def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping)
         else value
         for name, value in options.items()
-        if not callable(value)
+        if not callable(value) and not callable(getattr(value, "generate", None))
     }

@@ -1,10 +1,11 @@
-"""The append-only session of a long-running agent: the work of a message is done once, when it comes."""
+"""The append-only session of a long-running agent: each message is processed once."""
 
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +17,15 @@ from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
 from recede._response import messages_of, plain
 from recede._strict import unique
-from recede.reduction._api import as_bytes, asked_summary, costs_of
-from recede.reduction._policy import block_policy, compiled, image_chars_of, optional_function, whole_number
+from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
+from recede.reduction._policy import (
+    block_policy,
+    compiled,
+    image_chars_of,
+    optional_function,
+    optional_summarizer,
+    whole_number,
+)
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 from recede.session._file import as_json, elements
@@ -30,7 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "HistoryStats"]
 
-# What a placeholder is with recall handles, by whether there is a budget.
+_log = logging.getLogger("recede")
+
+# Placeholders with recall handles, by whether there is a budget.
 _HANDLES = {
     True: "[observation masked — {chars} chars, recall #{number}]",
     False: "[observation masked — {lines} lines omitted, recall #{number}]",
@@ -38,11 +48,11 @@ _HANDLES = {
 
 _BUDGETS = ("max_input_chars", "max_input_tokens")
 _FORMAT = 1
-_MESSAGE = 2  # the kind of record of a message
-_BATCH = 64  # of which so many are read at once
-# What a history with a store holds before it evicts: so many messages, or bytes, and as many as it kept the last time.
+_MESSAGE = 2  # kind of record
+_BATCH = 64  # records per read
+# Messages and bytes that a history with a store appends before it evicts; at least as many as it kept the last time.
 _EVICT_AFTER = (1_024, 4 << 20)
-# They are given when a session is loaded, and are in no file.
+# Given again when a session is loaded.
 _NEVER_SAVED = {"store", "token_counter"}
 
 
@@ -50,18 +60,18 @@ class HistoryStats(NamedTuple):
     """The figures of a `History`, for a status line.
 
     Attributes:
-        messages: messages that were appended.
+        messages: appended messages.
         turns: runs of agent messages among them.
         raw_chars: their characters (Unicode code points; images at `image_chars`).
         view_messages: messages of the view.
         view_chars: their characters.
         masked_count: masked observations in the view.
         orphans: calls without result and results without call among what is planned.
-        changed_message, changed_byte: from which message, and byte of the serialized view, on the view showed
-            otherwise than the one before, the last time that it did: what stands before, a prompt cache still
-            serves. None where nothing ever changed.
-        boundary_moves: how the boundary came to where it is, each a `BoundaryMove`. A tuple; or with a store, once
-            messages were let go, a sequence that reads them there.
+        changed_message, changed_byte: the first message of the most recent change, and its byte in the serialized
+            view; the prefix before it is still in a prompt cache. None if no view changed yet.
+        boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
+            store, a sequence that reads them there.
+        summary_failures: how often the summarizer raised or returned no text, since this object was made.
 
     Example:
         >>> import recede
@@ -81,6 +91,7 @@ class HistoryStats(NamedTuple):
     changed_message: int | None
     changed_byte: int | None
     boundary_moves: Sequence[BoundaryMove]
+    summary_failures: int
 
     @property
     def raw_tokens(self) -> int:
@@ -96,34 +107,33 @@ class HistoryStats(NamedTuple):
 class History:
     """An append-only session, for an agent that asks for a view before every request.
 
-    Everything that is appended is stored whole. The views are what `reduce` gives for the whole history, or
-    without a budget `mask_old_observations`; but the work of a message is done once, so a turn costs microseconds
-    at any length. A summary, once made, stands until the view no longer fits; from then on the views are those of
-    `reduce` over that summary and the rest.
+    Messages are kept whole. The views are those of `reduce` for the whole history, or without a budget of
+    `mask_old_observations`; but each message is processed once, so a turn costs microseconds at any length. A
+    summary is kept until the view no longer fits; after it the views are those of `reduce` for the summary and the
+    rest.
 
     Args:
-        keep: without a budget: how many of the newest results stay raw, at least 3.
+        keep: without a budget: how many of the newest results stay raw; at least 3.
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
-        recall_handles: placeholders name the number of the observation, so that the agent can ask for it with the
+        recall_handles: placeholders name the number of the observation, so that the agent can request it with the
             tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
-        token_counter: ``text -> tokens``, for the budget or the threshold; each text is counted once, when it comes,
-            and what a summary leaves once more. Without it four characters are a token.
-        store: a `TurnStore` that keeps each message, and each summary, as it comes. A history made with a store that
-            has messages goes on where that was last synced; when it syncs is the store's to say (``sync_every``). In
-            memory is only what can still change: without a budget the newest messages, with one those since the last
-            summary. Everything else is read from the store when it is asked for, a view as well.
+        token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
+            messages are counted again after a summary. Without it four characters are a token.
+        store: a `TurnStore` to which each message and summary is written. A history made with a store that has
+            messages resumes at the store's last sync (``sync_every``). Only messages whose rendering can still change
+            are in memory: without a budget the newest ones, with a budget those since the last summary. Everything
+            else, evicted parts of a view included, is read from the store on demand.
 
-    The other options are with ``max_input_chars`` or ``max_input_tokens`` those of `reduce`; else those of
-    `mask_old_observations`. ``boundary`` is ``"break_even"`` by default, which spares prompt caches; with
+    The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
+    `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
     ``mask_chunk`` it is ``"stepped"``.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the store is a manager's.
-        StoreError: what the store holds cannot be read.
+        StoreError: the content of the store cannot be read.
 
-    It may be used from several threads: each call is done whole before the next. Its functions may read its messages
-    while they are called, but neither append to it nor ask for a view; nor may they wait for another thread that does
-    anything with it, which waits for them.
+    It is thread-safe: calls run one at a time. Its callbacks may read messages, but not append or take a view; and they
+    must not wait for another thread that uses it, which would be a deadlock.
 
     Example:
         >>> import recede
@@ -146,10 +156,11 @@ class History:
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
         token_counter: TokenCounter | None = None, store: TurnStore | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
+        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -187,7 +198,8 @@ class History:
                 options["placeholder"] = handles
             if threshold_tokens:
                 raise TypeError("threshold_tokens is for a History without a budget")
-            self._policy = compiled(self._engine, "reduce", {**options, "token_counter": token_counter})
+            options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
+            self._policy = compiled(self._engine, "session", options)
         else:
             self._policy = block_policy(self._engine, keep, options.pop("mask_chunk", None), options, handles)
         whole_number()("threshold_tokens", threshold_tokens)
@@ -199,14 +211,15 @@ class History:
         self._session = self._new_session()
         self._lock = threading.RLock()
         self._is_in_callback = False
-        self._objects: dict[int, Any] = {}  # messages as they were appended, or read; of those in memory
+        self._objects: dict[int, Any] = {}  # of the messages in memory, as appended or decoded
         self._first = 0  # the first message in memory
-        self._list: list[Any] = []  # the view, and its chunks, as they were read last
+        self._list: list[Any] = []  # the view and its chunks, as read last
         self._chunks: list[bytes] = []
         self._open = b""
-        self._owes_costs = False  # a summary was made, and what it left is not counted yet
-        self._is_behind = False  # the store has messages that the session has not been given again yet
+        self._has_uncounted = False  # the messages after a new summary are not counted yet
+        self._is_replaying = False  # stored messages must be appended to the session again
         self._summarizer_error: Exception | None = None
+        self._summary_failures = 0
         if store is not None:
             try:
                 self._resume(store)
@@ -225,15 +238,15 @@ class History:
     def append(self, message: Any) -> None:
         """Append a message: a dict in any of the four shapes. It is kept, so do not change it afterwards.
 
-        What the clients of Anthropic and OpenAI answer with is taken too, as the messages that their providers take
-        back: a response, a message of one, a block or an item; also inside a dict, such as
+        Objects of the Anthropic and OpenAI clients are converted to messages that the provider accepts: a response,
+        its message, a block or an item; also inside a dict, such as
         ``{"role": "assistant", "content": response.content}``.
 
         Raises:
-            TranscriptError: it is no message; the history is as before.
-            TypeError, ValueError: it holds something that JSON has no form for, or is an object of another kind.
-            StoreError: the history has it, but its store does not yet; the next message is stored together with it.
-                Where the store was closed, the history is as before.
+            TranscriptError: it is no message; the history is unchanged.
+            TypeError, ValueError: it has a value that JSON cannot represent, or is an object of another kind.
+            StoreError: it is appended, but not stored; the write is retried with the next message. If the store is
+                closed, the history is unchanged.
         """
         if hasattr(message, "model_dump"):
             made = messages_of(message)
@@ -253,33 +266,33 @@ class History:
             return plain(value)
 
         text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
-        # With objects of a client in it, what is given back is what they were in JSON.
+        # Objects of a client are given back as their JSON.
         self._append(*as_bytes(text), None if objects else message)
 
     def append_json(self, data: Json) -> None:
-        """Append a serialized message; every byte of it that is not masked stays as it is.
+        """Append a serialized message; every byte that is not masked stays unchanged.
 
         Raises:
-            TranscriptError: malformed JSON, or no message; names the byte. The history is as before.
+            TranscriptError: malformed JSON, or no message; names the byte. The history is unchanged.
         """
         self._append(*as_bytes(data), None)
 
     def extend(self, messages: Iterable[Any]) -> None:
-        """Append several messages, each by itself: those before a faulty one stay."""
+        """Append messages one by one: those before an invalid one stay."""
         for message in messages:
             self.append(message)
 
     def _append(self, data: bytes, surrogates: bool, message: Any) -> None:
         with self._lock:
             self._refuse_callbacks()
-            self._catch_up()
-            if self._owes_costs:
-                self._count_what_is_left()
+            self._resume_replay()
+            if self._has_uncounted:
+                self._count_kept()
             index = len(self._session)
             first = self._first
             try:
                 first = self._session.append(data, surrogates, self._costs(data, surrogates))
-            finally:  # the session may have it though its store does not
+            finally:  # also if only the write to the store failed
                 if message is not None and len(self._session) > index:
                     self._objects[index] = message
             for evicted in range(self._first, first):
@@ -287,17 +300,17 @@ class History:
             self._first = first
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
-        """What a message costs that is to be appended, where tokens are counted."""
-        if self._counter is None or self._session.first_here():  # what was evicted does not become raw again
+        """The costs of a message to be appended, if tokens are counted."""
+        if self._counter is None or self._session.first_in_memory():  # after an eviction no view is raw again
             return None
-        masked = self._session.masked_texts(data, surrogates)  # only after it has accepted them, json may read them
+        masked = self._session.masked_texts(data, surrogates)  # validates them for json
         ((*own, results),) = self._engine.texts([_loads(data)], self._policy)
         results = [(text, images, shown) for (text, images, _), shown in zip(results, masked, strict=True)]
         (cost,), observations = self._called(costs_of, [(*own, results)], self._counter, self._image_chars)
         return cost, observations
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What this gives, which calls the token counter or the summarizer."""
+        """Call something that calls the token counter or the summarizer."""
         self._is_in_callback = True
         try:
             return function(*arguments)
@@ -305,7 +318,7 @@ class History:
             self._is_in_callback = False
 
     def _refuse_callbacks(self) -> None:
-        """The lock lets the thread in that has it, so its own callbacks as well."""
+        """Callbacks run in the thread that holds the lock, which is reentrant."""
         if self._is_in_callback:
             raise RuntimeError(
                 "the token_counter or the summarizer of this history has called it: it may read messages, but neither "
@@ -313,22 +326,22 @@ class History:
             )
 
     def rewind(self, messages: int) -> None:
-        """Take back all messages but the first ones, as if the others had never come: to edit a turn, or try another.
+        """Drop all but the first messages, to edit a turn or try another answer.
 
-        Views, figures and `recall` are then those of a history of only these messages, of which the same views were
-        taken: a summary that was made of later ones is void, and the one before it counts again. A store removes the
-        messages. What a summarizer cost is spent.
+        Views, figures and `recall` are then those of a history to which only these messages were appended, and from
+        which the same views were taken: a summary made of later messages is dropped, and the previous one used again.
+        A store drops the messages and summaries too.
 
         Args:
             messages: how many stay.
 
         Raises:
             TypeError, ValueError: it is no whole number from 0 to the number of messages.
-            StoreError: the store cannot be changed; the history is as before.
+            StoreError: the store cannot be changed; the history is unchanged.
 
-        It takes what is taken back and what came since the boundary last moved before that, however long the history
-        is; but before the last summary, or before what its store has evicted, the session is made again of what it has
-        stored, and a `token_counter` counts that again. If it raises meanwhile, the next view tries once more.
+        The cost is that of the dropped messages and of those since the boundary last moved before them, at any length.
+        But a rewind to before the last summary or into evicted messages rebuilds the session from its start, where a
+        `token_counter` counts the messages since the earlier summary again; if it raises, the next view retries.
 
         Example:
             >>> import recede
@@ -342,26 +355,26 @@ class History:
         whole_number()("messages", messages)
         with self._lock:
             self._refuse_callbacks()
-            self._catch_up()
+            self._resume_replay()
             before = len(self)
             if messages > before:
                 raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
             if not self._session.rewind(messages):
-                self._make_again(messages)
+                self._rebuild(messages)
             for index in range(messages, before):
                 self._objects.pop(index, None)
 
-    def _make_again(self, messages: int) -> None:
-        """A session of the first messages, of what the store has, or else of what `save` would have written then."""
+    def _rebuild(self, messages: int) -> None:
+        """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
         old, self._session = self._session, self._new_session()
         try:
             if self._store is None:
                 source = self._engine.Store.of_bytes(old.save(self._tag(), messages), "")
-                self._take_up(self._session.open(counts=self._counter is not None, source=source), source)
+                self._replay(self._session.open(counts=self._counter is not None, source=source), source)
             else:
-                self._is_behind = True
+                self._is_replaying = True
                 self._first = self._session.open(self._tag(), self._counter is not None, _EVICT_AFTER)
-                self._catch_up()
+                self._resume_replay()
         except BaseException:
             if self._store is None:
                 self._session = old
@@ -369,14 +382,14 @@ class History:
         finally:
             self._chunks, self._list = [], []
 
-    def _catch_up(self) -> None:
-        """Give the session what the store has, where that was interrupted."""
-        if self._is_behind and self._store is not None:
-            self._is_behind = False
+    def _resume_replay(self) -> None:
+        """Resume an interrupted rebuild."""
+        if self._is_replaying and self._store is not None:
+            self._is_replaying = False
             try:
-                self._take_up(len(self._session), self._store._store)
+                self._replay(len(self._session), self._store._store)
             except BaseException:
-                self._is_behind = True
+                self._is_replaying = True
                 raise
 
     @classmethod
@@ -384,10 +397,11 @@ class History:
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
         token_counter: TokenCounter | None = None, store: TurnStore | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
+        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -411,10 +425,11 @@ class History:
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, recall_handles: bool = False,
         token_counter: TokenCounter | None = None, store: TurnStore | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, enabled: bool = True,
-        preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_results: int | None = None, keep_by_tool: Mapping[str, int | None] | None = None,
-        exclude_tools: Collection[str] = (), keep_errors: bool = False, mask_chunk: int | None = None,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
+        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
@@ -434,11 +449,11 @@ class History:
 
     def _with_json(self, data: Json) -> History:
         raw, surrogates = as_bytes(data)
-        # Only after the strict reader has accepted it, json may read it.
+        # The strict reader validates it for json.
         self._engine.reduce_json(raw, surrogates, compiled(self._engine, "truncate", {}))
         if raw.lstrip()[:1] != b"[":
             raise TranscriptError("history", offset=0)
-        _loads(raw)  # what Python cannot read is refused here, and no view fails later
+        _loads(raw)  # refuse what Python cannot read, so that no view fails later
         for message in elements(raw.decode("utf-8", "surrogatepass")):
             self._append(*as_bytes(message), None)
         return self
@@ -446,23 +461,20 @@ class History:
     # Views
 
     def view(self) -> list[Any]:
-        """What is to be sent: a new list. Messages that are unchanged are those that were appended.
+        """The messages to send: a new list, whose unchanged messages are the appended objects.
 
         Raises:
-            TranscriptError: a message that was appended as JSON holds what Python cannot read: an integer of over 4,300
-                digits, or too many levels. `view_json` gives it.
+            TranscriptError: a message appended as JSON has a value that Python cannot read: an integer of over 4,300
+                digits, or too many levels. Use `view_json`.
         """
         with self._lock:
-            self._look()
+            self._update_view()
             start, items, keeps = self._session.changes()
             try:
-                if start is None:
-                    self._list = _loads(items)
-                else:
-                    new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
-                    self._list[start:] = new
+                new = [self._message(item) if isinstance(item, int) else _loads(item) for item in items]
+                self._list[start:] = new
             except BaseException:
-                self._session.forget()  # the next view begins again
+                self._session.forget()
                 self._chunks, self._list = [], []
                 raise
             view = self._list.copy()
@@ -471,73 +483,86 @@ class History:
             return view
 
     def view_json(self) -> bytes:
-        """What is to be sent, serialized: a JSON array."""
+        """The messages to send, serialized as a JSON array."""
         return b"".join(self.view_chunks())
 
     def view_chunks(self) -> list[bytes]:
-        """`view_json` in pieces, most of them the same objects as the last time.
-
-        An HTTP client can send them as they are, and nothing is copied.
-        """
+        """`view_json` in chunks, most of them the same objects as the last time: an HTTP client sends them uncopied."""
         with self._lock:
-            self._look()
-            stand, done, last, keeps = self._session.chunks()
-            del self._chunks[stand:]
-            self._chunks += done
+            self._update_view()
+            reused, closed, last, keeps = self._session.chunks()
+            del self._chunks[reused:]
+            self._chunks += closed
             self._open = self._open if last == self._open else last
             chunks = [*self._chunks, self._open]
             if not keeps:
                 self._chunks, self._open = [], b""
             return chunks
 
-    def _look(self) -> None:
-        """Make the view that of the history, with a summary where one is wanted."""
+    def _update_view(self) -> None:
+        """Make the view current, with a summary if one is needed."""
         self._refuse_callbacks()
-        self._catch_up()
-        answer = self._session.look()
-        if answer is not None and answer[0] == "summary":
-            _, messages, previous, text = answer
-            try:
-                objects = [] if self._summarizer is None else list(map(_loads, messages))
-            except TranscriptError as fault:  # Python reads less than JSON allows: the summarizer cannot be asked
-                self._summarizer_error = fault
-                self._session.look(False)
+        self._resume_replay()
+        summary: Any = None
+        texts: list[tuple[str, int]] | None = None
+        while (answer := self._session.update_view(summary, texts)) is not None:
+            kind, *asked = answer
+            if kind == "costs":
+                self._has_uncounted = True
+                self._count_kept()
                 return
-            arguments = objects, previous, text, self._summarizer, self._counter
             try:
-                summary, error = self._called(asked_summary, *arguments)
-            except Exception:  # of the counter: the summarizer has answered, and is not asked for the same again
-                self._session.look(False)
+                if kind == "texts":
+                    texts = self._called(counted, asked[0], self._counter)
+                else:
+                    summary = self._summary(*asked)
+            except Exception:  # of the counter: do not pay for the same summary twice
+                if kind == "summary" or summary is not None:
+                    self._session.update_view(False)
                 raise
-            self._summarizer_error = error
-            answer = self._session.look(summary)
-        if answer is not None:
-            self._owes_costs = True
-            self._count_what_is_left()
 
-    def _count_what_is_left(self) -> None:
-        """Count the messages that a summary left; only then the session continues with them."""
-        answer = self._session.look()
+    def _summary(self, messages: list[bytes], previous: str | None, built_in: str) -> Any:
+        """The summary that was asked for, and its cost; or False."""
+        try:
+            objects = [] if self._summarizer is None else list(map(_loads, messages))
+        except TranscriptError as fault:  # JSON that Python cannot read: no call
+            self._summarized(fault)
+            return False
+        arguments = objects, previous, built_in, self._summarizer, self._counter
+        summary, error = self._called(asked_summary, *arguments)
+        self._summarized(error)
+        return summary
+
+    def _summarized(self, error: Exception | None) -> None:
+        """Record the outcome of a call of the summarizer; the first failure is logged with its traceback."""
+        self._summarizer_error = error
+        if error is not None:
+            self._summary_failures += 1
+            first = error if self._summary_failures == 1 else None
+            _log.warning("no summary: %s", error, exc_info=first)
+
+    def _count_kept(self) -> None:
+        """Count the messages after a new summary, with which the session then continues."""
+        answer = self._session.update_view()
         if answer is not None and self._counter is not None:
             _, messages, numbers = answer
             texts = self._engine.texts(list(map(_loads, messages)), self._policy, numbers)
-            self._session.look(costs=self._called(costs_of, texts, self._counter, self._image_chars))
-        self._owes_costs = False
+            self._session.update_view(costs=self._called(costs_of, texts, self._counter, self._image_chars))
+        self._has_uncounted = False
 
     @property
     def summarizer_error(self) -> Exception | None:
-        """What the summarizer raised when it was called last, if it did.
+        """The exception of the most recent summarizer call; None if it succeeded.
 
-        After a summary that failed, or that did not help, it is asked again when one turn is new, after the next such
-        one when 2 are, then 4, and so on up to 64, and always a quarter of the budget. Until then the views are those
-        of `reduce` without a summary.
+        A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
+        messages take a quarter of the budget. Until then the views are those of `reduce` without a summary.
         """
         return self._summarizer_error
 
-    # What was stored
+    # Messages
 
     def __len__(self) -> int:
-        with self._lock:  # as everything that asks the session: it is being changed while a store is written
+        with self._lock:  # the session may be changing
             return len(self._session)
 
     @overload
@@ -571,7 +596,7 @@ class History:
         return self[:]
 
     def to_json(self) -> bytes:
-        """The full history, serialized: the bytes that were appended."""
+        """The full history, serialized as a JSON array of the appended bytes."""
         with self._lock:
             return b"[" + b",".join(map(self._session.message, range(len(self)))) + b"]"
 
@@ -579,11 +604,10 @@ class History:
         """The full text of an observation, masked or not.
 
         Args:
-            observation: its number in the sequence of all observations, from 1; or the id of its call, of which the
-                newest is taken where it repeats.
+            observation: its number among all observations, from 1; or the id of its call (the newest, if it repeats).
 
         Raises:
-            LookupError: there is none.
+            LookupError: there is no such observation.
         """
         with self._lock:
             text: str | None = self._session.recall(observation)
@@ -592,10 +616,10 @@ class History:
         return text
 
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
-        """The schema of a tool by which the agent itself fetches a masked observation again.
+        """The schema of a tool with which the agent can fetch a masked observation.
 
-        With ``recall_handles=True`` placeholders name the number that it takes. Answer a call of it with `recall`,
-        and append that as its result: what stands before stays as it was.
+        With ``recall_handles=True`` placeholders name the number to pass. Answer a call with `recall`, and append that
+        as its result; earlier messages stay masked.
 
         Args:
             shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
@@ -603,7 +627,7 @@ class History:
         Raises:
             ValueError: there is no such shape.
         """
-        number = {"type": "integer", "minimum": 1, "description": "The number behind `recall #` in the placeholder."}
+        number = {"type": "integer", "minimum": 1, "description": "The number after `recall #` in the placeholder."}
         parameters = {"type": "object", "properties": {"number": number}, "required": ["number"]}
         described = {"name": "recall", "description": "Fetch the full text of a masked observation again."}
         if shape == "anthropic":
@@ -615,12 +639,12 @@ class History:
         raise ValueError(f"shape must be 'openai', 'responses' or 'anthropic', not {shape!r}")
 
     def stats(self) -> HistoryStats:
-        """The figures of the history and of its view, which is made if it is not there."""
+        """The figures of the history and of its current view."""
         with self._lock:
-            if self._session.first_here():
-                self._look()
+            if self._session.first_in_memory():
+                self._update_view()
             else:
-                self.view_chunks()  # by their ends the changed byte is known
+                self.view_chunks()  # the changed byte follows from their ends
             (raw_chars, turns, orphans), counts, changed, stored, newest = self._session.stats()
             moves = tuple(map(BoundaryMove._make, newest))
             messages, chars, masked = counts
@@ -636,6 +660,7 @@ class History:
                 changed_message=message,
                 changed_byte=byte,
                 boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
+                summary_failures=self._summary_failures,
             )
 
     def __repr__(self) -> str:
@@ -645,45 +670,45 @@ class History:
     # Stores and files
 
     def _tag(self) -> bytes:
-        """What must be the same for a history to resume a snapshot."""
+        """The key of a snapshot, which is resumed only by a history with the same one."""
         tag = {"recede_history": _FORMAT, "options": as_json(self._options), "counts": self._counter is not None}
         return json.dumps(tag, sort_keys=True).encode()
 
     def _resume(self, store: TurnStore) -> None:
-        """Take up what a store has."""
+        """Resume from a store."""
         tag = self._engine.stored_options(store._store)
         if len(store) or (tag is not None and b"recede_history" not in tag):
             raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")
         start = self._session.open(self._tag(), self._counter is not None, _EVICT_AFTER)
-        self._take_up(start, store._store)
+        self._replay(start, store._store)
 
-    def _take_up(self, start: int, store: Any) -> None:
-        """After the messages that the session has, append the others that a store or a file has."""
+    def _replay(self, start: int, store: Any) -> None:
+        """Append the stored messages from `start` on."""
         if self._counter is not None:
-            self._count_what_is_left()
+            self._count_kept()
         self._first = start if self._store is not None else 0
-        end, left = store.count(_MESSAGE), store.most_bytes()
+        end, left = store.count(_MESSAGE), store.max_bytes()
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
                 left -= len(message)
-                if left < 0:  # a damaged store may say of many records that they are the same long text
+                if left < 0:  # a damaged store may refer to one long text many times
                     raise TranscriptError("session", field="messages")
                 self._append(message, True, None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the history to a file, whole or not at all: its messages, its options, and where it stands.
+        """Write messages, options and summaries to a file, atomically.
 
-        The file is a store that is closed (docs/store-format.md). A new file can be read by its owner alone; one that
-        is there keeps its mode and owner.
+        The file is a closed store (docs/store-format.md). Only the owner can read a new file; an existing one keeps its
+        mode and owner.
 
         Raises:
-            OSError: the file cannot be written; what was there is left.
-            ValueError: it is the store of this history, or the log beside that.
+            OSError: the file cannot be written; an existing file is unchanged.
+            ValueError: it is the store of this history, or that store's log.
         """
         if self._store is not None and any(is_same_file(path, file) for file in self._store.files):
             raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
         with self._lock:
-            self._catch_up()
+            self._resume_replay()
             data = self._session.save(self._tag(), len(self))
         write_whole(path, [data])
 
@@ -695,20 +720,20 @@ class History:
         summarizer: Summarizer | None = None,
         token_counter: TokenCounter | None = None,
     ) -> History:
-        """Read a history that `save` wrote, or that a store has, into memory: its views are those that it would have.
+        """Load a history from a saved file or a closed store into memory; its views continue as if never interrupted.
 
         Args:
             path: the file.
-            summarizer: the function, if it had one; functions cannot be saved.
+            summarizer: pass it again if the history had one; functions are not saved.
             token_counter: likewise.
 
         Raises:
-            TranscriptError: the file contains no history, or one that cannot be.
+            TranscriptError: the file contains no history, or an inconsistent one.
             StoreError: it is damaged.
             OSError: it cannot be read.
         """
         functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
-        if optional_function("summarizer", summarizer) is not None:
+        if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()
         try:
@@ -724,22 +749,22 @@ class History:
                 history = cls(**{**options, **functions})
             except (TypeError, ValueError, OverflowError) as error:
                 raise TranscriptError("session", field=f"options ({error})") from error
-            history._take_up(history._session.open(counts=token_counter is not None, source=source), source)
+            history._replay(history._session.open(counts=token_counter is not None, source=source), source)
         except TranscriptError as error:
-            # A byte of a message is none of the file.
+            # The offset is that in a message, not in the file.
             places = {**error.places, "offset": None, "source": str(path)}
             raise TranscriptError(error.kind, **places) from error.__cause__
         return history
 
 
 def _turn_store() -> Any:
-    from recede.store._turn_store import TurnStore  # here, since it needs what a history in memory does not
+    from recede.store._turn_store import TurnStore  # only if a store is used
 
     return TurnStore
 
 
 def _saved_options(tag: bytes | None) -> dict[str, Any]:
-    """The options in a saved session, of whose file nothing is believed."""
+    """The options of an untrusted saved session."""
     try:
         saved = unique(tag or b"")
     except ValueError:
@@ -753,7 +778,7 @@ def _saved_options(tag: bytes | None) -> dict[str, Any]:
 
 
 def _loads(raw: bytes) -> Any:
-    """A value that the strict reader has accepted; Python takes less of it."""
+    """Decode JSON that the strict reader accepted, of which Python may refuse some."""
     try:
         return json.loads(raw.decode("utf-8", "surrogatepass"))
     except RecursionError:

@@ -1,4 +1,4 @@
-"""How the boundary of a long session moved: read from its store when somebody looks."""
+"""The moves of the boundary of a long session, read from its store on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOVES_AT_ONCE = 1_024
 
 
 class StoredMoves(Sequence[BoundaryMove]):
-    """Moves of a boundary, all but the newest of which are in a store, and are read there when they are asked for."""
+    """Moves of a boundary, of which all but the newest are read from a store on demand."""
 
     def __init__(
         self, read: Callable[[int, int], Iterable[tuple[int, ...]]], stored: int, newest: tuple[BoundaryMove, ...]

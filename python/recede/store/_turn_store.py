@@ -201,7 +201,7 @@ class TurnStore:
             timestamp: seconds since the epoch; None is now.
 
         Raises:
-            StoreError: it could not be stored. If the store stays usable (see `can_go_on`), it is unchanged.
+            StoreError: it could not be stored. If the store stays usable (see `is_usable`), it is unchanged.
         """
         now = time.time() if timestamp is None else timestamp
         turn: int = self._store.append_turn(reasoning, action, observation, now, sync)
@@ -222,7 +222,7 @@ class TurnStore:
         """Return when all changes are on disk.
 
         Raises:
-            StoreError: the sync failed, or the file or its log was deleted or replaced. If `can_go_on` is true, it can
+            StoreError: the sync failed, or the file or its log was deleted or replaced. If `is_usable` is true, it can
                 be retried, for example after freeing disk space; otherwise reopen the store, which then has what was
                 synced before.
         """
@@ -310,7 +310,7 @@ class TurnStore:
 
     def _check_length(self, size: int) -> None:
         """Guard against a damaged store in which many records refer to one long text, more than fits in memory."""
-        if size > self._store.most_bytes():
+        if size > self._store.max_bytes():
             raise StoreError("damaged", path=self._path, what="its records are longer than its file")
 
     def record(self, kind: Literal["turn", "message", "summary", "session"], number: int) -> tuple[bytes, ...]:
@@ -343,10 +343,10 @@ class TurnStore:
         return self._read_only
 
     @property
-    def can_go_on(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether it can still be written to after earlier failures; False once it is closed."""
-        can: bool = self._store.can_go_on()
-        return can
+        usable: bool = self._store.is_usable()
+        return usable
 
     def stats(self) -> StoreStats:
         """Size statistics, in constant time."""

@@ -1,9 +1,10 @@
 """Turn-based context managers after published designs: masking, the hybrid with summaries, and an agent loop."""
 
 from recede.reduction._report import ContextReport, TurnTokens
+from recede.turns._apply import apply_observation_masking
 from recede.turns._hybrid import HybridContextManager
 from recede.turns._log import Summary, Turn
-from recede.turns._masking import ObservationMaskingContextManager, TokenSavings, apply_observation_masking
+from recede.turns._masking import ObservationMaskingContextManager, TokenSavings, TurnStats
 from recede.turns._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Summary",
     "TokenSavings",
     "Turn",
+    "TurnStats",
     "TurnTokens",
     "apply_observation_masking",
 ]

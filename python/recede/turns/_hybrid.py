@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from recede._errors import StoreError
+from recede._summarizer import bound, is_async, text_of_summary
 from recede.costs._prices import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
 from recede.turns._log import Summary, Turn
 from recede.turns._masking import TurnManager, preset
+from recede.types import Generates
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
     from recede.store._turn_store import TurnStore
     from recede.types import TokenCounter
 
-__all__ = ["HybridContextManager", "TurnSummarizer"]
+__all__ = ["PRESETS", "HybridContextManager", "TurnSummarizer"]
 
-TurnSummarizer: TypeAlias = Callable[[list[Turn], Union[str, None]], Union[str, Awaitable[str]]]
-"""Called with unmasked turns and the previous summary (or None); returns the new summary, or an awaitable of it."""
+TurnSummarizer: TypeAlias = Union[Callable[[list[Turn], Union[str, None]], Any], Callable[[list[Turn]], Any], Generates]
+"""Called with unmasked turns and the previous summary (or None), with the turns alone, or with a prompt; returns the
+new summary or an object with a ``.text``, or an awaitable of one."""
 
 _PLACEHOLDER = "[Observation omitted]"
-_PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
+PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
 _INTERRUPTED = object()
 _log = logging.getLogger("recede")
 
@@ -42,12 +45,14 @@ class HybridContextManager(TurnManager):
     """Mask old observations until turn N, then summarize all but the last M turns; again at 2N, 3N and so on.
 
     Every turn is in the context exactly once: in the summary, or rendered (masked if older than W). If the summarizer
-    raises or returns nothing, masking continues, the failure is counted and logged, and it is called again after the
-    next turn, then after 2 more turns, 4, and so on up to 64. A summary that the `store` rejects counts as a failure.
+    raises or returns nothing, masking continues, the failure is counted and logged (the first with its traceback), and
+    it is called again after the next turn, then after 2 more turns, 4, and so on up to 64. A summary that is no shorter
+    than what it would replace in the context, or that the `store` rejects, counts as a failure.
 
     Args:
-        summarizer_llm: ``(turns, previous_summary) -> str``, sync or async. It gets the unmasked turns to summarize
-            and the previous summary. `recede.summarizers` builds one from a client.
+        summarizer_llm: ``(turns, previous_summary) -> str`` or ``(turns) -> str``, sync or async. It gets the unmasked
+            turns to summarize and the previous summary. Or an object whose ``.generate(prompt)`` returns the text, or
+            an object with a ``.text``. `recede.summarizers` builds one from a client.
         masking_window_w: how many of the last turns show their observation, W.
         summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
@@ -105,8 +110,7 @@ class HybridContextManager(TurnManager):
         prices: Prices | None = None,
         store: TurnStore | None = None,
     ) -> None:
-        if not callable(summarizer_llm):
-            raise TypeError(f"summarizer_llm must be callable, not {type(summarizer_llm).__name__}")
+        self._summarize = bound("summarizer_llm", summarizer_llm)
         prices = Prices() if prices is None else prices
         super().__init__(
             "masking_window_w",
@@ -125,8 +129,8 @@ class HybridContextManager(TurnManager):
             store,
         )
         self._summarizer = summarizer_llm
+        self._summarize_at, self._tail = summarize_at_n, tail_window_m
         self._is_summarizing = False
-        self._failures = 0
         self._error: Exception | None = None
 
     @classmethod
@@ -146,17 +150,57 @@ class HybridContextManager(TurnManager):
         Example:
             >>> import recede
             >>> recede.HybridContextManager.from_preset("openhands", recede.summarizers.builtin())
-            <HybridContextManager: 0 turns, 0 masked>
+            <HybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
         """
         return cls(
             summarizer_llm,
-            *preset(_PRESETS, name),
+            *preset(PRESETS, name),
             mask_chunk=mask_chunk,
             boundary=boundary,
             token_counter=token_counter,
             prices=prices,
             store=store,
         )
+
+    # Settings
+
+    def _numbers(self) -> str:
+        return f"window {self._window}, summary at {self._summarize_at}, tail {self._tail}"
+
+    @property
+    def summarize_at(self) -> int | Literal["break_even"]:
+        """After how many turns a summary is made."""
+        return self._summarize_at
+
+    @property
+    def tail(self) -> int:
+        """How many of the last turns are never summarized."""
+        return self._tail
+
+    @property
+    def summarizer(self) -> TurnSummarizer:
+        """The summarizer, as it was given."""
+        return self._summarizer
+
+    @property
+    def w(self) -> int:
+        """`window` under its published name, W."""
+        return self._window
+
+    @property
+    def n(self) -> int | Literal["break_even"]:
+        """`summarize_at` under its published name, N."""
+        return self._summarize_at
+
+    @property
+    def m(self) -> int:
+        """`tail` under its published name, M."""
+        return self._tail
+
+    @property
+    def last_summary_idx(self) -> int:
+        """The last turn in the summary, under its published name; 0 before the first summary."""
+        return self._end_turn
 
     # Turns
 
@@ -182,7 +226,7 @@ class HybridContextManager(TurnManager):
         return number
 
     def _refuse_async(self, instead: str) -> None:
-        if _is_async(self._summarizer):
+        if is_async(self._summarizer):
             raise RuntimeError(f"the summarizer is async: use {instead}")
 
     # Summaries
@@ -201,7 +245,7 @@ class HybridContextManager(TurnManager):
             return False
         text: object = _INTERRUPTED
         try:
-            text = self._summarizer(task.turns, task.previous)
+            text = text_of_summary(self._summarize(task.turns, task.previous))
             if inspect.iscoroutine(text):
                 text.close()
         except Exception as error:
@@ -217,12 +261,11 @@ class HybridContextManager(TurnManager):
             return False
         text: object = None
         try:
-            if _is_async(self._summarizer):
-                text = self._summarizer(task.turns, task.previous)
+            if is_async(self._summarizer):
+                text = self._summarize(task.turns, task.previous)
             else:
-                text = await asyncio.to_thread(self._summarizer, task.turns, task.previous)
-            if inspect.isawaitable(text):
-                text = await text
+                text = await asyncio.to_thread(self._summarize, task.turns, task.previous)
+            text = text_of_summary(await text if inspect.isawaitable(text) else text)
         except Exception as error:
             text = error
         finally:
@@ -253,6 +296,11 @@ class HybridContextManager(TurnManager):
                 return False
             summary = Summary(task.end_turn, text)
             block = _block(summary)
+            replaced = self._kept.replaced_chars(task.end_turn)
+            if len(block) >= replaced:
+                words = f"the summary has {len(block):,} characters, and what it would replace only {replaced:,}"
+                self._fail(task.end_turn, ValueError(words))
+                return False
             try:
                 given = self._kept.raw_tokens(task.turns[0].turn - 1, task.end_turn) + self._count(task.previous or "")
                 self._kept.summarize(summary, len(block), self._count(block), given + self._count(text))
@@ -272,7 +320,8 @@ class HybridContextManager(TurnManager):
             text = TypeError(f"the summarizer must return a string, not {type(text).__name__}")
         self._failures += 1
         self._error = text
-        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end_turn, text)
+        first = text if self._failures == 1 else None
+        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end_turn, text, exc_info=first)
 
     @property
     def _end_turn(self) -> int:
@@ -337,7 +386,3 @@ def _summaries(at: Any, tail: Any, prices: Prices) -> tuple[Any, ...]:
     if at <= tail:
         raise ValueError(f"summarize_at_n ({at}) must be more than tail_window_m ({tail})")
     return (at, at), None, tail, None
-
-
-def _is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -31,7 +31,7 @@ _SUMMARY = {"end_turn", "made_at", "chars", "tokens", "masking_turns", "spent_to
 
 
 class Turn(NamedTuple):
-    """A turn of an agent, as it was added.
+    """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``.
 
     Attributes:
         turn: its number, from 1.
@@ -55,9 +55,12 @@ class Turn(NamedTuple):
     observation: str
     timestamp: float
 
+    def __getitem__(self, key: Any) -> Any:
+        return _field(self, key, "turn")
+
 
 class Summary(NamedTuple):
-    """A summary that replaces old turns.
+    """A summary that replaces old turns; ``summary["content"]`` is ``summary.content``.
 
     Attributes:
         end_turn: the last turn in it.
@@ -75,6 +78,18 @@ class Summary(NamedTuple):
 
     end_turn: int
     content: str
+
+    def __getitem__(self, key: Any) -> Any:
+        return _field(self, key, "summary")
+
+
+def _field(row: Turn | Summary, key: Any, what: str) -> Any:
+    """An item of a named tuple, also by the name that published designs use as a key."""
+    if not isinstance(key, str):
+        return tuple.__getitem__(row, key)
+    if key not in row._fields:
+        raise KeyError(f"a {what} has no {key!r}; it has {', '.join(row._fields)}")
+    return getattr(row, key)
 
 
 class Turns:
@@ -128,6 +143,7 @@ class Turns:
             self._summarize_again(waiting)
         if self._session.stats()[0][0] != (self.summary.end_turn if self.summary else 0):
             raise _damaged(store, "its last summary is of other turns than its snapshot says")
+        self._mask()
 
     def _summarize_again(self, waiting: list[dict[str, int]]) -> None:
         """Replay the summaries that were made at the current number of turns."""
@@ -173,12 +189,19 @@ class Turns:
         """Add a turn, to the store first, and return its number. Its tokens are words unless given."""
         now = time.time()
         if self._store is not None:
-            if len(self._store) != len(self) and self._store.can_go_on:
+            if len(self._store) != len(self) and self._store.is_usable:
                 raise RuntimeError(f"{self._store.path} has turns that this manager did not add: make it again")
             self._evict()
             self._store.append(reasoning, action, observation, timestamp=now)
         number: int = self._session.add_turn(reasoning, action, observation, now, tokens)
+        self._mask()
         return number
+
+    def _mask(self) -> None:
+        """Mask in the store what the next context masks: durable after the next sync, repeated if it fails."""
+        if self._store is not None and not self._store.is_read_only:
+            with contextlib.suppress(StoreError):  # the turn itself is stored: `add` must not fail
+                self._session.mask_stored()
 
     def _evict(self) -> None:
         """Before the first turn and at the end of each block, store a snapshot and evict settled turns."""
@@ -261,6 +284,11 @@ class Turns:
         due: int | None = self._session.summary_due()
         return due
 
+    def replaced_chars(self, end_turn: int) -> int:
+        """Characters of the context that a summary of the turns up to this one replaces."""
+        chars: int = self._session.replaced_chars(end_turn)
+        return chars
+
     def summary_failed(self) -> None:
         """Record a failed summary, so that it is retried later, also after a restart."""
         self._session.summarized()
@@ -280,6 +308,7 @@ class Turns:
             fields = [json.dumps(head).encode(), summary.content.encode("utf-8", "surrogatepass")]
             self._store.append_record("summary", fields)
         self._session.summarized(summary.end_turn, chars, tokens)
+        self._mask()
         self._chunks = []
         self.summary, self.masking_turns, self.spent_tokens = summary, masking_turns, spent_tokens
         self.summary_count += 1

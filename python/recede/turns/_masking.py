@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from recede import _engine
 from recede._errors import no_such
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recede.turns._log import Turn
     from recede.types import TokenCounter
 
-__all__ = ["ObservationMaskingContextManager", "TokenSavings", "TurnManager", "apply_observation_masking"]
+__all__ = ["ObservationMaskingContextManager", "TokenSavings", "TurnManager", "TurnStats", "check_texts", "preset"]
 
 # The best published window for each agent (docs/managers.md has the source).
 _PRESETS = {"swe-agent": 10, "openhands": 58}
@@ -45,11 +45,33 @@ class TokenSavings(TypedDict):
     reduction_percent: float
 
 
-_Manager = TypeVar("_Manager", bound="TurnManager")
+class TurnStats(NamedTuple):
+    """The figures of a manager, for a status line.
+
+    Attributes:
+        turns: turns that were added.
+        masked_turns: turns whose observation is masked, those in the summary too.
+        summarized_turns: turns that the summary of the next context replaces.
+        summaries: summaries that were made.
+        summary_failures: how often the summarizer failed since this manager was created.
+
+    Example:
+        >>> import recede
+        >>> recede.ObservationMaskingContextManager().stats()
+        TurnStats(turns=0, masked_turns=0, summarized_turns=0, summaries=0, summary_failures=0)
+    """
+
+    turns: int
+    masked_turns: int
+    summarized_turns: int
+    summaries: int
+    summary_failures: int
 
 
 class TurnManager:
     """Base of the managers: turns are stored in full and rendered masked."""
+
+    _failures = 0
 
     def __init__(
         self,
@@ -73,6 +95,8 @@ class TurnManager:
         self._lock = threading.RLock()
         self._is_counting = False
         named = {window_name: window, "placeholder": placeholder, **options, **(summary_options or {})}
+        self._window, self._placeholder = window, placeholder
+        self._boundary = boundary if mask_chunk is None else "stepped"
         self._kept = Turns(policy, store, named)
         self._kept.resume(self._tokens)
 
@@ -83,7 +107,36 @@ class TurnManager:
     def __repr__(self) -> str:
         with self._lock:
             masked = self._kept.figures()[0]
-            return f"<{type(self).__name__}: {len(self):,} turns, {masked:,} masked>"
+            return f"<{type(self).__name__}: {self._numbers()}; {len(self):,} turns, {masked:,} masked>"
+
+    def _numbers(self) -> str:
+        return f"window {self._window}"
+
+    # Settings
+
+    @property
+    def window(self) -> int:
+        """How many of the last turns show their observation."""
+        return self._window
+
+    @property
+    def placeholder(self) -> str:
+        """The text, or template, for a masked observation."""
+        return self._placeholder
+
+    @property
+    def boundary(self) -> Literal["sliding", "stepped", "break_even"]:
+        """When observations are masked; with a `mask_chunk`, ``"stepped"``."""
+        return self._boundary  # type: ignore[return-value]
+
+    # Turns
+
+    def stats(self) -> TurnStats:
+        """The figures of this manager; `report` has those of its requests."""
+        with self._lock:
+            masked, kept = self._kept.figures()[0], self._kept
+            summarized = kept.summary.end_turn if kept.summary else 0
+            return TurnStats(len(self), masked, summarized, kept.summary_count, self._failures)
 
     @property
     def trajectory(self) -> list[Turn]:
@@ -96,7 +149,7 @@ class TurnManager:
             return self._kept.turns(start, end)
 
     def _add(self, reasoning: str, action: str, observation: str) -> int:
-        _check(reasoning, action, observation)
+        check_texts(reasoning, action, observation)
         with self._lock:
             self._refuse_callbacks()
             return self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
@@ -237,12 +290,17 @@ class ObservationMaskingContextManager(TurnManager):
         Example:
             >>> import recede
             >>> recede.ObservationMaskingContextManager.from_preset("openhands")
-            <ObservationMaskingContextManager: 0 turns, 0 masked>
+            <ObservationMaskingContextManager: window 58; 0 turns, 0 masked>
         """
         window = preset(_PRESETS, name)
         return cls(
             window, placeholder, mask_chunk=mask_chunk, boundary=boundary, token_counter=token_counter, store=store
         )
+
+    @property
+    def m(self) -> int:
+        """`window` under its published name, M."""
+        return self._window
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
         """Add a turn and return its number, from 1.
@@ -294,7 +352,7 @@ class ObservationMaskingContextManager(TurnManager):
         }
 
 
-def _check(reasoning: object, action: object, observation: object) -> None:
+def check_texts(reasoning: object, action: object, observation: object) -> None:
     for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, not {type(text).__name__}")
@@ -305,41 +363,3 @@ def preset(presets: dict[str, Any], name: str) -> Any:
     if name not in presets:
         raise ValueError(f"there is no preset {name!r}; give one of {', '.join(map(repr, presets))}")
     return presets[name]
-
-
-def apply_observation_masking(
-    trajectory: Iterable[tuple[str, str, str]],
-    current_turn: int,
-    window_size_m: int = 10,
-    placeholder: str | None = None,
-) -> list[tuple[str, str, str]]:
-    """Apply the masking rule of `ObservationMaskingContextManager` to a list of turns.
-
-    Args:
-        trajectory: (reasoning, action, observation) of each turn; the first is turn 1.
-        current_turn: the next turn, t.
-        window_size_m: M; the observation of turn i is masked when i < t - M.
-        placeholder: as for the manager.
-
-    Returns:
-        The turns, with old observations masked where the placeholder is shorter.
-
-    Raises:
-        TypeError, ValueError: an argument is of the wrong type or out of range.
-
-    Example:
-        >>> import recede
-        >>> turns = [("Look.", "ls", "file " * 20), ("Read.", "cat", "text " * 20)]
-        >>> recede.apply_observation_masking(turns, current_turn=3, window_size_m=1)[0]
-        ('Look.', 'ls', '[Observation omitted for brevity]')
-    """
-    if not isinstance(current_turn, int) or isinstance(current_turn, bool):
-        raise TypeError(f"current_turn must be a whole number, not {type(current_turn).__name__}")
-    manager = ObservationMaskingContextManager(window_size_m, placeholder)
-    shown = []
-    for number, (reasoning, action, observation) in enumerate(trajectory, 1):
-        _check(reasoning, action, observation)
-        masked = manager._kept.masked_text(observation) if number < current_turn - window_size_m else None
-        shown.append((reasoning, action, observation if masked is None else masked))
-        manager._add("", "", "")
-    return shown

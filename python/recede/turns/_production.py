@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from recede.reduction._policy import whole_number
-from recede.turns._hybrid import HybridContextManager
+from recede.turns._hybrid import PRESETS, HybridContextManager
 from recede.turns._log import Turn
+from recede.turns._masking import preset
 
 if TYPE_CHECKING:
+    from typing import Literal
+
+    from recede.costs._prices import Prices
     from recede.reduction._report import ContextReport
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]
 
 _DEFAULTS = {"masking_window": 10, "summarize_at": 43, "tail_window": 10, "max_trajectory_length": 250}
+_NO_EXECUTE = "execute is missing: give execute=, a function action -> observation, or override _execute in a subclass"
 
 
 class _Phases(TypedDict):
@@ -85,10 +90,13 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        token_counter: ``text -> tokens`` for the statistics; words by default.
-        store: as for `ObservationMaskingContextManager`; it keeps summaries too.
+        mask_chunk, boundary, token_counter, prices, store: as for `HybridContextManager`.
 
     Any of the functions may be async; then use `arun_agent`.
+
+    A subclass may override the methods ``_execute(action)``, ``_is_complete(reasoning)`` and ``_get_system_prompt()``.
+    An override is what runs; the inherited method calls what the constructor was given, so that an override may wrap
+    `execute` by ``super()._execute(action)``.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range, or a key of `config` is unknown.
@@ -111,11 +119,14 @@ class ProductionHybridContextManager(HybridContextManager):
         summarizer_llm: TurnSummarizer,
         config: Mapping[str, int] | None = None,
         *,
-        execute: Callable[[str], Any],
+        execute: Callable[[str], Any] | None = None,
         is_complete: Callable[[str], Any] | None = None,
         system_prompt: str = "",
         price_per_token: float = 0.00001,
+        mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         token_counter: TokenCounter | None = None,
+        prices: Prices | None = None,
         store: TurnStore | None = None,
     ) -> None:
         values = {**_DEFAULTS, **(config or {})}
@@ -123,21 +134,105 @@ class ProductionHybridContextManager(HybridContextManager):
         if unknown:
             raise ValueError(f"config has no {sorted(unknown)[0]!r}; it takes {', '.join(map(repr, _DEFAULTS))}")
         self._most_turns: int = whole_number()("max_trajectory_length", values["max_trajectory_length"])
+        self._agent, self._config = agent_llm, values
         self._generate = getattr(agent_llm, "generate", agent_llm)
-        functions = {"agent_llm": self._generate, "execute": execute, "is_complete": is_complete}
-        for name, function in functions.items():
-            if not callable(function) and not (name == "is_complete" and function is None):
+        if not callable(self._generate):
+            raise TypeError(f"agent_llm must be callable, or have .generate(context), not {type(agent_llm).__name__}")
+        for name, function in {"execute": execute, "is_complete": is_complete}.items():
+            if function is not None and not callable(function):
                 raise TypeError(f"{name} must be callable, not {type(function).__name__}")
+        if execute is None and type(self)._execute is ProductionHybridContextManager._execute:
+            raise TypeError(_NO_EXECUTE)
         super().__init__(
             summarizer_llm,
             values["masking_window"],
             values["summarize_at"],
             values["tail_window"],
+            mask_chunk=mask_chunk,
+            boundary=boundary,
             token_counter=token_counter,
+            prices=prices,
             store=store,
         )
-        self._execute, self._is_complete = execute, is_complete
+        self._given_execute, self._given_is_complete = execute, is_complete
         self._system_prompt, self._price = system_prompt, price_per_token
+
+    @classmethod
+    def from_preset(  # type: ignore[override]  # its constructor takes the agent first
+        cls,
+        name: Literal["swe-agent", "openhands"],
+        agent_llm: Any,
+        summarizer_llm: TurnSummarizer,
+        config: Mapping[str, int] | None = None,
+        *,
+        execute: Callable[[str], Any] | None = None,
+        is_complete: Callable[[str], Any] | None = None,
+        system_prompt: str = "",
+        price_per_token: float = 0.00001,
+        mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        token_counter: TokenCounter | None = None,
+        prices: Prices | None = None,
+        store: TurnStore | None = None,
+    ) -> ProductionHybridContextManager:
+        """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them.
+
+        Example:
+            >>> import recede
+            >>> recede.ProductionHybridContextManager.from_preset(
+            ...     "openhands", lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
+            <ProductionHybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
+        """
+        window, at, tail = preset(PRESETS, name)
+        return cls(
+            agent_llm,
+            summarizer_llm,
+            {"masking_window": window, "summarize_at": at, "tail_window": tail, **(config or {})},
+            execute=execute,
+            is_complete=is_complete,
+            system_prompt=system_prompt,
+            price_per_token=price_per_token,
+            mask_chunk=mask_chunk,
+            boundary=boundary,
+            token_counter=token_counter,
+            prices=prices,
+            store=store,
+        )
+
+    # Settings
+
+    @property
+    def config(self) -> dict[str, int]:
+        """The configuration with its defaults, as a new dict."""
+        return dict(self._config)
+
+    @property
+    def agent(self) -> Any:
+        """The agent's model, as it was given."""
+        return self._agent
+
+    @property
+    def agent_llm(self) -> Any:
+        """`agent` under its published name."""
+        return self._agent
+
+    # What a subclass may override
+
+    def _execute(self, action: str) -> Any:
+        """Run an action and return the observation, or an awaitable of it."""
+        if self._given_execute is None:
+            raise TypeError(_NO_EXECUTE)
+        return self._given_execute(action)
+
+    def _is_complete(self, reasoning: str) -> Any:
+        """Whether the agent is done, or an awaitable of it."""
+        return self._given_is_complete is not None and self._given_is_complete(reasoning)
+
+    def _get_system_prompt(self) -> str:
+        """The beginning of each context."""
+        return self._system_prompt
+
+    # The loop
 
     def run_agent(
         self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
@@ -158,20 +253,20 @@ class ProductionHybridContextManager(HybridContextManager):
         self._refuse_async("arun_agent")
         completed, turns = False, 0
         for _ in range(self._limit(max_turns)):
-            reasoning, action = _plain(self._generate(self.get_context(self._system_prompt, task)), "agent_llm")
+            reasoning, action = _pair(_plain(self._generate(self._context(task)), "agent_llm"))
             try:
-                observation = _plain(self._execute(action), "execute")
+                observation = self._execute(action)
             except Exception as error:
                 observation = _failed(error)
             except BaseException as interrupt:
                 self._take(reasoning, action, _failed(interrupt))
                 raise
-            turn = self._take(reasoning, action, observation)
+            turn = self._take(reasoning, action, _plain(observation, "execute"))
             turns += 1
             self.maybe_create_summary()
             if on_turn is not None:
                 on_turn(turn)
-            if self._is_complete is not None and _plain(self._is_complete(reasoning), "is_complete"):
+            if _plain(self._is_complete(reasoning), "is_complete"):
                 completed = True
                 break
         return self._run(completed, turns)
@@ -182,7 +277,7 @@ class ProductionHybridContextManager(HybridContextManager):
         """`run_agent` for functions that may be async."""
         completed, turns = False, 0
         for _ in range(self._limit(max_turns)):
-            reasoning, action = await _awaited(self._generate(self.get_context(self._system_prompt, task)))
+            reasoning, action = _pair(await _awaited(self._generate(self._context(task))))
             try:
                 observation = await _awaited(self._execute(action))
             except Exception as error:
@@ -195,10 +290,13 @@ class ProductionHybridContextManager(HybridContextManager):
             await self.amaybe_create_summary()
             if on_turn is not None:
                 await _awaited(on_turn(turn))
-            if self._is_complete is not None and await _awaited(self._is_complete(reasoning)):
+            if await _awaited(self._is_complete(reasoning)):
                 completed = True
                 break
         return self._run(completed, turns)
+
+    def _context(self, task: str) -> str:
+        return self.get_context(self._get_system_prompt(), task)
 
     def _limit(self, max_turns: int | None) -> int:
         left = max(0, self._most_turns - len(self))
@@ -266,6 +364,13 @@ class ProductionHybridContextManager(HybridContextManager):
 def _failed(error: BaseException) -> str:
     """An exception of a tool as an observation."""
     return f"[{type(error).__name__}: {error}]" if str(error) else f"[{type(error).__name__}]"
+
+
+def _pair(answer: Any) -> tuple[str, str]:
+    """The answer of the agent's model."""
+    if isinstance(answer, str) or not isinstance(answer, Sequence) or len(answer) != 2:
+        raise TypeError(f"agent_llm must return (reasoning, action), not {type(answer).__name__}")
+    return answer[0], answer[1]
 
 
 def _plain(answer: Any, name: str) -> Any:

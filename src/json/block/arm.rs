@@ -101,8 +101,8 @@ impl Gathered {
 }
 
 #[target_feature(enable = "neon")]
-fn second_look(text: &[u8]) -> Option<usize> {
-    second_look_body!(text)
+fn count_continuations(text: &[u8]) -> Option<usize> {
+    count_continuations_body!(text)
 }
 #[target_feature(enable = "neon")]
 pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {

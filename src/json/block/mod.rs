@@ -1,9 +1,10 @@
-//! 64 bytes at a time, with the instruction set of this machine. The only unsafe code of the core: loads of bytes within a
-//! reference to 64 of them, and calls through pointers chosen after CPU detection. docs/decisions/0004 has what it gains.
+//! 64 bytes at a time, with the instruction set of this CPU. The only unsafe code of the core: loads within a reference to 64
+//! bytes, and calls through pointers that were chosen by CPU detection. For what it gains see docs/decisions/0004.
 
 use super::needle::Needle;
 use super::strings::{
-    Counted, Fault, Found, Rare, find_escaped, newlines_body, plain, scan_body, second_look_body, unicode_newlines,
+    Counted, Fault, Found, Rare, count_continuations_body, find_escaped, newlines_body, plain, scan_body,
+    unicode_newlines,
 };
 use std::sync::OnceLock;
 
@@ -20,14 +21,14 @@ const CONTINUATION_END: i8 = -64;
 struct Masks {
     quote: u64,
     slash: u64,
-    /// Letters of the commonest escapes: these two, `n` and `t` at least.
+    /// Letters of the most common escapes: at least these two, `n` and `t`.
     common: u64,
 }
 
 /// A string scanner for this machine's CPU.
 #[derive(Clone, Copy)]
 pub struct Scanner {
-    // unsafe only because they may need instructions that not every CPU has; `available` lists those of this one.
+    // unsafe because they may need instructions that a CPU lacks; `available` lists those of this one.
     scan: unsafe fn(&[u8], usize, &Needle) -> Found,
     newlines: unsafe fn(&[u8]) -> usize,
 }
@@ -35,7 +36,7 @@ pub struct Scanner {
 const WORD: Scanner = Scanner { scan: word::scan, newlines: word::newlines };
 
 impl Scanner {
-    /// The one that `RECEDE_SCANNER` names, else the fastest. The Python package rejects unknown names.
+    /// The scanner named by `RECEDE_SCANNER`, or the fastest. The Python package rejects unknown names.
     #[must_use]
     pub fn detect() -> Scanner {
         static BEST: OnceLock<Scanner> = OnceLock::new();
@@ -47,7 +48,7 @@ impl Scanner {
         })
     }
 
-    /// All that this CPU can run, the fastest last.
+    /// All scanners for this CPU, the fastest last.
     #[must_use]
     pub fn available() -> Vec<(&'static str, Scanner)> {
         let mut found = vec![("word", WORD)];
@@ -84,7 +85,7 @@ impl Scanner {
     /// The same string, if it is valid.
     #[inline]
     pub(super) fn find(self, data: &[u8], start: usize, needle: &Needle) -> Option<Counted> {
-        // SAFETY: `available` offers a scanner only where the CPU has what it needs.
+        // SAFETY: `available` has only scanners that the CPU supports.
         let Found { next, facts } = unsafe { (self.scan)(data, start, needle) };
         let end = next.checked_sub(1)?;
         Some(Counted { start, end, minus: facts >> 1, may_hold_needle: facts & 1 != 0 })

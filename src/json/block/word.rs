@@ -1,7 +1,7 @@
 //! Eight bytes at a time in a plain register: the portable fallback.
 
 use super::unicode_newlines;
-use super::{Found, Masks, Needle, Rare, find_escaped, newlines_body, scan_body, second_look_body};
+use super::{Found, Masks, Needle, Rare, count_continuations_body, find_escaped, newlines_body, scan_body};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
@@ -105,8 +105,8 @@ impl Gathered {
     }
 }
 
-fn second_look(text: &[u8]) -> Option<usize> {
-    second_look_body!(text)
+fn count_continuations(text: &[u8]) -> Option<usize> {
+    count_continuations_body!(text)
 }
 
 pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {

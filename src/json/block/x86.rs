@@ -133,8 +133,8 @@ pub mod sse2 {
     }
 
     #[target_feature(enable = "sse2")]
-    fn second_look(text: &[u8]) -> Option<usize> {
-        second_look_body!(text)
+    fn count_continuations(text: &[u8]) -> Option<usize> {
+        count_continuations_body!(text)
     }
     #[target_feature(enable = "sse2")]
     pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
@@ -165,7 +165,7 @@ pub mod avx2 {
         _mm256_movemask_epi8
     );
 
-    /// Each letter is in the table at the index of its low four bits, so it finds itself; a byte above 0x7F finds 0.
+    /// A table of letters by their low four bits; a byte above 0x7F finds 0.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn common(part: __m256i) -> __m256i {
@@ -173,9 +173,9 @@ pub mod avx2 {
         _mm256_cmpeq_epi8(part, _mm256_shuffle_epi8(letters, part))
     }
 
-    /// Faults of two consecutive bytes of UTF-8, one bit each. A fault is present where three lookups agree: the high
-    /// half of the first byte, its low half, and the high half of the second. John Keiser and Daniel Lemire, "Validating
-    /// UTF-8 in less than one instruction per byte"; here in one pass with the counting.
+    /// Faults of two consecutive bytes of UTF-8, one bit each. A fault is present if three lookups agree: high and low half of
+    /// the first byte, high half of the second. From John Keiser and Daniel Lemire, "Validating UTF-8 in less than one
+    /// instruction per byte"; here in one pass with counting.
     mod fault {
         const TOO_SHORT: u8 = 1; // a lead without continuation
         const TOO_LONG: u8 = 1 << 1; // a continuation without lead
@@ -247,7 +247,7 @@ pub mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn second_look(text: &[u8]) -> Option<usize> {
+    fn count_continuations(text: &[u8]) -> Option<usize> {
         let (mut before, mut faults, mut lowest) = (_mm256_set1_epi8(0), _mm256_set1_epi8(0), _mm256_set1_epi8(-1));
         let mut continuations = 0;
         for bytes in text.chunks(64) {
@@ -263,7 +263,7 @@ pub mod avx2 {
             }
             continuations += continuation(block).count_ones() as usize;
         }
-        // What follows is the closing quote: a lead at the end lacks its continuation.
+        // The closing quote follows, so a lead at the end lacks its continuation.
         faults = _mm256_or_si256(faults, utf8_faults(before, _mm256_set1_epi8(0x20)));
         let control = _mm256_cmpeq_epi8(_mm256_min_epu8(lowest, _mm256_set1_epi8(0x1F)), lowest);
         let wrong = _mm256_or_si256(faults, control);
@@ -358,8 +358,8 @@ pub mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn second_look(text: &[u8]) -> Option<usize> {
-        second_look_body!(text)
+    fn count_continuations(text: &[u8]) -> Option<usize> {
+        count_continuations_body!(text)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {

@@ -1,6 +1,6 @@
 //! Files that get in the store's way: they fail at the N-th operation, or somebody else does something meanwhile.
 
-use recede::store::file::{Access, Backend, BackendFile, Name};
+use recede::store::file::{Access, Backend, BackendFile, FileName};
 use recede::store::memory::Memory;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ pub struct Plan {
     pub is_forever: bool,
     pub failure: Option<Failure>,
     /// Pages of the store file that were read, so that a test sees what was not touched.
-    pub reads: Vec<(Name, u64)>,
+    pub reads: Vec<(FileName, u64)>,
 }
 
 impl Plan {
@@ -63,13 +63,13 @@ fn act<T>(plan: &Mutex<Plan>, done: impl FnOnce() -> io::Result<T>) -> io::Resul
 }
 
 impl Backend for Failing {
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let file = self.act(|| self.memory.open(name, access))?;
         let plan = self.plan.clone();
         Ok(file.map(|file| -> Box<dyn BackendFile> { Box::new(FailingFile { file, name, plan }) }))
     }
 
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
         self.act(|| self.memory.is_current(name, file))
     }
 
@@ -77,7 +77,7 @@ impl Backend for Failing {
         self.act(|| self.memory.publish())
     }
 
-    fn remove(&self, name: Name) -> io::Result<()> {
+    fn remove(&self, name: FileName) -> io::Result<()> {
         self.act(|| self.memory.remove(name))
     }
 
@@ -88,7 +88,7 @@ impl Backend for Failing {
 
 struct FailingFile {
     file: Box<dyn BackendFile>,
-    name: Name,
+    name: FileName,
     plan: Arc<Mutex<Plan>>,
 }
 
@@ -158,11 +158,11 @@ type Deed = Box<dyn FnOnce() + Send>;
 /// Files in memory, where somebody else does something just after one was opened.
 pub struct Racing {
     pub memory: Memory,
-    pub after_opening: Mutex<Option<(Name, Deed)>>,
+    pub after_opening: Mutex<Option<(FileName, Deed)>>,
 }
 
 impl Backend for Racing {
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let file = self.memory.open(name, access)?;
         let mut waiting = self.after_opening.lock().unwrap();
         if waiting.as_ref().is_some_and(|(awaited, _)| *awaited == name) {
@@ -172,7 +172,7 @@ impl Backend for Racing {
         Ok(file)
     }
 
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
         self.memory.is_current(name, file)
     }
 
@@ -180,7 +180,7 @@ impl Backend for Racing {
         self.memory.publish()
     }
 
-    fn remove(&self, name: Name) -> io::Result<()> {
+    fn remove(&self, name: FileName) -> io::Result<()> {
         self.memory.remove(name)
     }
 

@@ -2,10 +2,10 @@
 
 use super::model::{Model, append, contents, record, reopened, sound};
 use crate::common::STEP;
-use recede::store::file::Name;
+use recede::store::file::FileName;
 use recede::store::memory::Memory;
 use recede::store::page::{HEAD, PAGE, Page, put_u16, put_u32, u32_at};
-use recede::store::{Kind, RecordKind, Result, Store};
+use recede::store::{RecordKind, Result, Store, StoreErrorKind};
 
 /// A closed store with every kind of page, and what it holds.
 fn small() -> (Vec<u8>, Model) {
@@ -23,13 +23,13 @@ fn small() -> (Vec<u8>, Model) {
     assert!(stats.free_pages > 0 && stats.buckets > 2 && stats.overflow_pages > 0 && stats.text_pages > 2, "{stats:?}");
     store.close().unwrap();
     drop(store);
-    assert!(memory.bytes(Name::Log).is_none(), "a closed store is one file");
-    (memory.bytes(Name::Store).unwrap(), sound(&mut reopened(&memory)))
+    assert!(memory.bytes(FileName::Log).is_none(), "a closed store is one file");
+    (memory.bytes(FileName::Store).unwrap(), sound(&mut reopened(&memory)))
 }
 
 fn put(bytes: Vec<u8>) -> Memory {
     let memory = Memory::default();
-    memory.put(Name::Store, bytes);
+    memory.put(FileName::Store, bytes);
     memory
 }
 
@@ -79,7 +79,7 @@ fn every_shortened_file_is_found() {
     for length in (0..whole.len()).step_by(STEP) {
         let memory = put(whole[..length].to_vec());
         assert!(Store::open(Box::new(memory.clone())).is_err(), "{length} bytes");
-        assert_eq!(memory.bytes(Name::Store).unwrap().len(), length, "nothing is written into it");
+        assert_eq!(memory.bytes(FileName::Store).unwrap().len(), length, "nothing is written into it");
         if let Ok(mut store) = read_only(&memory) {
             assert!(!store.verify().unwrap().faults.is_empty());
             intact(&mut store, &model);
@@ -121,7 +121,7 @@ fn a_page_as_it_was_before_is_found() {
     let mut store = reopened(&memory);
     append(&mut store, RecordKind::Session, &record(&[], vec![1; 9_000]), false).unwrap();
     store.close().unwrap();
-    let before = memory.bytes(Name::Store).unwrap();
+    let before = memory.bytes(FileName::Store).unwrap();
     let mut store = reopened(&memory);
     for text in 2..4 {
         assert!(store.replace(RecordKind::Session, 1, &[], &[text; 9_000]).unwrap());
@@ -129,7 +129,7 @@ fn a_page_as_it_was_before_is_found() {
     let model = contents(&mut store).unwrap();
     store.close().unwrap();
     drop(store);
-    let now = memory.bytes(Name::Store).unwrap();
+    let now = memory.bytes(FileName::Store).unwrap();
     let mut texts = 0;
     for start in (PAGE..before.len()).step_by(PAGE) {
         if before[start + 4] != 5 || now[start + 4] != 5 {
@@ -163,7 +163,7 @@ fn chains_that_lead_into_a_circle_end() {
     let overflow = (1..whole.len() / PAGE).find(|page| whole[page * PAGE + 4] == 4).unwrap();
     let bytes = forged(&whole, overflow, |page| put_u32(page, 12, overflow as u32));
     let mut store = read_only(&put(bytes.clone())).unwrap();
-    let what = "the chain of a bucket leads into a circle";
+    let what = "the chain of a bucket is a cycle";
     assert!(store.verify().unwrap().faults.iter().any(|fault| fault.what == what));
     // A record that is not there is looked for along all of it, and one that is added too.
     let bytes = forged(&bytes, 0, |page| put_u32(page, 120, u32_at(page, 120) + 20));
@@ -179,31 +179,31 @@ fn foreign_files_are_left_alone() {
     let refused = |bytes: Vec<u8>| {
         let memory = put(bytes);
         let error = Store::open(Box::new(memory.clone())).err().unwrap();
-        assert!(memory.bytes(Name::Log).is_none(), "nothing is put beside it");
+        assert!(memory.bytes(FileName::Log).is_none(), "nothing is put beside it");
         assert!(read_only(&memory).err().unwrap().kind == error.kind);
         (error.kind, error.page)
     };
-    assert_eq!(refused(vec![]), (Kind::Foreign, None));
-    assert_eq!(refused(b"{\"messages\": []}".to_vec()), (Kind::Foreign, None));
-    assert_eq!(refused(vec![0; 3 * PAGE]), (Kind::Foreign, None));
-    assert_eq!(refused(b"SQLite format 3\0".repeat(1_000)), (Kind::Foreign, None));
-    assert_eq!(refused(whole[..100].to_vec()), (Kind::Damaged, Some(0)));
-    for name in [Name::Log, Name::New] {
+    assert_eq!(refused(vec![]), (StoreErrorKind::Foreign, None));
+    assert_eq!(refused(b"{\"messages\": []}".to_vec()), (StoreErrorKind::Foreign, None));
+    assert_eq!(refused(vec![0; 3 * PAGE]), (StoreErrorKind::Foreign, None));
+    assert_eq!(refused(b"SQLite format 3\0".repeat(1_000)), (StoreErrorKind::Foreign, None));
+    assert_eq!(refused(whole[..100].to_vec()), (StoreErrorKind::Damaged, Some(0)));
+    for name in [FileName::Log, FileName::New] {
         let memory = Memory::default();
         memory.put(name, b"notes that happen to have this name".to_vec());
         let error = Store::open(Box::new(memory.clone())).err().unwrap();
-        assert_eq!((error.kind, error.file), (Kind::Foreign, name));
+        assert_eq!((error.kind, error.file), (StoreErrorKind::Foreign, name));
         assert_eq!(memory.bytes(name).unwrap(), b"notes that happen to have this name");
     }
     let mut newer = whole.clone();
     put_u32(&mut newer, 32, 2);
-    assert_eq!(refused(newer), (Kind::Version, None));
+    assert_eq!(refused(newer), (StoreErrorKind::Version, None));
     let mut damaged = whole;
     damaged[60] ^= 1;
     // What was torn may still be in a log, so it takes one to know.
     let memory = put(damaged);
     let error = Store::open(Box::new(memory)).err().unwrap();
-    assert_eq!((error.kind, error.page), (Kind::Damaged, Some(0)));
+    assert_eq!((error.kind, error.page), (StoreErrorKind::Damaged, Some(0)));
 }
 
 /// Whoever makes a file can make its checksums right too.
@@ -254,10 +254,10 @@ fn a_damaged_log_is_found_or_ends_at_a_commit() {
         ends.push(store.stats().unwrap().log_bytes as usize);
     }
     drop(store);
-    let (file, log) = (memory.bytes(Name::Store).unwrap(), memory.bytes(Name::Log).unwrap());
+    let (file, log) = (memory.bytes(FileName::Store).unwrap(), memory.bytes(FileName::Log).unwrap());
     let damaged = |bytes: Vec<u8>| {
         let memory = put(file.clone());
-        memory.put(Name::Log, bytes);
+        memory.put(FileName::Log, bytes);
         Store::open(Box::new(memory)).and_then(|mut store| contents(&mut store))
     };
     assert!(damaged(log.clone()).unwrap() == states[4]);
@@ -267,8 +267,8 @@ fn a_damaged_log_is_found_or_ends_at_a_commit() {
         bytes[at] ^= 1 << (at % 8);
         match damaged(bytes) {
             Err(error) => {
-                let wanted = if at < 16 { Kind::Foreign } else { Kind::Damaged };
-                assert_eq!((error.kind, error.file), (wanted, Name::Log));
+                let wanted = if at < 16 { StoreErrorKind::Foreign } else { StoreErrorKind::Damaged };
+                assert_eq!((error.kind, error.file), (wanted, FileName::Log));
                 found += 1;
             }
             // Nothing tells a damaged last commit from one that was never synced; and a first block that was never
@@ -293,22 +293,22 @@ fn a_log_of_another_store_or_state_is_refused() {
     }
     let refused = |memory: &Memory| {
         let error = Store::open(Box::new(memory.clone())).err().unwrap();
-        assert_eq!((error.kind, error.file), (Kind::Log, Name::Log));
+        assert_eq!((error.kind, error.file), (StoreErrorKind::Log, FileName::Log));
     };
-    let mixed = put(memory.bytes(Name::Store).unwrap());
-    mixed.put(Name::Log, other.bytes(Name::Log).unwrap());
+    let mixed = put(memory.bytes(FileName::Store).unwrap());
+    mixed.put(FileName::Log, other.bytes(FileName::Log).unwrap());
     refused(&mixed);
     // A copy of the file from before does not go with a log from behind.
-    let old = memory.bytes(Name::Store).unwrap();
+    let old = memory.bytes(FileName::Store).unwrap();
     let mut store = reopened(&memory);
     assert!(store.checkpoint().unwrap());
     append(&mut store, RecordKind::Turn, &record(&[], vec![3; 20]), true).unwrap();
     drop(store);
     let restored = put(old);
-    restored.put(Name::Log, memory.bytes(Name::Log).unwrap());
+    restored.put(FileName::Log, memory.bytes(FileName::Log).unwrap());
     refused(&restored);
     // Nor does a log stand for a store that is gone.
     let gone = Memory::default();
-    gone.put(Name::Log, memory.bytes(Name::Log).unwrap());
+    gone.put(FileName::Log, memory.bytes(FileName::Log).unwrap());
     refused(&gone);
 }

@@ -2,12 +2,12 @@
 
 use super::backends::{Failing, Failure};
 use super::model::{Model, append, record, reopened, sound};
-use recede::store::pager::Limits;
-use recede::store::{Kind, RecordKind, Result, Store};
+use recede::store::pager::PagerLimits;
+use recede::store::{RecordKind, Result, Store, StoreErrorKind};
 use std::io::ErrorKind;
 
 /// Small, so that spilling, reading again and checkpoints are among the operations.
-const LIMITS: Limits = Limits { changed: 4, cached: 2, log: 20_000 };
+const LIMITS: PagerLimits = PagerLimits { changed: 4, cached: 2, log: 20_000 };
 
 /// What a session has confirmed, and what it was about to.
 struct Progress {
@@ -23,7 +23,7 @@ fn session(backend: &Failing, progress: &mut Progress) -> Result<()> {
         // Where it fails, the turn is not there; where only the sync failed, nobody knows.
         progress.now.records[0].push(record.clone());
         if let Err(error) = append(&mut store, RecordKind::Turn, &record, syncs) {
-            if store.can_go_on() {
+            if store.is_usable() {
                 progress.now.records[0].pop();
                 assert_eq!(store.last(RecordKind::Turn) as usize, progress.now.records[0].len());
             }
@@ -61,7 +61,10 @@ fn run(fails_at: usize, failure: Failure, is_forever: bool) -> (usize, bool) {
         plan.operations
     };
     if let Err(error) = &done {
-        assert!(matches!(error.kind, Kind::Io | Kind::Broken), "operation {fails_at} {failure:?}: {error}");
+        assert!(
+            matches!(error.kind, StoreErrorKind::Io | StoreErrorKind::Broken),
+            "operation {fails_at} {failure:?}: {error}"
+        );
     }
     let mut store = reopened(&backend);
     let mut found = sound(&mut store);
@@ -120,7 +123,7 @@ fn a_log_that_has_become_long_may_fail_to_be_cut() {
             match append(&mut store, RecordKind::Message, &record, true) {
                 Ok(_) => confirmed.push(record),
                 Err(_) => {
-                    assert!(!is_past || !store.can_go_on(), "operation {fails_at} was not told, and left its mark");
+                    assert!(!is_past || !store.is_usable(), "operation {fails_at} was not told, and left its mark");
                 }
             }
         }
@@ -149,11 +152,11 @@ fn a_full_disk_can_be_made_room_on() {
     };
     fill(Some(Failure::ShortWrite));
     let error = store.sync().unwrap_err();
-    assert_eq!(error.kind, Kind::Io);
+    assert_eq!(error.kind, StoreErrorKind::Io);
     assert_eq!(error.source.unwrap().kind(), ErrorKind::StorageFull);
     assert!(append(&mut store, RecordKind::Turn, &record(&[], vec![3; 10]), true).is_err());
     // The turn that could not be confirmed is not there, those before it are, and so is the way on.
-    assert_eq!((store.last(RecordKind::Turn), store.can_go_on(), store.is_changed()), (2, true, true));
+    assert_eq!((store.last(RecordKind::Turn), store.is_usable(), store.is_changed()), (2, true, true));
     fill(None);
     append(&mut store, RecordKind::Turn, &record(&[], vec![4; 10]), true).unwrap();
     drop(store);

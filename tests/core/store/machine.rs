@@ -5,15 +5,15 @@
 use super::backends::{Failing, Failure};
 use super::model::{KIND, Model, append, contents, some_record, sound};
 use crate::common::Random;
-use recede::store::pager::Limits;
-use recede::store::{Kind, Record, RecordKind, Result, Store, StoreError};
+use recede::store::pager::PagerLimits;
+use recede::store::{Record, RecordKind, Result, Store, StoreError, StoreErrorKind};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 struct Machine {
     random: Random,
     backend: Failing,
-    limits: Limits,
+    limits: PagerLimits,
     store: Option<Store>,
     /// What the store shows, and what it shows after a kill: one of these, the first for certain committed.
     now: Model,
@@ -29,8 +29,8 @@ impl Machine {
         let mut random = Random::new(seed);
         // With small ones, what else comes after a thousand pages comes at once.
         let small =
-            Limits { changed: 1 + random.below(8), cached: 1 + random.below(8), log: 1 << (13 + random.below(6)) };
-        let limits = if random.once_in(2) { small } else { Limits::default() };
+            PagerLimits { changed: 1 + random.below(8), cached: 1 + random.below(8), log: 1 << (13 + random.below(6)) };
+        let limits = if random.once_in(2) { small } else { PagerLimits::default() };
         Machine {
             store: Some(Store::open_within(Box::new(backend.clone()), limits).unwrap()),
             random,
@@ -87,9 +87,9 @@ impl Machine {
             _ => {}
         }
         self.calm();
-        if !self.store().can_go_on() {
+        if !self.store().is_usable() {
             assert!(
-                matches!(self.store().append(RecordKind::Turn, &[], b"", false), Err(error) if error.kind == Kind::Broken)
+                matches!(self.store().append(RecordKind::Turn, &[], b"", false), Err(error) if error.kind == StoreErrorKind::Broken)
             );
             self.kill();
         }
@@ -105,7 +105,7 @@ impl Machine {
         match done {
             Ok(()) => self.after_kill = vec![self.now.clone()],
             Err(error) => {
-                if error.kind != Kind::Reading {
+                if error.kind != StoreErrorKind::Reading {
                     self.failed += 1;
                 }
                 self.after_kill.push(self.now.clone());
@@ -184,7 +184,7 @@ impl Machine {
                 }
             }
             assert!(!changes.replace_before_last(RecordKind::Summary, 1 << 40, &[])?);
-            if gives_up { Err(StoreError::new(Kind::ReadOnly, "given up")) } else { Ok(()) }
+            if gives_up { Err(StoreError::new(StoreErrorKind::ReadOnly, "given up")) } else { Ok(()) }
         });
         match done {
             Ok(()) => self.now = after,

@@ -112,7 +112,7 @@ fn session(without: &[Sync], when_compacted: &[Sync]) -> Session {
     session.states.push(session.now.clone());
     session.backend.note(Event::Begun(session.states.len() - 1));
     session.backend.fails.store(true, Ordering::SeqCst);
-    assert!(session.store.sync().is_err() && !session.store.can_go_on());
+    assert!(session.store.sync().is_err() && !session.store.is_usable());
     session.kill();
     session.append(&[20]);
     session.sync();

@@ -2,8 +2,8 @@
 
 use super::model::{append, record};
 use recede::store::error::Result;
-use recede::store::file::{Access, Backend, BackendFile, Disk, Name, Rights};
-use recede::store::{Kind, RecordKind, Store};
+use recede::store::file::{Access, Backend, BackendFile, Disk, FileName, Rights};
+use recede::store::{RecordKind, Store, StoreErrorKind};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-type Seen = Arc<Mutex<Vec<(Name, Rights)>>>;
+type Seen = Arc<Mutex<Vec<(FileName, Rights)>>>;
 
 /// Real files that note what rights each has just before something is written to it.
 struct Watched {
@@ -41,13 +41,13 @@ struct Watched {
 }
 
 impl Backend for Watched {
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let file = self.disk.open(name, access)?;
         let seen = self.seen.clone();
         Ok(file.map(|file| -> Box<dyn BackendFile> { Box::new(WatchedFile { file, name, seen }) }))
     }
 
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
         self.disk.is_current(name, file)
     }
 
@@ -55,7 +55,7 @@ impl Backend for Watched {
         self.disk.publish()
     }
 
-    fn remove(&self, name: Name) -> io::Result<()> {
+    fn remove(&self, name: FileName) -> io::Result<()> {
         self.disk.remove(name)
     }
 
@@ -66,7 +66,7 @@ impl Backend for Watched {
 
 struct WatchedFile {
     file: Box<dyn BackendFile>,
-    name: Name,
+    name: FileName,
     seen: Seen,
 }
 
@@ -118,7 +118,7 @@ impl BackendFile for WatchedFile {
 }
 
 /// A session with every kind of file, and what rights each had when something was written to it.
-fn session(path: &Path) -> Result<Vec<(Name, Rights)>> {
+fn session(path: &Path) -> Result<Vec<(FileName, Rights)>> {
     let seen = Seen::default();
     let mut store = Store::open(Box::new(Watched { disk: Disk::new(path), seen: seen.clone() }))?;
     append(&mut store, RecordKind::Turn, &record(&[], vec![1; 9_000]), true)?;
@@ -131,15 +131,15 @@ fn session(path: &Path) -> Result<Vec<(Name, Rights)>> {
 }
 
 fn rights(path: &Path) -> Rights {
-    Disk::new(path).open(Name::Store, Access::Read).unwrap().unwrap().rights().unwrap().unwrap()
+    Disk::new(path).open(FileName::Store, Access::Read).unwrap().unwrap().rights().unwrap().unwrap()
 }
 
 #[test]
 fn a_new_store_is_its_owners_alone_from_the_first_byte_on() {
     let folder = Folder::new("new");
     let seen = session(&folder.store());
-    let modes: Vec<(Name, u32)> = seen.unwrap().into_iter().map(|(name, rights)| (name, rights.mode)).collect();
-    for name in [Name::New, Name::Log, Name::Store] {
+    let modes: Vec<(FileName, u32)> = seen.unwrap().into_iter().map(|(name, rights)| (name, rights.mode)).collect();
+    for name in [FileName::New, FileName::Log, FileName::Store] {
         assert!(modes.contains(&(name, 0o600)), "{modes:?}");
     }
     assert!(modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
@@ -159,7 +159,7 @@ fn each_file_has_the_mode_and_owner_of_the_store_before_a_byte_is_written() {
         }
         let before = rights(&path);
         let seen = session(&path).unwrap();
-        for name in [Name::New, Name::Log, Name::Store] {
+        for name in [FileName::New, FileName::Log, FileName::Store] {
             assert!(seen.contains(&(name, before)), "{mode:o}: {seen:?}");
         }
         assert!(seen.iter().all(|(_, rights)| *rights == before), "{mode:o}: {seen:?}");
@@ -205,7 +205,7 @@ fn a_link_in_the_place_of_the_log_is_not_followed() {
                 fs::write(&target, "").unwrap();
             }
             let error = Store::open(Box::new(Disk::new(&path))).err().unwrap();
-            assert_eq!(error.kind, Kind::Io);
+            assert_eq!(error.kind, StoreErrorKind::Io);
             assert_eq!(fs::read(&target).ok(), exists.then(Vec::new));
             fs::remove_file(&link).unwrap();
             let _ = fs::remove_file(&target);

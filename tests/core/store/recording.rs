@@ -1,6 +1,6 @@
 //! Files that remember what was done to them, and what a loss of power would leave.
 
-use recede::store::file::{Access, Backend, BackendFile, Name};
+use recede::store::file::{Access, Backend, BackendFile, FileName};
 use recede::store::memory::Memory;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -26,9 +26,9 @@ pub enum Sync {
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    Made(Name, usize),
+    Made(FileName, usize),
     Published,
-    Removed(Name),
+    Removed(FileName),
     NamesSynced,
     Wrote(usize, u64, Vec<u8>),
     Cut(usize, u64),
@@ -69,7 +69,7 @@ impl Recording {
 }
 
 impl Backend for Recording {
-    fn open(&self, name: Name, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
+    fn open(&self, name: FileName, access: Access) -> io::Result<Option<Box<dyn BackendFile>>> {
         let Some(file) = self.memory.open(name, access)? else { return Ok(None) };
         let mut files = self.files.lock().unwrap();
         let next = files.len();
@@ -80,7 +80,7 @@ impl Backend for Recording {
         Ok(Some(Box::new(RecordingFile { file, name, index, all: self.clone() })))
     }
 
-    fn is_current(&self, name: Name, file: &dyn BackendFile) -> io::Result<bool> {
+    fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
         self.memory.is_current(name, file)
     }
 
@@ -89,7 +89,7 @@ impl Backend for Recording {
         self.memory.publish()
     }
 
-    fn remove(&self, name: Name) -> io::Result<()> {
+    fn remove(&self, name: FileName) -> io::Result<()> {
         self.note(Event::Removed(name));
         self.memory.remove(name)
     }
@@ -104,7 +104,7 @@ impl Backend for Recording {
 
 struct RecordingFile {
     file: Box<dyn BackendFile>,
-    name: Name,
+    name: FileName,
     index: usize,
     all: Recording,
 }
@@ -135,9 +135,9 @@ impl BackendFile for RecordingFile {
             _ => None,
         });
         let sync = match self.name {
-            Name::New => Sync::New,
-            Name::Store => Sync::Store,
-            Name::Log => match last {
+            FileName::New => Sync::New,
+            FileName::Store => Sync::Store,
+            FileName::Log => match last {
                 Some((0, 4_096)) => Sync::LogBlock,
                 Some((0, _)) => Sync::Renewed,
                 _ => Sync::Commit,
@@ -191,7 +191,7 @@ pub enum Reach {
 #[derive(Clone, Default)]
 pub struct Disk {
     files: Vec<Vec<u8>>,
-    names: HashMap<Name, usize>,
+    names: HashMap<FileName, usize>,
     /// Writes and cuts that were not synced, and changes of names.
     loose: Vec<Event>,
     loose_names: Vec<Event>,
@@ -299,12 +299,12 @@ fn write(files: &mut [Vec<u8>], event: &Event, most: usize) {
     }
 }
 
-fn rename(names: &mut HashMap<Name, usize>, event: &Event) {
+fn rename(names: &mut HashMap<FileName, usize>, event: &Event) {
     match event {
         Event::Made(name, index) => drop(names.insert(*name, *index)),
         Event::Published => {
-            if let Some(index) = names.remove(&Name::New) {
-                names.insert(Name::Store, index);
+            if let Some(index) = names.remove(&FileName::New) {
+                names.insert(FileName::Store, index);
             }
         }
         Event::Removed(name) => drop(names.remove(name)),

@@ -2,11 +2,11 @@
 
 use super::backends::{Failing, Racing};
 use super::model::{append, record, reopened, sound};
-use recede::store::file::{Disk, Name};
+use recede::store::file::{Disk, FileName};
 use recede::store::memory::Memory;
 use recede::store::page::PAGE;
 use recede::store::table::bucket_of;
-use recede::store::{Kind, RecordKind, Store};
+use recede::store::{RecordKind, Store, StoreErrorKind};
 use std::sync::Mutex;
 
 #[test]
@@ -88,8 +88,8 @@ fn reading_past_the_mask_touches_no_text() {
     assert_eq!(store.mask_before(100).unwrap(), 0, "the boundary moves forward only");
     store.close().unwrap();
     drop(store);
-    let texts: Vec<u64> = (0..backend.memory.bytes(Name::Store).unwrap().len() / PAGE)
-        .filter(|page| backend.memory.bytes(Name::Store).unwrap()[page * PAGE + 4] == 5)
+    let texts: Vec<u64> = (0..backend.memory.bytes(FileName::Store).unwrap().len() / PAGE)
+        .filter(|page| backend.memory.bytes(FileName::Store).unwrap()[page * PAGE + 4] == 5)
         .map(|page| (page * PAGE) as u64)
         .collect();
     assert!(texts.len() > 200);
@@ -99,7 +99,7 @@ fn reading_past_the_mask_touches_no_text() {
         assert_eq!(store.get(RecordKind::Turn, turn, false).unwrap().unwrap().last, None);
     }
     let reads = std::mem::take(&mut backend.plan.lock().unwrap().reads);
-    assert!(reads.iter().all(|(name, offset)| *name == Name::Store && !texts.contains(offset)));
+    assert!(reads.iter().all(|(name, offset)| *name == FileName::Store && !texts.contains(offset)));
     // One of them, asked for, takes its bucket and the pages of its text.
     store.get(RecordKind::Turn, 2, true).unwrap();
     assert!((2..=3).contains(&backend.plan.lock().unwrap().reads.len()));
@@ -126,28 +126,28 @@ fn opening_reads_the_same_however_much_there_is() {
 fn a_second_writer_is_refused_and_readers_see_the_last_sync() {
     let memory = Memory::default();
     let mut writer = reopened(&memory);
-    assert_eq!(Store::open(Box::new(memory.clone())).err().unwrap().kind, Kind::Locked);
+    assert_eq!(Store::open(Box::new(memory.clone())).err().unwrap().kind, StoreErrorKind::Locked);
     append(&mut writer, RecordKind::Turn, &record(&[], vec![1]), true).unwrap();
     append(&mut writer, RecordKind::Turn, &record(&[], vec![2]), false).unwrap();
     let mut reader = Store::open_read_only(Box::new(memory.clone())).unwrap();
     assert_eq!(reader.last(RecordKind::Turn), 1);
     let error = append(&mut reader, RecordKind::Turn, &record(&[], vec![9]), true).unwrap_err();
-    assert_eq!(error.kind, Kind::ReadOnly);
+    assert_eq!(error.kind, StoreErrorKind::ReadOnly);
     for turn in 3..200 {
         append(&mut writer, RecordKind::Turn, &record(&[], vec![turn; 500]), true).unwrap();
     }
     assert!(!writer.checkpoint().unwrap(), "pages stay as they are while they are read");
-    assert_eq!(writer.compact().unwrap_err().kind, Kind::Reading);
+    assert_eq!(writer.compact().unwrap_err().kind, StoreErrorKind::Reading);
     assert_eq!(sound(&mut reader).records[0].len(), 1);
     assert_eq!(Store::open_read_only(Box::new(memory.clone())).unwrap().last(RecordKind::Turn), 199);
     writer.close().unwrap();
     drop(writer);
-    assert!(memory.bytes(Name::Log).is_some(), "what the reader needs to be spared waits in the log");
+    assert!(memory.bytes(FileName::Log).is_some(), "what the reader needs to be spared waits in the log");
     let mut writer = reopened(&memory);
     assert_eq!(sound(&mut writer).records[0].len(), 199);
     drop(reader);
     writer.close().unwrap();
-    assert!(memory.bytes(Name::Log).is_none());
+    assert!(memory.bytes(FileName::Log).is_none());
     assert_eq!(sound(&mut Store::open_read_only(Box::new(memory)).unwrap()).records[0].len(), 199);
 }
 
@@ -159,9 +159,9 @@ fn a_lock_on_a_log_that_was_removed_is_none() {
         first.close().unwrap();
         drop(first);
     };
-    let after_opening = Mutex::new(Some((Name::Log, Box::new(close) as Box<dyn FnOnce() + Send>)));
+    let after_opening = Mutex::new(Some((FileName::Log, Box::new(close) as Box<dyn FnOnce() + Send>)));
     let second = Store::open(Box::new(Racing { memory: memory.clone(), after_opening })).unwrap();
-    assert_eq!(Store::open(Box::new(memory)).err().unwrap().kind, Kind::Locked);
+    assert_eq!(Store::open(Box::new(memory)).err().unwrap().kind, StoreErrorKind::Locked);
     drop(second);
 }
 
@@ -174,7 +174,7 @@ fn a_reader_takes_the_file_that_has_the_name() {
         writer.compact().unwrap();
         append(&mut writer, RecordKind::Turn, &record(&[], vec![2]), true).unwrap();
     };
-    let after_opening = Mutex::new(Some((Name::Store, Box::new(compact) as Box<dyn FnOnce() + Send>)));
+    let after_opening = Mutex::new(Some((FileName::Store, Box::new(compact) as Box<dyn FnOnce() + Send>)));
     let mut reader = Store::open_read_only(Box::new(Racing { memory, after_opening })).unwrap();
     assert_eq!(sound(&mut reader).records[0].len(), 2);
 }
@@ -182,8 +182,8 @@ fn a_reader_takes_the_file_that_has_the_name() {
 #[test]
 fn nobody_reads_what_is_not_there() {
     let memory = Memory::default();
-    assert_eq!(Store::open_read_only(Box::new(memory.clone())).err().unwrap().kind, Kind::Missing);
-    assert!(memory.bytes(Name::Store).is_none());
+    assert_eq!(Store::open_read_only(Box::new(memory.clone())).err().unwrap().kind, StoreErrorKind::Missing);
+    assert!(memory.bytes(FileName::Store).is_none());
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn real_files_are_locked_and_left_as_one() {
     let path = folder.join("session.store");
     let disk = || Box::new(Disk::new(&path));
     let mut writer = Store::open(disk()).unwrap();
-    assert_eq!(Store::open(disk()).err().unwrap().kind, Kind::Locked);
+    assert_eq!(Store::open(disk()).err().unwrap().kind, StoreErrorKind::Locked);
     append(&mut writer, RecordKind::Turn, &record(&[], vec![1; 9_000]), true).unwrap();
     let mut reader = Store::open_read_only(disk()).unwrap();
     append(&mut writer, RecordKind::Turn, &record(&[], vec![2; 9_000]), true).unwrap();
@@ -210,6 +210,6 @@ fn real_files_are_locked_and_left_as_one() {
     drop(writer);
     let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["session.store"]);
-    assert_eq!(Store::open(Box::new(Disk::new(&folder))).err().unwrap().kind, Kind::Io);
+    assert_eq!(Store::open(Box::new(Disk::new(&folder))).err().unwrap().kind, StoreErrorKind::Io);
     std::fs::remove_dir_all(&folder).unwrap();
 }

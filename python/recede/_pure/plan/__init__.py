@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from recede._pure.plan.boundary import fold_boundary, remembers
-from recede._pure.plan.facts import Costs, Facts, Plan, Summary
-from recede._pure.plan.mask import boundaries, mask_observations
+from recede._pure.plan.facts import Costs, Facts, Plan, Summary, Uncounted
+from recede._pure.plan.fill import mask_newer, share_out
+from recede._pure.plan.keep import published
+from recede._pure.plan.mask import boundaries, clip_results, mask_observations
 from recede._pure.plan.summarize import Given, Request, summarize
 from recede._pure.plan.truncate import truncate
 
-__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "make_plan"]
+__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "Uncounted", "make_plan"]
 
 
 def make_plan(facts: Facts, summary: Given) -> Plan | Request:
@@ -18,9 +20,9 @@ def make_plan(facts: Facts, summary: Given) -> Plan | Request:
     if goal == "mask":
         return _maskings(facts, raw)[0]
     if goal == "summarize":
-        return summarize(facts, raw, summary) or raw
+        return summarize(facts, raw, published(facts), summary) or raw
     if goal == "truncate":
-        return truncate(facts, raw)
+        return truncate(raw, published(facts))
     return _reduce(facts, raw, summary)
 
 
@@ -31,19 +33,25 @@ def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
     masks_anyway = policy.observation_masking and remembers(facts)
     if not policy.enabled or (raw_fits and not masks_anyway):
         return raw
-    masked = raw
-    if policy.observation_masking:
-        for masked in _maskings(facts, raw):
-            if facts.fits(masked) and facts.keeps_pairs(masked):
-                return masked
+    view = raw
+    for view in _maskings(facts, raw) if policy.observation_masking else ():
+        if facts.fits(view) and facts.keeps_pairs(view):
+            return view
     if raw_fits:
         return raw
-    summarized = summarize(facts, masked, summary)
+    if policy.fill_millionths is not None and policy.observation_masking:
+        view = mask_newer(facts, view)
+    if policy.clip_results is not None:
+        view = clip_results(facts, view)
+    if facts.fits(view) and facts.keeps_pairs(view):
+        return view
+    keeping = published(facts) if policy.fill_millionths is None else share_out(facts, view)
+    summarized = summarize(facts, view, keeping, summary)
     if isinstance(summarized, Request):
         return summarized
     if summarized is not None and facts.fits(summarized):
         return summarized
-    return truncate(facts, masked)
+    return truncate(view, keeping)
 
 
 def _maskings(facts: Facts, raw: Plan) -> list[Plan]:

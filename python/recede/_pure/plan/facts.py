@@ -16,8 +16,12 @@ from recede._pure.turns import Turns
 
 Stage = Literal["masking", "summarization", "fallback"]
 
-Costs = tuple[list[int], list[tuple[int, int]]]
-"""Budget units of each message without its observations, and of each observation, raw and masked."""
+Costs = tuple[list[int], list[tuple[int, int]]] | tuple[list[int], list[tuple[int, int]], dict[str, int]]
+"""Budget units of each message without its observations, of each observation, raw and masked, and of new texts."""
+
+
+class Uncounted(Exception):
+    """What a text costs must be asked for."""
 
 
 Move = tuple[int, int, int, int]
@@ -44,6 +48,7 @@ class Plan:
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, those of dropped messages too
     moves: tuple[Move, ...] = ()  # how the boundary came there, where it depends on earlier requests
     summary: Summary | None = None
+    cut: dict[int, Masked] = field(default_factory=dict)  # messages of the task, by message
 
 
 class Sent(NamedTuple):
@@ -67,6 +72,7 @@ class Facts:
         self.numbers: Sequence[
             int
         ] = ()  # of the observations among all that there ever were, where a session began anew
+        self.task_end = 0  # how many of the first messages may be the task, in a session after a compaction
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.chars(policy.image_chars) for result in outline.results]
         self.runs = Turns(outline)
@@ -110,7 +116,7 @@ class Facts:
 
     def message_chars(self, plan: Plan, index: int) -> int:
         """The chars of a message in the view."""
-        chars = self.own_chars[index]
+        chars = plan.cut[index].chars if index in plan.cut else self.own_chars[index]
         for result in self.outline.messages[index].results:
             masked = plan.masked.get(result.index)
             chars += self.observation_chars[result.index] if masked is None else masked.chars
@@ -123,23 +129,34 @@ class Facts:
 
     def cost(self, plan: Plan) -> int:
         """What the view costs, in budget units."""
-        if self.costs is None:
-            return self.chars(plan) + (0 if plan.summary is None else plan.summary.cost - len(plan.summary.text))
-        cost = 0 if plan.summary is None else plan.summary.cost
-        for index in plan.kept:
-            places = [result.index for result in self.outline.messages[index].results]
-            cost += self.own_cost(index) + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
-        return cost
+        summary = 0 if plan.summary is None else plan.summary.cost
+        return summary + sum(self.message_cost(plan, index) for index in plan.kept)
+
+    def message_cost(self, plan: Plan, index: int) -> int:
+        """What a message of the view costs."""
+        places = [result.index for result in self.outline.messages[index].results]
+        own_cost = self.text_cost(plan.cut[index].text) if index in plan.cut else self.own_cost(index)
+        return own_cost + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
 
     def own_cost(self, index: int) -> int:
         """What a message costs without its observations."""
         return self.own_chars[index] if self.costs is None else self.costs[0][index]
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
-        """What an observation costs, raw or masked."""
+        """What an observation costs, raw or with this in its place."""
         if self.costs is not None:
+            if masked is not None and masked.is_clipped:
+                return self.text_cost(masked.text)
             return self.costs[1][place][masked is not None]
         return self.observation_chars[place] if masked is None else masked.chars
+
+    def text_cost(self, text: str) -> int:
+        """What a text costs that no message has."""
+        if self.costs is None:
+            return len(text)
+        if len(self.costs) == 2 or text not in self.costs[2]:
+            raise Uncounted(text)
+        return self.costs[2][text]
 
     def keeps_pairs(self, plan: Plan) -> bool:
         """The pair invariant: no stage adds an orphan, so it can only be broken by those that the input has."""

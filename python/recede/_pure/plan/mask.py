@@ -6,7 +6,10 @@ import fnmatch
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+from recede._pure.clip import clip, is_clipped
+from recede._pure.placeholder import stays_whole
 from recede._pure.plan.facts import Facts, Plan
 
 
@@ -32,6 +35,21 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
     if removed < facts.policy.min_masked_chars:
         return raw
     return Plan(kept=raw.kept, stage="masking" if masked else None, boundary=boundary, masked=masked)
+
+
+def clip_results(facts: Facts, before: Plan) -> Plan:
+    """Raw results in the window are cut, the largest first, of equal ones the older, until the view fits."""
+    policy, masked, cost = facts.policy, dict(before.masked), facts.cost(before)
+    older, is_exempt = _older(facts), exempt(facts)
+    for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
+        if cost <= policy.max_cost:
+            break
+        place, text = result.index, result.observation
+        stays = older[place] or is_exempt[place] or place in masked or result.images or result.json is not None
+        if not stays and len(text) > policy.clip_results and not is_clipped(text) and not stays_whole(text, policy):
+            masked[place] = clip(text, policy.clip_results)
+            cost += facts.observation_cost(place, masked[place]) - facts.observation_cost(place, None)
+    return replace(before, masked=dict(sorted(masked.items())))
 
 
 def _older(facts: Facts) -> list[bool]:

@@ -6,9 +6,16 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from recede._pure.clip import shorter
 from recede._pure.plan.facts import Facts, Plan, Summary
-from recede._pure.plan.keep import keep_set
-from recede._pure.summary import built_in_summary, leading_system_messages, previous_summary, with_first_line
+from recede._pure.plan.keep import Keeping
+from recede._pure.summary import (
+    LEAST_CHARS,
+    built_in_summary,
+    leading_system_messages,
+    previous_summary,
+    with_first_line,
+)
 
 Given = tuple[str, "int | None"] | Literal[False] | None
 """A summary and its cost (None: its chars); None: not asked for yet; False: it could not be had."""
@@ -23,37 +30,39 @@ class Request:
     built_in: str
 
 
-def summarize(facts: Facts, before: Plan, given: Given) -> Plan | Request | None:
-    """What stage 1 left of the keep set, with a summary of the rest; None where there is nothing to gain."""
-    if given is False:
-        return None
+def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Plan | Request | None:
+    """What stage 1 left of what is kept, with a summary of the rest; None where there is nothing to gain."""
     outline, policy, earlier = facts.outline, facts.policy, facts.earlier_summaries
-    kept = keep_set(facts, without=earlier)
-    dropped = sorted(set(range(len(outline.messages))) - kept - set(earlier))
-    without = replace(before, kept=sorted(kept))
-    if not dropped or not facts.keeps_pairs(without):
+    dropped, room = keeping.dropped, keeping.summary_room
+    without = replace(before, kept=keeping.kept, cut=keeping.cut)
+    if given is False or not dropped or room < LEAST_CHARS or not facts.keeps_pairs(without):
         return None
     if policy.goal == "reduce" and not facts.fits(without):
         return None  # with any summary it would not fit either, so nobody is asked for one
     if given is None:
         previous = previous_summary(outline, earlier)
-        built_in = built_in_summary(outline, facts.tools, facts.task, dropped, previous)[: policy.summary_max_chars]
+        names_task = not keeping.task_stays
+        built_in = built_in_summary(outline, facts.tools, facts.task, dropped, previous, names_task=names_task)
+        built_in = built_in[: policy.summary_max_chars]
         if policy.ask_summary:
             return Request(dropped, previous, built_in)
         given = built_in, None
-    text, cost = given
-    text = with_first_line(text)[: policy.summary_max_chars]
-    replaced = replace(before, kept=sorted([*dropped, *earlier]))
-    if len(text) >= facts.chars(replaced):
+    text, cost = with_first_line(given[0])[:room], given[1]
+    if policy.fill_millionths is not None:
+        while (cost := facts.text_cost(text)) > room:
+            room_chars = shorter(len(text), room, cost)
+            if room_chars < LEAST_CHARS:
+                return None
+            text = text[:room_chars]
+    if len(text) >= facts.chars(before) - facts.chars(without):
         return None
-    in_order = sorted(kept)
     summary = Summary(
         text=text,
         message=_message(facts, policy.summary_role or _role(facts), text),
         cost=len(text) if cost is None else cost,
-        place=bisect_left(in_order, leading_system_messages(outline)),
+        place=bisect_left(keeping.kept, leading_system_messages(outline)),
     )
-    return replace(before, stage="summarization", kept=in_order, summary=summary)
+    return replace(without, stage="summarization", summary=summary)
 
 
 def _role(facts: Facts) -> str:

@@ -1,16 +1,13 @@
-"""Stage 3: the keep set, and the task."""
+"""Stage 3: what is kept, without a summary."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from recede._pure.plan.facts import Facts, Plan
-from recede._pure.plan.keep import keep_set
+from recede._pure.plan.facts import Plan
+from recede._pure.plan.keep import Keeping
 
 
-def truncate(facts: Facts, before: Plan) -> Plan:
-    """What stage 1 left of the keep set, of earlier summaries and of the first user message."""
-    kept = keep_set(facts).union(facts.earlier_summaries)
-    if facts.task is not None:
-        kept.add(facts.task.index)
-    return replace(before, stage="fallback", kept=sorted(kept))
+def truncate(before: Plan, keeping: Keeping) -> Plan:
+    """What stage 1 left of what is kept."""
+    return replace(before, stage="fallback", kept=keeping.kept_alone, cut=keeping.cut)

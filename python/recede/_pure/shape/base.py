@@ -17,6 +17,9 @@ class Shape:
     takes_system_messages = True
     """An API of this shape takes system messages among the others."""
 
+    text_frame = ("", "")
+    """The JSON around the string that is the whole text of a message."""
+
     def fits(self, message: dict[str, Any]) -> bool:
         """Whether the message has the fields of this shape."""
         raise NotImplementedError

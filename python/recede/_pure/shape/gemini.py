@@ -22,6 +22,7 @@ _DEPTH = 4  # the message, its parts, the part, its field
 class Gemini(Shape):
     name = "gemini"
     results_are_blocks = True
+    text_frame = ('[{"text":', "}]")
     takes_system_messages = False
 
     def fits(self, message: dict[str, Any]) -> bool:

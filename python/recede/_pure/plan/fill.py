@@ -1,0 +1,107 @@
+"""`fill`: a budget is shared out between the task, a summary and the newest units, so that a view degrades evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from recede._pure.clip import LEAST_CHARS, clip, shorter
+from recede._pure.placeholder import Masked
+from recede._pure.plan.facts import Facts, Plan
+from recede._pure.plan.keep import Keeping, keep_set, units
+from recede._pure.plan.mask import exempt
+
+_LEAST_TASK = 220
+"""What the newest message of the task gets in any case: a view must not begin with an answer of the model."""
+
+_PARTS = 4_000_000
+"""A unit of the budget in parts, in which shares are added up: rounded one by one, they could grow by more than it."""
+
+
+def mask_newer(facts: Facts, before: Plan) -> Plan:
+    """Masks results in the window too, oldest first, but none of the newest turn, until the view fits."""
+    is_exempt, newest_turn, policy = exempt(facts), len(facts.runs.starts), facts.policy
+    masked, boundary, cost = dict(before.masked), before.boundary, facts.cost(before)
+    removed = sum(facts.observation_chars[place] - one.chars for place, one in masked.items())
+    for place, result in enumerate(facts.outline.results):
+        if cost <= policy.max_cost and removed >= policy.min_masked_chars:
+            break
+        stays = is_exempt[place] or place in masked or facts.turns[place] == newest_turn
+        replacement = None if stays else facts.mask(result)
+        if replacement is not None:
+            masked[place] = replacement
+            cost += facts.observation_cost(place, replacement) - facts.observation_cost(place, None)
+            removed += facts.observation_chars[place] - replacement.chars
+            boundary = max(boundary, place + 1)
+    if removed < policy.min_masked_chars:
+        return before
+    masked = dict(sorted(masked.items()))
+    return replace(before, stage="masking" if masked else None, boundary=boundary, masked=masked)
+
+
+def share_out(facts: Facts, before: Plan) -> Keeping:
+    """What is kept: the window, the task, as many of the newest units as fit, beside the room for a summary."""
+    policy, task, earlier = facts.policy, task_of(facts), facts.earlier_summaries
+    budget, fill = policy.max_cost, policy.fill_millionths
+    apart = {*earlier, *task}
+    kept = keep_set(facts, facts.window_start, without=apart)
+
+    def cost(messages: Iterable[int]) -> int:
+        return sum(facts.message_cost(before, index) for index in messages)
+
+    if policy.shrinks_window and _PARTS * cost(kept) > 4 * budget * fill:
+        newest = max((message.index for message in facts.outline.messages if message.index not in apart), default=0)
+        kept = keep_set(facts, newest, without=apart)
+
+    window_cost, task_cost = cost(kept), cost(task)
+    least = min(_LEAST_TASK, cost(task[-1:]))
+    share = min(2 * budget * min(fill, 500_000), _PARTS * (budget - window_cost))
+    share = min(_PARTS * task_cost, max(_PARTS * least, share))
+    reserved = min(_PARTS * policy.summary_max_chars, budget * fill)
+    room = (4 * budget * fill - share - reserved) // _PARTS - window_cost
+    for unit in units(facts, without=kept | apart):
+        room -= cost(unit)
+        if room < 0:
+            break
+        kept |= unit
+    dropped = set(range(len(facts.outline.messages))) - kept - apart
+    cut = _cut_task(facts, before, task, share // _PARTS)
+    kept |= cut.keys()
+    view = replace(before, kept=sorted(kept), cut={index: text for index, text in cut.items() if text is not None})
+    left = budget - facts.cost(view)
+    alone = kept.union(earlier if cost(earlier) <= left else ())
+    return Keeping(view.kept, sorted(alone), sorted(dropped), min(reserved // _PARTS, left), view.cut, bool(task))
+
+
+def task_of(facts: Facts) -> list[int]:
+    """What the user said before the first run; where that is nothing, the first that the user said after it."""
+    first_run = facts.task_end or (facts.runs.starts[0] if facts.runs.starts else len(facts.outline.messages))
+    said = [one.index for one in facts.outline.messages if one.is_said and one.index not in facts.earlier_summaries]
+    return [index for index in said if index < first_run] or said[:1]
+
+
+def _cut_task(facts: Facts, before: Plan, task: list[int], share: int) -> dict[int, Masked | None]:
+    """The newest message of the task first: as it is (None), or cut to what is left of the share; none before that."""
+    shown: dict[int, Masked | None] = {}
+    for index in reversed(task):
+        cost = facts.message_cost(before, index)
+        text = _cut(facts, index, cost, share, _LEAST_TASK if index == task[-1] else 0) if cost > share else None
+        if cost <= share or text is not None or index == task[-1]:
+            shown[index] = text
+        if cost > share:
+            break
+        share -= cost
+    return shown
+
+
+def _cut(facts: Facts, index: int, cost: int, share: int, least: int) -> Masked | None:
+    """A message of the task, cut to a share; None where that would be too short, or no shorter."""
+    own, chars = facts.outline.messages[index].own, facts.own_chars[index]
+    most = max(least, chars * share // cost)  # each character costs the same, until the caller has counted
+    while LEAST_CHARS <= most < chars:
+        text = clip(own.joined, most, own.images * facts.policy.image_chars)
+        cut_cost = facts.text_cost(text.text)
+        if cut_cost <= share or most == least:
+            return text
+        most = max(least, shorter(most, share, cut_cost))
+    return None

@@ -1,0 +1,97 @@
+"""How summarizers are called: with the turns and the previous summary, with the turns alone, or with a prompt."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+__all__ = ["PROMPT", "bound", "is_async", "prompt_text", "text_of_summary"]
+
+Call = Callable[[Sequence[Any], Union[str, None]], Any]
+
+PROMPT = """\
+You keep the memory of a software agent whose history grows too long. Write the summary that takes the place of the
+turns below, so that the agent can continue as if it still had them. Use these headings; omit those without content:
+
+Goal: what was asked for, with every constraint, in the words of the user where they matter.
+State: what is done, what is being done, and what was observed last.
+Decisions: what was decided, and why; what was tried and given up.
+Open points: what is still to do, and what is not understood.
+Files: each file that matters, by its path, with what was changed or found in it.
+Errors: each error that is not solved, word for word.
+
+Keep names, paths, numbers, commands and messages exactly as they are. Carry on what the summary so far says, where it
+still holds. Do not invent anything, and do not address anybody: give the summary alone."""
+"""The default system prompt of `anthropic` and `openai`, and the beginning of what ``.generate`` is given."""
+
+
+def bound(name: str, summarizer: Any) -> Call:
+    """The summarizer as a function of the items (turns or messages) and the previous summary.
+
+    A callable goes before ``.generate``. What has no signature, such as a function of C, is called with both.
+
+    Raises:
+        TypeError: it can be called neither way.
+    """
+    function = _function(summarizer)
+    if function is None:
+        raise TypeError(
+            f"{name} must be callable as (turns, previous_summary) or (turns), or have .generate(prompt), not "
+            f"{type(summarizer).__name__}; recede.summarizers makes one of a client, or without a model"
+        )
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None
+    if function is not summarizer:
+        if signature is None or _takes(signature, 1):
+            return lambda items, previous: function(f"{PROMPT}\n\n{prompt_text(items, previous)}")
+        raise TypeError(f"the .generate of {name} must take (prompt), not {signature}")
+    if signature is None or _takes(signature, 2):
+        return lambda items, previous: function(items, previous)
+    if _takes(signature, 1):
+        return lambda items, previous: function(items)
+    raise TypeError(f"{name} must take (turns, previous_summary) or (turns), not {signature}")
+
+
+def is_async(summarizer: Any) -> bool:
+    """Whether it is known to be async before it is called."""
+    function = _function(summarizer)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def text_of_summary(answer: Any) -> Any:
+    """What a summarizer returned, or its ``.text``."""
+    return answer if isinstance(answer, str) else getattr(answer, "text", answer)
+
+
+def _function(summarizer: Any) -> Any:
+    """What is called: the summarizer, or its ``.generate``; None if there is neither."""
+    function = summarizer if callable(summarizer) else getattr(summarizer, "generate", None)
+    return function if callable(function) else None
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def prompt_text(items: Sequence[Any], previous: str | None) -> str:
+    """The user's part of a prompt: the previous summary and what is to be summarized."""
+    from recede._response import encodable  # imported lazily: functions that build their own prompts do not need it
+
+    parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]
+    parts += map(_item, items)
+    text: str = encodable("\n\n".join(parts))  # lone surrogates cannot be sent
+    return text
+
+
+def _item(item: Any) -> str:
+    if isinstance(item, dict):  # a message
+        return json.dumps(item, ensure_ascii=False)
+    return f"Turn {item.turn}:\nReasoning: {item.reasoning}\nAction: {item.action}\nObservation: {item.observation}"

@@ -1,0 +1,166 @@
+//! The view as readers get it: in chunks of bytes, or as the changed part of a list.
+
+use super::compaction::Origin;
+use super::log::TextFormat;
+use super::stored::{too_long, write_rendered};
+use super::{Failure, Result, Session};
+use crate::store::Store;
+
+/// A chunk is closed at about so many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
+/// microseconds.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Approximate bytes of a placeholder.
+const PLACEHOLDER_BYTES: usize = 48;
+
+/// Readers do not cache a view with more bytes of evicted messages, so that memory is bounded.
+const MAX_CACHED_BYTES: usize = 2 << 20;
+
+/// Changes of the view's list since it was read last: the messages from this one on.
+pub type Change = (usize, Vec<ViewMessage>);
+
+/// A message of a view.
+#[derive(Debug)]
+pub enum ViewMessage {
+    /// The appended message of this index.
+    Appended(usize),
+    /// Its rendering.
+    Bytes(Vec<u8>),
+}
+
+/// The chunks of a view.
+#[derive(Debug)]
+pub struct Chunks {
+    /// How many of the chunks read last are still valid.
+    pub reused: usize,
+    /// The closed chunks after them.
+    pub closed: Vec<Vec<u8>>,
+    /// The end of the view.
+    pub open: Vec<u8>,
+}
+
+impl Session {
+    /// The chunks of the current view. Evicted messages are read from the store.
+    ///
+    /// # Errors
+    /// Those of the store; the next call reads all chunks.
+    pub fn chunks(&mut self, store: Option<&mut Store>) -> Result<Chunks> {
+        let reused = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from);
+        self.view.chunk_ends.truncate(reused);
+        self.view.chunks_from = usize::MAX;
+        let mut closed = vec![];
+        if self.next_chunk() < self.log.base.messages {
+            let read = store.ok_or(Failure::Closed).and_then(|store| self.evicted_chunks(store, &mut closed));
+            read.inspect_err(|_| self.forget_chunks())?;
+        }
+        let (mut start, end) = (self.next_chunk(), self.log.end());
+        let mut bytes = 0;
+        for message in self.next_chunk()..end {
+            bytes += self.bytes_of(message - self.log.base.messages);
+            if bytes >= CHUNK_BYTES {
+                let chunk = self.render(start, message + 1);
+                self.add_chunk(message + 1, chunk, &mut closed);
+                (start, bytes) = (message + 1, 0);
+            }
+        }
+        let is_turns = self.log.format() == TextFormat::Turns;
+        let mut open = if start < end || (start == 0 && !is_turns) { self.render(start, end) } else { vec![] };
+        if !is_turns {
+            open.push(b']');
+        }
+        Ok(Chunks { reused, closed, open })
+    }
+
+    /// The first message after the closed chunks.
+    fn next_chunk(&self) -> usize {
+        self.view.chunk_ends.last().map_or(2 * self.ends().0, |(end, _)| *end)
+    }
+
+    fn add_chunk(&mut self, end: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
+        let before = self.view.chunk_ends.last().map_or(0, |(_, bytes)| *bytes);
+        self.view.chunk_ends.push((end, before + chunk.len()));
+        closed.push(chunk);
+    }
+
+    /// The chunks of evicted messages.
+    fn evicted_chunks(&mut self, store: &mut Store, closed: &mut Vec<Vec<u8>>) -> Result<()> {
+        let (start, end) = (self.next_chunk(), self.log.base.messages);
+        let (mut chunk, mut left) = (vec![], store.max_bytes()?);
+        let is_turns = self.log.format() == TextFormat::Turns;
+        for message in (start..end).step_by(if is_turns { 2 } else { 1 }) {
+            let read = if is_turns {
+                self.write_stored_turn(store, message / 2 + 1, &mut chunk)?
+            } else {
+                write_rendered(store, message, &mut chunk)?
+            };
+            left = left.checked_sub(read as u64).ok_or_else(too_long)?;
+            let next = message + if is_turns { 2 } else { 1 };
+            if chunk.len() >= CHUNK_BYTES || next == end {
+                self.add_chunk(next, core::mem::take(&mut chunk), closed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the view is too long for readers to cache.
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        self.log.base.view_bytes > MAX_CACHED_BYTES
+    }
+
+    /// Readers have cached nothing: the next chunks and the next list are complete.
+    pub fn forget(&mut self) {
+        self.forget_chunks();
+        self.view.list_from = 0;
+    }
+
+    pub(super) fn forget_chunks(&mut self) {
+        self.view.chunk_ends.clear();
+        self.view.chunks_from = 0;
+    }
+
+    /// Approximate bytes of a message in memory in the view.
+    fn bytes_of(&self, message: usize) -> usize {
+        let outline = &self.log.outline;
+        let span = outline.messages[message].span;
+        let of_result = |result: usize| {
+            let value = outline.results[result].value;
+            (value.end - value.start).saturating_sub(PLACEHOLDER_BYTES)
+        };
+        let removed: usize = self.masked(message, message + 1).iter().map(|one| of_result(one.result as usize)).sum();
+        (span.end - span.start).saturating_sub(removed) + 1
+    }
+
+    /// Changes of the view since this was called last.
+    ///
+    /// # Errors
+    /// Those of the store, which has the evicted messages; nothing counts as read then.
+    pub fn changes(&mut self, mut store: Option<&mut Store>) -> Result<Change> {
+        let (from, evicted) = (self.view.list_from, self.log.base.messages);
+        let mut items = vec![];
+        for message in from..evicted {
+            let mut shown = vec![];
+            write_rendered(store.as_deref_mut().ok_or(Failure::Closed)?, message, &mut shown)?;
+            items.push(ViewMessage::Bytes(shown.split_off(1)));
+        }
+        let first = from.saturating_sub(evicted);
+        let masked = self.masked(first, self.log.len());
+        let results = &self.log.outline.results;
+        let mut masked = masked.iter().map(|one| results[one.result as usize].message as usize).peekable();
+        for message in first..self.log.len() {
+            let is_masked = masked.peek() == Some(&message);
+            while masked.next_if_eq(&message).is_some() {}
+            items.push(match self.origins.get(evicted + message) {
+                _ if is_masked => ViewMessage::Bytes(self.rendered_message(message)),
+                // If only the store has the appended message, the log has its bytes.
+                Some(Origin::Appended(index)) if (*index as usize) >= self.past.first => {
+                    ViewMessage::Appended(*index as usize)
+                }
+                Some(_) => ViewMessage::Bytes(self.log.message(message).to_vec()),
+                None => ViewMessage::Appended(self.past.end() + evicted + message - self.origins.len()),
+            });
+        }
+        self.view.list_from = self.log.end();
+        Ok((from, items))
+    }
+}

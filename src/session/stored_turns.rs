@@ -1,0 +1,305 @@
+//! Turns in a store: their eviction, and resuming a session of them. A row keeps the sizes of a turn, so that no text is
+//! counted again.
+
+use super::Session;
+use super::log::{Log, TextFormat};
+use super::snapshot::{Base, LARGEST, Snapshot};
+use super::stored::too_long;
+use super::turn_text::write_turn;
+use super::turns::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
+use crate::placeholder::{Facts, Form, Placeholder};
+use crate::plan::facts;
+use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
+
+/// The sizes of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The request before it.
+    pub request: RequestTokens,
+    /// Characters of the turn in a context, without its observation.
+    pub own_chars: usize,
+    /// Characters of its observation.
+    pub chars: usize,
+    /// Line feeds of its observation.
+    pub newlines: usize,
+    /// Characters of the placeholder; 0 if the observation stays raw.
+    pub masked_chars: usize,
+    /// Its tokens.
+    pub tokens: TurnTokens,
+}
+
+const NUMBERS: usize = 9;
+
+impl Row {
+    /// Bytes of an encoded row.
+    pub const BYTES: usize = 8 * NUMBERS;
+
+    /// Encodes the row.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; Self::BYTES] {
+        let Row { request, own_chars, chars, newlines, masked_chars, tokens } = self;
+        let TurnTokens { own, observation, masked } = tokens;
+        let numbers = [&request.raw, &request.sent, own_chars, chars, newlines, masked_chars, own, observation, masked];
+        let mut bytes = [0; Self::BYTES];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&(*number as u64).to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Decodes whole rows. Their numbers are untrusted, and capped at [`LARGEST`].
+    pub fn all(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
+        bytes.chunks_exact(Self::BYTES).map(|bytes| {
+            let mut numbers = [0; NUMBERS];
+            for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
+                *number = (u64::from_le_bytes(*bytes) as usize).min(LARGEST);
+            }
+            let [raw, sent, own_chars, chars, newlines, masked_chars, own, observation, masked] = numbers;
+            let (request, tokens) = (RequestTokens { raw, sent }, TurnTokens { own, observation, masked });
+            Row { request, own_chars, chars, newlines, masked_chars, tokens }
+        })
+    }
+
+    /// Whether the observation is never masked.
+    #[must_use]
+    pub fn stays_raw(&self) -> bool {
+        self.masked_chars == 0
+    }
+
+    fn evicted(&self) -> EvictedTurn {
+        let TurnTokens { own, observation, masked } = self.tokens;
+        EvictedTurn {
+            raw_chars: self.own_chars.saturating_add(self.chars),
+            shown_chars: self.own_chars.saturating_add(if self.stays_raw() { self.chars } else { self.masked_chars }),
+            shown_tokens: own.saturating_add(if self.stays_raw() { observation } else { masked }),
+        }
+    }
+}
+
+/// An evicted turn.
+#[derive(Debug)]
+pub struct StoredTurn {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its sizes.
+    pub row: Row,
+    fields: Vec<Vec<u8>>,
+    observation: Vec<u8>,
+}
+
+impl StoredTurn {
+    /// Reads a turn; its observation only if that stays raw.
+    fn read(store: &mut Store, number: usize) -> store::Result<Self> {
+        let record = store.get(RecordKind::Turn, number as u64, false)?;
+        let fields = record.map_or_else(Vec::new, |record| record.fields);
+        let row = fields.get(3).and_then(|bytes| Row::all(bytes).next()).ok_or_else(missing_row)?;
+        let record = if row.stays_raw() { store.get(RecordKind::Turn, number as u64, true)? } else { None };
+        let observation = record.and_then(|record| record.last).unwrap_or_default();
+        Ok(StoredTurn { number, row, fields, observation })
+    }
+
+    /// Bytes that were read.
+    fn bytes(&self) -> usize {
+        self.fields.iter().take(3).map(Vec::len).sum::<usize>() + self.observation.len()
+    }
+
+    /// Its texts in a context.
+    fn rendered(&self, placeholder: &Placeholder) -> [Vec<u8>; 3] {
+        let Row { chars, newlines, .. } = self.row;
+        let mut observation = self.observation.clone();
+        if !self.row.stays_raw() {
+            placeholder.write(&Facts { chars, newlines, turn: self.number, ..Facts::default() }, &mut observation);
+        }
+        let field = |place: usize| self.fields.get(place).cloned().unwrap_or_default();
+        [field(0), field(1), observation]
+    }
+}
+
+fn missing_row() -> StoreError {
+    StoreError::new(StoreErrorKind::Damaged, "a turn in it has no row")
+}
+
+/// Whether a snapshot is consistent with its store.
+fn fits(snapshot: &Snapshot, state: &TurnState, makes_summaries: bool, store: &Store) -> bool {
+    let Snapshot { base: Base { messages, fold, .. }, rows, .. } = snapshot;
+    let TurnState { first, due, judged, figures, .. } = state;
+    let (evicted, here) = (messages / 2, rows.len() / Row::BYTES);
+    let end = evicted + here;
+    messages.is_multiple_of(2)
+        && end as u64 <= store.last(RecordKind::Turn)
+        && [*first, *judged, figures.masked_turns].into_iter().all(|turns| turns <= end)
+        && due.is_none_or(|due| *first < due && due <= end)
+        && (*first == 0 || makes_summaries)
+        && figures.masked_tokens <= figures.observation_tokens
+        && fold.observations == evicted
+        && fold.masked_count <= evicted
+        && fold.before <= 2 * here
+        && fold.masked.last().is_none_or(|last| (*last as usize) < here)
+}
+
+impl Session {
+    /// The row of a turn in memory, from 0.
+    fn row(&self, turn: usize) -> Row {
+        self.log.with_context(&self.policy, |ground| {
+            let facts = facts(ground.outline, ground.pairs, Some(ground.turns), turn);
+            let (form, after) = Placeholder::of(&self.policy).form(ground.outline, ground.source, turn, &facts);
+            Row {
+                request: self.turns.requests[turn],
+                own_chars: ground.outline.messages[2 * turn].chars,
+                chars: facts.chars,
+                newlines: facts.newlines,
+                masked_chars: if form == Form::Stay { 0 } else { after },
+                tokens: self.log.tokens(turn),
+            }
+        })
+    }
+
+    /// Masks in the store the turns that no later request can change: they are masked, or remain raw. A summary is judged
+    /// first, since it is judged before the request for the next turn.
+    ///
+    /// # Errors
+    /// Those of the store; what was not masked is masked by the next call.
+    pub fn mask_stored(&mut self, store: &mut Store) -> store::Result<()> {
+        self.summary_due();
+        self.request();
+        let settled = self.evicted_turns() + self.log.fold.settled(&self.policy);
+        store.mask_before(settled as u64 + 1).map(|_| ())
+    }
+
+    /// Stores a snapshot at the request for the next turn, and evicts the turns whose rendering is final. On errors the session
+    /// is unchanged.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn evict_turns(&mut self, store: &mut Store, options: &[u8]) -> store::Result<()> {
+        self.request();
+        let (evicted, count) = (self.evicted_turns(), self.log.fold.settled(&self.policy));
+        let rows: Vec<Row> = (0..self.log.len() / 2).map(|turn| self.row(turn)).collect();
+        let (settled, kept) = rows.split_at(count);
+        let Log { chars, cost, pairs, base, fold, .. } = &self.log;
+        let view_bytes = base.view_bytes + self.rendered_bytes(2 * count);
+        let fold = self.log.with_context(&self.policy, |ground| fold.state_without(ground, 2 * count));
+        let messages = base.messages + 2 * count;
+        let base = Base { messages, view_bytes, chars: *chars, cost: *cost, counts: pairs.counts(), fold };
+        let snapshot = Snapshot {
+            options: options.to_vec(),
+            base,
+            attempts: self.attempts.clone(),
+            turns: Some(self.turns.clone()),
+            rows: kept.iter().flat_map(Row::bytes).collect(),
+            ..Snapshot::default()
+        };
+        store.change(|changes| {
+            for (turn, row) in (evicted as u64 + 1..).zip(settled) {
+                let fields = changes.get(RecordKind::Turn, turn)?.map(|record| record.fields).unwrap_or_default();
+                let row = row.bytes();
+                let fields: Vec<&[u8]> = fields.iter().take(3).map(Vec::as_slice).chain([&row[..]]).collect();
+                changes.replace_before_last(RecordKind::Turn, turn, &fields)?;
+            }
+            if changes.last(RecordKind::Session) == 0 {
+                changes.append(RecordKind::Session, &[], &[])?;
+            }
+            changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())
+        })?;
+        store.mask_before((evicted + count) as u64 + 1)?;
+        if self.policy.summaries.is_some() {
+            self.turns.evicted.extend(settled.iter().skip(self.first_shown()).map(Row::evicted));
+        }
+        self.turns.requests.drain(..count);
+        let mut log = Log::after(snapshot.base, TextFormat::Turns);
+        for (turn, row) in (count..).zip(kept) {
+            if let Some((texts, timestamp)) = self.log.turn(turn) {
+                log.push_turn(texts, timestamp, row.tokens, &self.policy);
+            }
+        }
+        log.resume(&self.policy);
+        self.log = log;
+        self.forget_chunks();
+        Ok(())
+    }
+
+    /// Resumes the snapshot of a store, if there is one. The caller adds the turns after it.
+    ///
+    /// # Errors
+    /// Those of the store; or the snapshot is malformed or inconsistent with it.
+    pub fn open_turns(&mut self, store: &mut Store) -> store::Result<bool> {
+        let wrong = || StoreError::new(StoreErrorKind::Damaged, "its last snapshot does not match its turns");
+        let record = store.get(RecordKind::Session, 1, true)?;
+        let Some(bytes) = record.and_then(|record| record.last).filter(|bytes| Snapshot::has_magic(bytes)) else {
+            return Ok(false);
+        };
+        let mut snapshot = Snapshot::of(&bytes).ok_or_else(wrong)?;
+        let turns = snapshot.turns.take().ok_or_else(wrong)?;
+        if !fits(&snapshot, &turns, self.policy.summaries.is_some(), store) {
+            return Err(wrong());
+        }
+        let Snapshot { base, rows, attempts, .. } = snapshot;
+        self.attempts = attempts;
+        let mut left = store.max_bytes()?;
+        let evicted = base.messages / 2;
+        self.turns = turns;
+        let mut log = Log::after(base, TextFormat::Turns);
+        for (number, row) in (evicted + 1..).zip(Row::all(&rows)) {
+            let record = store.get(RecordKind::Turn, number as u64, true)?;
+            let Record { fields, last } = record.ok_or_else(wrong)?;
+            let field = |place: usize| fields.get(place).map_or(&b""[..], Vec::as_slice);
+            let timestamp = field(2).try_into().map_or(0.0, f64::from_le_bytes);
+            let observation = last.unwrap_or_default();
+            let read = field(0).len() + field(1).len() + observation.len();
+            left = left.checked_sub(read as u64).ok_or_else(too_long)?;
+            log.push_turn((field(0), field(1), &observation), timestamp, row.tokens, &self.policy);
+            self.turns.requests.push(row.request);
+        }
+        log.resume(&self.policy);
+        self.log = log;
+        self.turns.requests.push(self.turns.figures.tokens);
+        if self.policy.summaries.is_some() {
+            for number in self.turns.first + 1..=evicted {
+                self.turns.evicted.push(StoredTurn::read(store, number)?.row.evicted());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Renders an evicted turn; returns how many bytes were read.
+    pub(super) fn write_stored_turn(
+        &self,
+        store: &mut Store,
+        number: usize,
+        out: &mut Vec<u8>,
+    ) -> store::Result<usize> {
+        let turn = StoredTurn::read(store, number)?;
+        let [reasoning, action, observation] = turn.rendered(&Placeholder::of(&self.policy));
+        write_turn(number, (&reasoning, &action, &observation), out);
+        Ok(turn.bytes())
+    }
+
+    /// The texts in a context of the evicted turns after the first `start` ones, up to and with `end`.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn stored_turns(&self, store: &mut Store, start: usize, end: usize) -> store::Result<Vec<[Vec<u8>; 3]>> {
+        let placeholder = Placeholder::of(&self.policy);
+        let mut left = store.max_bytes()?;
+        let shown = |number: usize| {
+            let turn = StoredTurn::read(store, number)?;
+            left = left.checked_sub(turn.bytes() as u64).ok_or_else(too_long)?;
+            Ok(turn.rendered(&placeholder))
+        };
+        (start + 1..=end).map(shown).collect()
+    }
+
+    /// The requests before the evicted turns after the first `start` ones, up to and with `end`.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn stored_requests(store: &mut Store, start: usize, end: usize) -> store::Result<Vec<RequestTokens>> {
+        let request = |number: usize| {
+            let record = store.get(RecordKind::Turn, number as u64, false)?;
+            let fields = record.map_or_else(Vec::new, |record| record.fields);
+            let row = fields.get(3).and_then(|bytes| Row::all(bytes).next());
+            Ok(row.ok_or_else(missing_row)?.request)
+        };
+        (start + 1..=end).map(request).collect()
+    }
+}

@@ -1,0 +1,134 @@
+"""Real transcripts at many budgets: their views degrade evenly."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from answers import numbered
+from even import task_of
+from shared_data import CORPUS, corpus_files, need, sources
+from test_corpus import history_of, name_of
+
+import recede
+import recede.transcripts
+from support import built_engines, dumps, facts, findings, loads, using
+
+FILES = corpus_files()
+BUDGETS = 64
+# What the mirror reads of one file in the quick run, and at how many budgets.
+MIRROR_CHARS, MIRROR_BUDGETS = 120_000, 4
+
+Recorder = Callable[[str, object], None]
+History = list[dict[str, Any]]
+
+
+def budgets_of(chars: int, count: int) -> list[int]:
+    """From 300 characters to the whole history, each so many times the one before."""
+    return sorted({int(300 * (max(chars, 301) / 300) ** (step / (count - 1))) for step in range(count)})
+
+
+def failing(messages: list[Any], previous: str | None) -> str:
+    raise ValueError("no summary")
+
+
+def check_budgets(history: History, count: int, **options: Any) -> None:
+    """The properties of tests/property/test_even_budgets.py, and that bytes give the same as dicts."""
+    before = copy.deepcopy(history)
+    orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
+    rule: dict[str, Any] = {**options, "fill": None, "clip_results": None, "summarizer": failing}
+    published = recede.reduce(history, max_input_chars=0, **rule)
+    smaller: set[int] = set()
+    unchanged: set[int] = set()
+    for budget in budgets_of(recede.count_chars(history), count):
+        view = recede.reduce(history, max_input_chars=budget, **options)
+        assert view.within_budget is (view.chars_after <= budget)
+        assert view.chars_after == recede.count_chars(view.messages)
+        assert view.within_budget or published.chars_after + 220 > budget
+        assert {(kind, i) for kind, _, i in findings(view.messages) if kind != "open_call"} <= orphans
+        kept = {message["place"] for message in view.messages if "place" in message}
+        whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
+        assert smaller <= kept and unchanged <= whole, "a larger budget never keeps less"
+        smaller, unchanged = kept, whole
+        if view.reduced and recede.count_chars(history) > budget:
+            assert set(task_of(history)[-1:]) <= kept
+    assert history == before, "the input was changed"
+
+
+def histories_of(path: Path) -> Iterator[History]:
+    for source in sources(path):
+        history = history_of(source.text)
+        if all(isinstance(message, dict) for message in history):
+            yield numbered(history)
+
+
+@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+def test_views_degrade_evenly(path: Path, record_property: Recorder) -> None:
+    need(CORPUS)
+    for history in histories_of(path):
+        with using(built_engines()[0]):
+            check_budgets(history, BUDGETS)
+            check_budgets(history, BUDGETS // 8, fill=0.5, clip_results=1_000, keep_results=5, summarizer=failing)
+        record_property("read: histories at many budgets", path.name)
+
+
+def assert_engines_agree(history: History, count: int) -> None:
+    raw = dumps(history)
+    for budget in budgets_of(recede.count_chars(history), count):
+        for options in ({}, {"fill": 0.5, "clip_results": 1_000}):
+            answers = []
+            for engine in built_engines():
+                with using(engine):
+                    serialized = recede.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
+                    reduction = recede.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
+                assert loads(serialized.json) == reduction.messages
+                assert facts(serialized) == facts(reduction)
+                answers.append((serialized.json, facts(serialized)))
+            assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+def test_engines_agree(path: Path, record_property: Recorder) -> None:
+    need(CORPUS)
+    left = MIRROR_CHARS
+    for history in histories_of(path):
+        left -= recede.count_chars(history)
+        if left >= 0:
+            assert_engines_agree(history, MIRROR_BUDGETS)
+            record_property("read: histories that both engines reduce", path.name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+def test_engines_agree_at_many_budgets(path: Path) -> None:
+    need(CORPUS)
+    for history in histories_of(path):
+        assert_engines_agree(history, BUDGETS)
+
+
+CODEX = [path for path in FILES if path.parent.name == "codex"]
+
+
+@pytest.mark.parametrize("path", CODEX or [None], ids=lambda path: name_of(path) if path else "absent")
+def test_the_task_of_codex_stays(path: Path) -> None:
+    """Codex begins with a message about the environment; the task comes second."""
+    need(CORPUS)
+    history = numbered(recede.transcripts.read(path).messages)
+    environment, task = task_of(history)
+    assert "<environment_context>" in str(history[environment]["content"])
+    chars = recede.count_chars([history[task]])
+    for engine in built_engines():
+        with using(engine):
+            for budget in (5 * 4 * chars, 40_000, 100):
+                shown = [
+                    message
+                    for message in recede.reduce(history, max_input_chars=budget).messages
+                    if message.get("place") == task
+                ]
+                assert shown == [history[task]] or len(shown[0]["content"]) >= 220
+            view = recede.reduce(history, max_input_chars=60_000)
+            assert {environment, task} <= {message.get("place") for message in view.messages}

@@ -1,0 +1,217 @@
+"""`fill`: views that degrade evenly as the budget gets smaller."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from answers import numbered, torn
+from even import even, summaries_of, task_of
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import words
+
+import recede
+from recede.testing import histories
+from support import built_engines, findings, using
+
+ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+History = list[dict[str, Any]]
+
+FILLS = st.sampled_from([0.9, 0.9, 0.5, 1.0, 0.1, 0.333_333, 0.51]) | st.floats(1e-7, 1)
+BUDGETS = st.integers(0, 2_000) | st.integers(0, 12_000)
+
+
+def _summarizer(messages: list[Any], previous: str | None) -> str:
+    return f"{len(messages)} messages, before: {previous!r:.30} " * 3
+
+
+def _failing(messages: list[Any], previous: str | None) -> str:
+    raise ValueError("no summary")
+
+
+def _useless(messages: list[Any], previous: str | None) -> str:
+    return "too long " * 99_999
+
+
+def options() -> st.SearchStrategy[dict[str, Any]]:
+    """Options under which a larger budget never keeps less."""
+    free: dict[str, st.SearchStrategy[Any]] = {
+        "preserve_recent_raw_turns": st.integers(0, 7),
+        "keep_turns": st.integers(0, 3),
+        "keep_results": st.integers(0, 4),
+        "keep_by_tool": st.sampled_from([{"bash": 1}, {"*": 0}, {"read_file": None}]),
+        "exclude_tools": st.sampled_from([["bash"], ["r*"]]),
+        "keep_errors": st.booleans(),
+        "mask_chunk": st.integers(1, 4),
+        "max_observation_chars": st.integers(0, 120),
+        "min_masked_chars": st.sampled_from([1, 100, 1_000]),
+        "observation_masking": st.booleans(),
+        "clip_results": st.integers(60, 500),
+        "image_chars": st.sampled_from([0, 35, 50, 6_400]),
+        "summary_max_chars": st.sampled_from([30, 60, 200, 1_400]),
+        "summarizer": st.sampled_from([_summarizer, _failing, _useless]),
+    }
+    return st.fixed_dictionaries({"fill": FILLS}, optional=free)
+
+
+def places(reduction: recede.Reduction) -> set[int]:
+    """Which messages of a numbered history a view shows."""
+    return {message["place"] for message in reduction.messages if "place" in message}
+
+
+def texts_of(message: dict[str, Any]) -> list[str]:
+    """All strings in a message."""
+    found, waiting = [], [message]
+    while waiting:
+        value: Any = waiting.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, (dict, list)):
+            waiting += list(value.values()) if isinstance(value, dict) else value
+    return found
+
+
+@ENGINES
+@given(history=histories(max_turns=9), options=options(), budget=BUDGETS, step=st.sampled_from([1, 1, 2, 100]))
+def test_a_larger_budget_keeps_every_message_that_a_smaller_one_keeps(
+    engine_name: str, history: History, options: dict[str, Any], budget: int, step: int
+) -> None:
+    history = numbered(history)
+    replaced = summaries_of(history)
+    with using(engine_name):
+        smaller = recede.reduce(history, max_input_chars=budget, **options)
+        larger = recede.reduce(history, max_input_chars=budget + step, **options)
+        assert places(smaller) - replaced <= places(larger)
+        assert larger.masked_count <= smaller.masked_count or "mask_chunk" in options
+        assert larger.clipped_count <= smaller.clipped_count
+
+
+@ENGINES
+@given(history=histories(max_turns=9), options=options(), budget=BUDGETS, step=st.sampled_from([1, 1, 2, 100]))
+def test_a_larger_budget_keeps_all_text_that_a_smaller_one_keeps(
+    engine_name: str, history: History, options: dict[str, Any], budget: int, step: int
+) -> None:
+    history = numbered(history)
+    replaced = summaries_of(history)
+    with using(engine_name):
+        smaller = recede.reduce(history, max_input_chars=budget, **options).messages
+        larger = recede.reduce(history, max_input_chars=budget + step, **options).messages
+    of_larger = {message["place"]: texts_of(message) for message in larger if "place" in message}
+    for message in smaller:
+        if message.get("place", next(iter(replaced), None)) in (*replaced, None):
+            continue
+        shown, original = of_larger[message["place"]], texts_of(history[message["place"]])
+        for text in texts_of(message):
+            if text in original:
+                assert text in shown
+            beginning, marker, rest = text.partition("[… ")
+            if marker and " chars omitted …]" in rest:
+                end = rest.partition(" chars omitted …]")[2]
+                assert any(other.startswith(beginning) and other.endswith(end) for other in shown)
+
+
+@ENGINES
+@given(history=histories(max_turns=9, whole=True), options=options(), budget=BUDGETS)
+def test_what_is_kept_is_what_the_page_says(
+    engine_name: str, history: History, options: dict[str, Any], budget: int
+) -> None:
+    history = numbered(history)
+    options = {
+        name: options[name]
+        for name in ("fill", "preserve_recent_raw_turns", "summary_max_chars", "summarizer")
+        if name in options
+    }
+    with using(engine_name):
+        reduction = recede.reduce(history, max_input_chars=budget, **options)
+        if reduction.reduction_stage in (None, "masking"):
+            return
+        expected = even(history, budget, **options)
+    replaced = summaries_of(history)
+    assert places(reduction) - replaced == (expected.window | expected.newest | expected.shown_task) - replaced
+    if expected.next_older is not None:
+        for_its_own_sake = expected.window | expected.newest
+        kept = recede.count_chars([m for m in reduction.messages if m.get("place") in for_its_own_sake])
+        share = Fraction(round(options["fill"] * 10**6), 10**6)
+        everything = kept + expected.task_chars + expected.summary_chars + expected.next_older
+        assert everything > share * budget, "what would have fitted was dropped"
+
+
+@ENGINES
+@given(history=histories(max_turns=9), options=options(), budget=BUDGETS, counter=st.sampled_from([None, len, words]))
+def test_a_view_fits_wherever_the_published_keep_set_fits(
+    engine_name: str, history: History, options: dict[str, Any], budget: int, counter: Any
+) -> None:
+    """With the least that the task gets."""
+    history = numbered(history)
+    published = {**options, "fill": None, "clip_results": None, "summarizer": _failing}
+    size: dict[str, Any] = {"max_input_chars": budget}
+    if counter is not None:
+        size, published["token_counter"] = {"max_input_tokens": budget}, counter
+        options = {**options, "token_counter": counter}
+    with using(engine_name):
+        if counter is None and recede.reduce(history, max_input_chars=max(0, budget - 220), **published).within_budget:
+            assert recede.reduce(history, max_input_chars=budget, **options).within_budget
+        reduction = recede.reduce(history, **size, **options)
+        if counter is None:
+            assert reduction.within_budget is (
+                recede.count_chars(reduction.messages, image_chars=options.get("image_chars", 6_400)) <= budget
+            )
+        if reduction.reduction_stage in ("masking", "summarization"):
+            assert reduction.within_budget
+
+
+@ENGINES
+@given(history=histories(max_turns=9), options=options(), budget=BUDGETS, counter=st.sampled_from([None, len, words]))
+def test_nothing_is_torn_and_nothing_of_the_caller_changes(
+    engine_name: str, history: History, options: dict[str, Any], budget: int, counter: Any
+) -> None:
+    history = numbered(history)
+    before = copy.deepcopy(history)
+    with using(engine_name):
+        reduction = recede.reduce(history, max_input_tokens=budget // 4, token_counter=counter, **options)
+    assert history == before
+    assert torn(history, reduction.messages) == []
+    orphans = {(kind, call_id) for kind, _, call_id in findings(reduction.messages) if kind != "open_call"}
+    assert orphans <= {(kind, call_id) for kind, _, call_id in findings(history)}
+    own = {id(message) for message in history}
+    shown = [message["place"] for message in reduction.messages if "place" in message]
+    assert shown == sorted(set(shown))
+    for message in reduction.messages:
+        if "place" in message:
+            assert id(message) in own or message != history[message["place"]]
+
+
+@ENGINES
+@given(history=histories(max_turns=9), options=options(), budget=BUDGETS)
+def test_a_summarizer_that_fails_or_does_not_help_leaves_the_same_messages(
+    engine_name: str, history: History, options: dict[str, Any], budget: int
+) -> None:
+    history = numbered(history)
+    replaced = summaries_of(history)
+    asked: list[History] = []
+
+    def short(messages: list[Any], previous: str | None) -> str:
+        asked.append(messages)
+        return "s"
+
+    with using(engine_name):
+        helped, failed, useless = (
+            recede.reduce(history, max_input_chars=budget, **{**options, "summarizer": summarizer})
+            for summarizer in (short, _failing, _useless)
+        )
+    if not asked:
+        assert helped.messages == failed.messages == useless.messages
+        return
+    assert isinstance(failed.summarizer_error, ValueError)
+    assert failed.reduction_stage == "fallback" and failed.within_budget
+
+    def messages_of(reduction: recede.Reduction) -> History:
+        return [message for message in reduction.messages if message.get("place", -1) not in {-1, *replaced}]
+
+    assert messages_of(helped) == messages_of(failed) == messages_of(useless)
+    given = {message["place"] for message in asked[0]}
+    assert given.isdisjoint(task_of(history)), "the view has the task itself"
+    assert given.isdisjoint(places(helped)), "and the summarizer gets what the view has not"

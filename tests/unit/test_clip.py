@@ -1,0 +1,246 @@
+"""`clip_results`: results in the window are cut in the middle before anything is dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import recede
+from support import (
+    Message,
+    assistant,
+    call,
+    chat_call,
+    chat_result,
+    contents,
+    function_call,
+    function_call_output,
+    masked,
+    reduce,
+    result,
+    tool_result,
+    tool_use,
+    turns,
+    user,
+)
+
+# A turn of three results that are in the window of each test: 25 a call, and so many characters each.
+TURN = call("1", "2", "3")
+
+
+def three(*sizes: int) -> list[Message]:
+    """The task, and the turn: 4 + 75 characters, and the results."""
+    return [user("task"), TURN, *(result(str(n), "abc"[n - 1] * size) for n, size in enumerate(sizes, 1))]
+
+
+def clipped(history: list[Message], budget: int, chars: int = 100, **options: Any) -> list[int]:
+    """How long the results are in the view."""
+    view = reduce(history, max_input_chars=budget, clip_results=chars, **options)
+    return [len(message["content"]) for message in view.messages if message["role"] == "tool"]
+
+
+# What a clip is
+
+
+def test_a_clip_has_exactly_so_many_characters_its_beginning_and_its_end() -> None:
+    text = "".join(f"{number} " for number in range(500))
+    for chars in (60, 61, 100, 999):
+        view = reduce([user("task"), call("1"), result("1", text)], max_input_chars=1_200, clip_results=chars)
+        shown = view.messages[2]["content"]
+        beginning, _, rest = shown.partition("[… ")
+        count, _, end = rest.partition(" chars omitted …]")
+        assert len(shown) == chars and text.startswith(beginning) and text.endswith(end)
+        assert len(beginning) - len(end) in (0, 1)
+        assert int(count) == len(text) - len(beginning) - len(end)
+
+
+@pytest.mark.parametrize("chars", range(82, 132))
+def test_the_count_of_a_clip_is_right_where_it_gets_a_digit_more(chars: int) -> None:
+    view = reduce(three(chars, 0, 0), max_input_chars=79 + 80, clip_results=80)
+    shown = view.messages[2]["content"]
+    assert len(shown) == 80
+    assert int(shown.partition("[… ")[2].partition(" ")[0]) == chars - shown.count("a") + "chars omitted".count("a")
+
+
+def test_off_by_default() -> None:
+    assert clipped(three(900, 0, 0), 300, chars=100) == [100, 0, 0]
+    view = reduce(three(900, 0, 0), max_input_chars=300)
+    assert (view.clipped_count, view.within_budget) == (0, False)
+
+
+# Which, and how many
+
+
+def test_the_largest_are_cut_first_and_of_equal_ones_the_older() -> None:
+    history = three(300, 500, 300)
+    raw = recede.count_chars(history)
+    assert clipped(history, raw) == [300, 500, 300]
+    assert clipped(history, raw - 1) == [300, 100, 300]
+    assert clipped(history, raw - 400) == [300, 100, 300]
+    assert clipped(history, raw - 401) == [100, 100, 300]
+    assert clipped(history, raw - 600) == [100, 100, 300]
+    assert clipped(history, raw - 601) == [100, 100, 100]
+
+
+def test_what_is_no_longer_than_a_clip_stays() -> None:
+    assert clipped(three(100, 101, 60), 200) == [100, 100, 60]
+
+
+def test_nothing_is_dropped_where_clips_are_enough() -> None:
+    history = [user("task"), *turns(6, chars=1_000), call("1"), result("1", "x" * 3_000)]
+    view = reduce(history, max_input_chars=1_000, clip_results=200, fill=None)
+    assert (view.dropped_count, view.masked_count, view.clipped_count, view.clipped_chars) == (0, 5, 2, 3_600)
+    assert (view.reduction_stage, view.within_budget) == ("masking", True)
+    assert reduce(history, max_input_chars=1_000, fill=None).dropped_count > 0
+
+
+def test_with_fill_the_window_is_masked_before_a_result_is_cut() -> None:
+    history = [user("task"), *turns(6, chars=1_000), call("1"), result("1", "x" * 3_000)]
+    view = reduce(history, max_input_chars=2_000, clip_results=200)
+    assert (view.dropped_count, view.masked_count, view.clipped_count) == (0, 6, 1)
+    assert contents(view.messages)[-3:] == [masked(1_000), None, view.messages[-1]["content"]]
+
+
+def test_a_view_that_was_only_cut_has_no_stage() -> None:
+    view = reduce(three(300, 0, 0), max_input_chars=200, clip_results=100)
+    assert (view.reduction_stage, view.invariant_status, view.reduced) == (None, "ok", True)
+    assert (view.masked_count, view.masked_chars, view.clipped_count, view.clipped_chars) == (0, 0, 1, 200)
+    assert (view.first_changed, view.chars_after, view.tools["run"].masked) == (2, 179, 0)
+
+
+def test_where_clips_are_not_enough_they_stay_in_what_a_later_stage_keeps() -> None:
+    history = [user("task"), assistant("a" * 900), user("u"), *three(900, 900, 900)[1:]]
+    view = reduce(history, max_input_chars=600, clip_results=100)
+    assert (view.clipped_count, view.dropped_count) == (3, 1)
+    assert view.within_budget
+
+
+# What is not cut
+
+
+def test_what_is_cut_already_is_not_cut_again() -> None:
+    once = reduce(three(900, 900, 0), max_input_chars=400, clip_results=100).messages
+    again = reduce(once, max_input_chars=150, clip_results=60)
+    assert again.clipped_count == 0
+    assert contents(again.messages)[-3:] == contents(once)[-3:]
+
+
+def test_a_text_that_tells_of_a_clip_is_cut_as_any_other() -> None:
+    told = "It says [… 5 chars omitted …] there. " + "x" * 900
+    history = [user("task"), call("1"), result("1", told)]
+    assert clipped(history, 300) == [100]
+
+
+@pytest.mark.parametrize(("before", "after", "is_clip"), [(200, 200, 1), (201, 200, 1), (200, 201, 0), (202, 200, 0)])
+def test_a_clip_is_known_by_a_marker_in_its_middle(before: int, after: int, is_clip: int) -> None:
+    text = "y" * before + "[… 900 chars omitted …]" + "y" * after
+    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text) if is_clip else 100]
+
+
+@pytest.mark.parametrize("text", ["x" * 40 + "[… 900 chars omitted …]" + "x" * 39, f"[… {'9' * 20} chars omitted …]"])
+def test_each_form_of_a_clip_is_known(text: str) -> None:
+    text = "y" * 200 + text + "y" * 200
+    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text)]
+
+
+def test_what_is_masked_to_a_longer_text_is_not_cut() -> None:
+    history = [user("task"), *turns(2, chars=900)]
+    view = reduce(history, max_input_chars=300, clip_results=100, max_observation_chars=200)
+    assert [len(message["content"]) for message in view.messages if message["role"] == "tool"] == [200, 100]
+    assert (view.masked_count, view.clipped_count) == (1, 1)
+
+
+def test_results_that_are_never_masked_are_never_cut() -> None:
+    results = [tool_result("1", "x" * 900, is_error=True), tool_result("2", "y" * 900)]
+    history = [user("task"), tool_use("1", "2"), user(results)]
+    for options, count in (({"keep_errors": True}, 1), ({"exclude_tools": ["r*"]}, 0)):
+        assert reduce(history, max_input_chars=300, clip_results=100, **options).clipped_count == count
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x" * 90 + "BEGIN_DISPATCH_RESULT ok END_DISPATCH_RESULT" + "x" * 90,
+        "[dispatch output masked — 900 chars]\nBEGIN_DISPATCH_RESULT " + "x" * 200 + " END_DISPATCH_RESULT",
+        [{"type": "text", "text": "x" * 900}, {"type": "image_url"}],
+        None,
+    ],
+)
+def test_dispatch_blocks_placeholders_and_images_are_not_cut(content: Any) -> None:
+    history = [user("task"), call("1"), result("1", content)]
+    assert reduce(history, max_input_chars=90, clip_results=60).clipped_count == 0
+
+
+def test_results_older_than_the_window_are_not_cut() -> None:
+    history = [user("task"), call("1"), result("1", "x" * 900), *turns(1, chars=300)]
+    options: dict[str, Any] = {"observation_masking": False, "preserve_recent_raw_turns": 2}
+    assert clipped(history, 1_060, **options) == [900, 100]
+
+
+# How it is written
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [call("1"), result("1", "é" * 900, name="n")],
+        [tool_use("1"), user([tool_result("1", "é" * 900, is_error=False), {"type": "text", "text": "t"}])],
+        [function_call("1"), function_call_output("1", [{"type": "input_text", "text": "é" * 900}])],
+        [chat_call("1"), chat_result("1", "é" * 900)],
+        [
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "é" * 900}}}]},
+        ],
+        [
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "é" * 900}]}}]},
+        ],
+    ],
+    ids=["openai", "anthropic", "responses", "chat_message", "gemini", "converse"],
+)
+def test_a_clip_is_written_as_its_shape_has_it(history: list[Message]) -> None:
+    view = reduce([user("task"), *history], max_input_chars=200, clip_results=100)
+    text = "é" * 39 + "[… 823 chars omitted …]" + "é" * 38
+    assert view.clipped_count == 1
+    plain = json.dumps(view.messages[-1], ensure_ascii=False)
+    before = json.dumps(history[-1], ensure_ascii=False)
+    if isinstance(history[-1].get("output"), list):
+        assert view.messages[-1]["output"] == text
+    else:
+        assert plain == before.replace("é" * 900, text)
+
+
+def test_bytes_of_a_clip_keep_their_escapes() -> None:
+    raw = json.dumps([user("task"), call("1"), result("1", "é😀" * 400)]).replace('"content": "', '"content":  "')
+    view = recede.reduce_json(raw, max_input_chars=200, clip_results=101).json.decode()
+    pair = "\\u00e9\\ud83d\\ude00"
+    text = pair * 19 + "\\u00e9" + "[… 722 chars omitted …]" + "\\ud83d\\ude00" + pair * 19
+    assert f'"content":  "{text}"' in view
+
+
+# Token counters
+
+
+def test_with_a_counter_clips_cost_what_it_says() -> None:
+    history = [user("task"), call("1", "2"), result("1", "word " * 400), result("2", "word " * 500)]
+    counted: list[str] = []
+
+    def words(text: str) -> int:
+        counted.append(text)
+        return len(text.split())
+
+    view = recede.reduce(history, max_input_tokens=600, token_counter=words, clip_results=200)
+    assert (view.clipped_count, view.within_budget) == (1, True)
+    assert view.messages[3]["content"] in counted
+    assert recede.reduce(history, max_input_tokens=300, token_counter=words, clip_results=200).clipped_count == 2
+
+
+def test_a_clip_that_costs_more_than_the_text_is_counted_as_it_is() -> None:
+    history = [user("task"), call("1"), result("1", "x" * 900)]
+
+    def odd(text: str) -> int:
+        return 900 if "omitted" in text else 101
+
+    assert not recede.reduce(history, max_input_tokens=100, token_counter=odd, clip_results=60).within_budget
