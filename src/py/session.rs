@@ -119,7 +119,7 @@ impl PySession {
             let summary = summary_of(summary)?;
             if let Some(texts) = texts {
                 let texts: Vec<(Vec<u8>, usize)> =
-                    texts.iter().map(|(text, cost)| (bytes_of(text).to_vec(), *cost)).collect();
+                    texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
                 self.read(py, |session| session.set_text_costs(texts));
             }
             if costs.is_some() {
