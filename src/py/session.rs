@@ -118,8 +118,7 @@ impl PySession {
         guarded(|| {
             let summary = summary_of(summary)?;
             if let Some(texts) = texts {
-                let texts: Vec<(Vec<u8>, usize)> =
-                    texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
+                let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
                 self.read(py, |session| session.set_text_costs(texts));
             }
             if costs.is_some() {
