@@ -1,11 +1,10 @@
 //! A cursor in the input, which reads the strict grammar of RFC 8259.
 
-use super::block::{Scanner, short};
+use super::block::{Scanner, short, short_key};
 use super::needle::Needle;
 use super::strings::{Counted, Fault};
 use crate::error::Kind;
 use crate::outline::Span;
-use core::num::NonZeroUsize;
 
 /// The maximum nesting.
 pub const MAX_DEPTH: usize = 1_024;
@@ -17,30 +16,6 @@ pub struct Stop;
 /// The result of reading.
 pub type Read<T> = Result<T, Stop>;
 
-/// A string, without its quotes. Two words, so that it is passed in registers; its counts are in the cursor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
-    start: NonZeroUsize,
-    /// At the closing quote.
-    pub end: usize,
-}
-
-impl Token {
-    /// After the opening quote.
-    #[inline]
-    #[must_use]
-    pub fn start(self) -> usize {
-        self.start.get()
-    }
-
-    /// The raw bytes.
-    #[inline]
-    #[must_use]
-    pub fn raw(self, data: &[u8]) -> &[u8] {
-        &data[self.start.get()..self.end]
-    }
-}
-
 /// A position in the input.
 pub struct Cursor<'a> {
     /// The input.
@@ -49,8 +24,6 @@ pub struct Cursor<'a> {
     pub at: usize,
     /// The fault that stopped reading.
     pub fault: Option<Fault>,
-    /// The most recent string.
-    pub counted: Counted,
     /// The most recent long string, so that a message that is read twice is scanned once.
     found: Counted,
     depth: usize,
@@ -64,17 +37,7 @@ impl<'a> Cursor<'a> {
     /// `needle`.
     #[must_use]
     pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool, needle: &'a Needle) -> Self {
-        Cursor {
-            data,
-            at: 0,
-            fault: None,
-            counted: Counted::plain(0, 0),
-            found: Counted::plain(0, 0),
-            depth: 0,
-            scanner,
-            needle,
-            surrogates,
-        }
+        Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, needle, surrogates }
     }
 
     /// Stops the reading.
@@ -166,35 +129,34 @@ impl<'a> Cursor<'a> {
 
     /// The string at the cursor, its opening quote included.
     #[inline]
-    pub fn string(&mut self) -> Read<Token> {
-        if self.peek() != b'"' {
-            return self.unexpected();
-        }
-        let start = NonZeroUsize::MIN.saturating_add(self.at);
-        if let Some(length) = short(self.data, start.get()) {
-            let end = start.get() + length;
-            self.counted = Counted::plain(start.get(), end);
-            self.at = end + 1;
-            return Ok(Token { start, end });
-        }
-        self.long_string(start)
+    pub fn string(&mut self) -> Read<Counted> {
+        if self.peek() == b'"' { self.string_here() } else { self.unexpected() }
     }
 
-    #[inline(never)]
-    fn long_string(&mut self, start: NonZeroUsize) -> Read<Token> {
-        let found = if self.found.start == start.get() {
-            Ok(self.found)
-        } else {
-            self.scanner.string(self.data, start.get(), self.surrogates, self.needle)
-        };
-        match found {
-            Ok(counted) => {
-                self.counted = counted;
-                self.at = counted.end + 1;
-                Ok(Token { start, end: counted.end })
-            }
-            Err(fault) => self.stop(fault.kind, fault.at),
+    /// The string whose opening quote is the next byte.
+    #[inline]
+    pub fn string_here(&mut self) -> Read<Counted> {
+        let start = self.at + 1;
+        if let Some(length) = short(self.data, start) {
+            let end = start + length;
+            self.at = end + 1;
+            return Ok(Counted::plain(start, end));
         }
+        self.find_long(start)?;
+        self.at = self.found.end + 1;
+        Ok(self.found)
+    }
+
+    /// Finds a string that is not short. It stays in the cursor, since a result of so many words would.
+    #[inline(never)]
+    fn find_long(&mut self, start: usize) -> Read<()> {
+        if self.found.start != start {
+            match self.scanner.string(self.data, start, self.surrogates, self.needle) {
+                Ok(found) => self.found = found,
+                Err(fault) => return self.stop(fault.kind, fault.at),
+            }
+        }
+        Ok(())
     }
 
     /// The string that starts at `start`, after its opening quote, if it is valid. The cursor does not move.
@@ -219,9 +181,22 @@ impl<'a> Cursor<'a> {
         Some((size.ok()?, end))
     }
 
+    /// A member's key and its colon, if the key is short and plain and the colon follows at once; and where it stands.
+    /// Else nothing but white space is read.
+    #[inline]
+    pub fn short_key(&mut self) -> Option<(&'a [u8], usize)> {
+        if self.data.get(self.at) != Some(&b'"') {
+            self.peek();
+        }
+        let at = self.at;
+        let key = short_key(self.data.get(at..)?)?;
+        self.at += key.len() + 3; // two quotes and the colon
+        Some((key, at))
+    }
+
     /// A member's key and its colon.
     #[inline]
-    pub fn key(&mut self) -> Read<Token> {
+    pub fn key(&mut self) -> Read<Counted> {
         let key = self.string()?;
         if self.data.get(self.at) == Some(&b':') {
             self.at += 1;
@@ -231,15 +206,21 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
+    /// Skips a member's key and its colon. Returns the key's characters.
+    #[inline]
+    fn key_chars(&mut self) -> Read<usize> {
+        match self.short_key() {
+            Some((key, _)) => Ok(key.len()),
+            None => Ok(self.key()?.chars()),
+        }
+    }
+
     /// Skips any value. Returns its size as compact JSON, by this count: 1 for each bracket, comma and colon,
     /// a string's characters plus 2, a literal's length, and 4 for a number.
     #[inline]
     pub fn value(&mut self) -> Read<usize> {
         match self.peek() {
-            b'"' => {
-                self.string()?;
-                Ok(self.counted.chars() + 2)
-            }
+            b'"' => Ok(self.string_here()?.chars() + 2),
             b'{' | b'[' => self.container(),
             b't' => self.literal(b"true"),
             b'f' => self.literal(b"false"),
@@ -277,8 +258,7 @@ impl<'a> Cursor<'a> {
                     } else {
                         size += 2;
                         if is_object {
-                            self.key()?;
-                            size += self.counted.chars() + 3;
+                            size += self.key_chars()? + 3;
                         }
                         continue;
                     }
@@ -294,8 +274,7 @@ impl<'a> Cursor<'a> {
                 if self.more(if is_object { b'}' } else { b']' })? {
                     size += 1;
                     if is_object {
-                        self.key()?;
-                        size += self.counted.chars() + 3;
+                        size += self.key_chars()? + 3;
                     }
                     break;
                 }

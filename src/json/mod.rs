@@ -7,7 +7,7 @@ mod needle;
 mod strings;
 
 pub use block::Scanner;
-pub use cursor::{Cursor, MAX_DEPTH, Read, Stop, Token};
+pub use cursor::{Cursor, MAX_DEPTH, Read, Stop};
 pub use decode::{decode, skip_chars};
 pub use needle::Needle;
 pub use strings::{Counted, Fault, plain};

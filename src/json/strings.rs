@@ -45,6 +45,13 @@ impl Counted {
         Counted { start, end, minus: 0, may_hold_needle: false }
     }
 
+    /// The raw bytes.
+    #[inline]
+    #[must_use]
+    pub fn raw<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.start..self.end]
+    }
+
     /// Code points of the decoded text.
     #[inline]
     #[must_use]

@@ -139,6 +139,9 @@ impl<'py> MessageMasker<'_, 'py> {
 
 /// Sets a nested field of a dict that is ours; containers on the path are copied.
 fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bound<'py, PyString>) -> PyResult<()> {
+    if let ([[field]], Frame::Text) = (fields, frame) {
+        return dict.set_item(name(dict.py(), *field), text); // mostly: nothing has to be looked up
+    }
     let [field, inner @ ..] = fields else { return Ok(()) };
     let (mut field, mut value) = (name(dict.py(), field[0]), None);
     for key in fields[0] {

@@ -182,6 +182,7 @@ pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> 
 }
 
 /// Passes the decoded text of a str to `read`, without a copy if it has no lone surrogates.
+#[inline]
 pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
     match text.to_str() {
         Ok(text) => read(text.as_bytes()),

@@ -9,10 +9,10 @@ mod write;
 
 use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
-use crate::json::{Cursor, Fault, Read, Scanner, Token, decode};
+use crate::json::{Counted, Cursor, Fault, Read, Scanner, decode};
 use crate::outline::{Outline, Span};
 use crate::shape::BODY_KEYS;
-use std::ops::Range;
+use std::borrow::Cow;
 use tape::Tape;
 pub use write::CALL_CHARS;
 
@@ -34,7 +34,7 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
         outline: Outline::spare(),
         index: None,
         fault: None,
-        tape: Tape::default(),
+        tape: Tape::of(data),
     };
     if let Ok(body_fault) = scan.document() {
         return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
@@ -54,7 +54,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
         outline: core::mem::take(outline),
         index: Some(index),
         fault: None,
-        tape: Tape::default(),
+        tape: Tape::of(data),
     };
     scan.cursor.at = start;
     scan.cursor.enter();
@@ -88,13 +88,13 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
     loop {
         let key = cursor.key()?;
-        if TokenText::of(key.raw(cursor.data)).is(b"tags") && cursor.peek() == b'[' {
+        if *decoded(cursor.data, &key) == *b"tags" && cursor.peek() == b'[' {
             cursor.open()?;
             let mut is_more = !cursor.close(b']');
             while is_more {
                 if cursor.peek() == b'"' {
                     let value = cursor.string()?;
-                    found |= TokenText::of(value.raw(cursor.data)).is(tag);
+                    found |= *decoded(cursor.data, &value) == *tag;
                 } else {
                     cursor.value()?;
                 }
@@ -122,7 +122,7 @@ fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
     cursor.open()?;
     while !cursor.close(b'}') {
         let key = cursor.key()?;
-        let (is_it, value) = (TokenText::of(key.raw(cursor.data)).is(wanted), cursor.span()?);
+        let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
         if is_it {
             return Ok(Some(value));
         }
@@ -133,48 +133,16 @@ fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
     Ok(None)
 }
 
-/// The decoded text of a token, which is its raw bytes if it has no escapes.
-enum TokenText<'a> {
-    Raw(&'a [u8]),
-    Decoded(Vec<u8>),
-}
-
-impl<'a> TokenText<'a> {
-    #[inline]
-    fn of(raw: &'a [u8]) -> Self {
-        // Ids and names are short: a loop over their bytes is cheaper than a call.
-        let has_escapes = if raw.len() <= 32 { raw.contains(&b'\\') } else { memchr::memchr(b'\\', raw).is_some() };
-        if !has_escapes {
-            return TokenText::Raw(raw);
-        }
-        let mut decoded = Vec::with_capacity(raw.len());
-        decode(raw, &mut decoded);
-        TokenText::Decoded(decoded)
+/// The decoded bytes of a string: its own, unless its counts say that it may have escapes.
+#[inline]
+fn decoded<'a>(data: &'a [u8], text: &Counted) -> Cow<'a, [u8]> {
+    let raw = text.raw(data);
+    if text.minus == 0 {
+        return Cow::Borrowed(raw);
     }
-
-    /// Of the string that the cursor read last, whose counts show whether it may have escapes.
-    #[inline]
-    fn last(cursor: &Cursor<'a>, token: Token) -> Self {
-        TokenText::counted(cursor.data, token.start()..token.end, cursor.counted.minus)
-    }
-
-    /// Of a string with its [`Counted::minus`](crate::json::Counted::minus).
-    #[inline]
-    fn counted(data: &'a [u8], raw: Range<usize>, minus: usize) -> Self {
-        if minus == 0 { TokenText::Raw(&data[raw]) } else { TokenText::of(&data[raw]) }
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        match self {
-            TokenText::Raw(raw) => raw,
-            TokenText::Decoded(decoded) => decoded,
-        }
-    }
-
-    fn is(&self, other: &[u8]) -> bool {
-        self.bytes() == other
-    }
+    let mut decoded = Vec::with_capacity(raw.len());
+    decode(raw, &mut decoded);
+    Cow::Owned(decoded)
 }
 
 fn outside_messages(kind: Kind, at: usize, field: Option<&str>) -> Error {
@@ -189,7 +157,7 @@ struct Scan<'a> {
     /// The first message of a wrong shape.
     fault: Option<Error>,
     /// Of the current message; kept to be allocated once.
-    tape: Tape,
+    tape: Tape<'a>,
 }
 
 impl Scan<'_> {
@@ -226,13 +194,14 @@ impl Scan<'_> {
         let start = self.cursor.at;
         let (mut history, mut wrong, mut repeated) = (BODY_KEYS.len(), [None; BODY_KEYS.len()], None);
         let mut seen = [false; BODY_KEYS.len()];
-        self.members(|scan, token| {
-            let key = TokenText::last(&scan.cursor, token);
-            let Some(key) = BODY_KEYS.iter().position(|name| key.is(name.as_bytes())) else {
+        self.members(|scan| {
+            let name = scan.cursor.key()?;
+            let key = decoded(scan.cursor.data, &name);
+            let Some(key) = BODY_KEYS.iter().position(|name| *key == *name.as_bytes()) else {
                 return scan.cursor.value().map(drop);
             };
             if core::mem::replace(&mut seen[key], true) {
-                repeated.get_or_insert((key, token.start() - 1));
+                repeated.get_or_insert((key, name.start - 1));
                 return scan.cursor.value().map(drop);
             }
             if scan.cursor.peek() != b'[' || key > history {
@@ -257,16 +226,15 @@ impl Scan<'_> {
         })
     }
 
-    /// The members of the object at the cursor.
+    /// The members of the object at the cursor; `member` reads their keys as well.
     #[inline]
-    fn members(&mut self, mut member: impl FnMut(&mut Self, Token) -> Read<()>) -> Read<()> {
+    fn members(&mut self, mut member: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         self.cursor.open()?;
         if self.cursor.close(b'}') {
             return Ok(());
         }
         loop {
-            let key = self.cursor.key()?;
-            member(self, key)?;
+            member(self)?;
             if !self.cursor.more(b'}')? {
                 return Ok(());
             }
@@ -315,9 +283,12 @@ impl Scan<'_> {
             self.fault.get_or_insert_with(|| Error::in_message(Kind::Message, Some(start), index, None));
             return Ok(());
         }
-        if self.quick_message() {
-            return Ok(());
-        }
+        if self.quick_message() { Ok(()) } else { self.any_message(start, index) }
+    }
+
+    /// A message that is an object, by way of the tape. Not inlined: the quick way does without its frame.
+    #[inline(never)]
+    fn any_message(&mut self, start: usize, index: usize) -> Read<()> {
         self.record_message()?;
         if let Err(fault) = self.write_message(Span { start, end: self.cursor.at }) {
             self.fault.get_or_insert(Error { message_index: Some(index), ..fault });

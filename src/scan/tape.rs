@@ -1,11 +1,12 @@
 //! The tape: the values of one message that some shape may read, in document order. Fields may come in any order, so they are
 //! interpreted at the end of the message. All other values are skipped.
 
-use super::{Scan, TokenText};
+use super::{Scan, decoded};
 use crate::error::Error;
 use crate::json::{Counted, Read};
 use crate::outline::Span;
 use crate::shape::{Key, Keys, Value};
+use std::borrow::Cow;
 
 /// Nesting levels that are recorded, the message included; deeper containers are skipped.
 const MAX_LEVEL: usize = 6;
@@ -41,11 +42,18 @@ struct Entry {
 }
 
 /// See the module.
-#[derive(Default)]
-pub(super) struct Tape {
+pub(super) struct Tape<'a> {
+    data: &'a [u8],
     entries: Vec<Entry>,
     /// Repeated keys: their object, the key, and its position.
     repeated: Vec<(u32, Key, usize)>,
+}
+
+impl<'a> Tape<'a> {
+    /// An empty one, for messages of `data`.
+    pub fn of(data: &'a [u8]) -> Self {
+        Tape { data, entries: vec![], repeated: vec![] }
+    }
 }
 
 impl Scan<'_> {
@@ -57,23 +65,23 @@ impl Scan<'_> {
     }
 
     /// Records a value. Returns its size.
+    #[inline]
     fn record(&mut self, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
         let byte = self.cursor.peek();
+        if byte != b'"' {
+            return self.record_other(byte, key, is_opened, level);
+        }
+        let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.string_here()?;
+        let place = self.tape.entries.len();
+        self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(ValueKind::Text, key, place) });
+        Ok(end - start - minus + 2)
+    }
+
+    /// A value that is no string, and begins with `byte`.
+    fn record_other(&mut self, byte: u8, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
         let opens = is_opened && level <= MAX_LEVEL;
         let (kind, size) = match byte {
-            b'"' => {
-                self.cursor.string()?;
-                let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.counted;
-                self.push(Entry {
-                    may_hold_dispatch,
-                    start,
-                    end,
-                    size: minus,
-                    ..Entry::of(ValueKind::Text, key, place)
-                });
-                return Ok(end - start - minus + 2);
-            }
             b'{' if opens => return self.record_object(key, level),
             b'[' if opens => return self.record_list(key, level),
             b'n' => (ValueKind::Null, self.cursor.value()?),
@@ -93,8 +101,7 @@ impl Scan<'_> {
             size += scan.record(None, true, level + 1)? + usize::from(index > 0);
             Ok(())
         })?;
-        self.close(place, size);
-        self.tape.entries[place].members = members;
+        self.close(place, size, members, Keys::default());
         Ok(size)
     }
 
@@ -102,15 +109,16 @@ impl Scan<'_> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
         self.push(Entry { start, ..Entry::of(ValueKind::Object, of, place) });
         let (mut keys, mut members, mut size) = (Keys::default(), 0, 1);
-        self.members(|scan, token| {
-            size += scan.cursor.counted.chars() + 4; // two quotes, a colon, a comma or bracket
-            size += match Key::of(TokenText::last(&scan.cursor, token).bytes()) {
+        self.members(|scan| {
+            let (key, chars, at) = scan.key()?;
+            size += chars + 4; // two quotes, a colon, a comma or bracket
+            size += match key {
                 Some(key) if keys.insert(key) => {
                     members += 1;
                     scan.record(Some(key), key.is_opened(), level + 1)?
                 }
                 Some(key) => {
-                    scan.tape.repeated.push((place as u32, key, token.start() - 1));
+                    scan.tape.repeated.push((place as u32, key, at));
                     scan.cursor.value()?
                 }
                 // The only member of a response counts, whatever its key.
@@ -122,9 +130,18 @@ impl Scan<'_> {
             };
             Ok(())
         })?;
-        (self.tape.entries[place].keys, self.tape.entries[place].members) = (keys, members);
-        self.close(place, size.max(2));
+        self.close(place, size.max(2), members, keys);
         Ok(size.max(2))
+    }
+
+    /// A member's key, if some shape may ask for it; its characters; and where it stands.
+    #[inline]
+    fn key(&mut self) -> Read<(Option<Key>, usize, usize)> {
+        if let Some((key, at)) = self.cursor.short_key() {
+            return Ok((Key::of(key), key.len(), at));
+        }
+        let key = self.cursor.key()?;
+        Ok((Key::of(&decoded(self.cursor.data, &key)), key.chars(), key.start - 1))
     }
 
     fn push(&mut self, entry: Entry) {
@@ -132,10 +149,11 @@ impl Scan<'_> {
     }
 
     /// Ends the container at this place.
-    fn close(&mut self, place: usize, size: usize) {
-        let next = self.tape.entries.len() as u32;
+    #[inline]
+    fn close(&mut self, place: usize, size: usize, members: u32, keys: Keys) {
+        let (end, next) = (self.cursor.at, self.tape.entries.len() as u32);
         let entry = &mut self.tape.entries[place];
-        (entry.next, entry.end, entry.size) = (next, self.cursor.at, size);
+        *entry = Entry { next, members, keys, end, size, ..*entry };
     }
 }
 
@@ -151,15 +169,14 @@ impl Entry {
 /// A value on a tape.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
-    data: &'a [u8],
-    tape: &'a Tape,
+    tape: &'a Tape<'a>,
     place: u32,
 }
 
 impl<'a> Node<'a> {
     /// The message itself.
-    pub fn message(data: &'a [u8], tape: &'a Tape) -> Self {
-        Node { data, tape, place: 0 }
+    pub fn message(tape: &'a Tape<'a>) -> Self {
+        Node { tape, place: 0 }
     }
 
     #[inline]
@@ -174,13 +191,13 @@ impl<'a> Node<'a> {
     /// Its direct children.
     #[inline]
     fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
-        let (Node { data, tape, place }, end) = (*self, self.entry().next);
+        let (Node { tape, place }, end) = (*self, self.entry().next);
         let mut next = place + 1;
         core::iter::from_fn(move || {
             let place = next;
             (place < end).then(|| {
                 next = tape.entries[place as usize].next;
-                Node { data, tape, place }
+                Node { tape, place }
             })
         })
     }
@@ -199,9 +216,8 @@ impl<'a> Node<'a> {
     }
 
     #[inline]
-    pub fn decoded(&self) -> TokenText<'a> {
-        let Entry { start, end, size, .. } = *self.entry();
-        TokenText::counted(self.data, start..end, size)
+    pub fn decoded(&self) -> Cow<'a, [u8]> {
+        decoded(self.tape.data, &self.counted())
     }
 }
 
@@ -275,6 +291,6 @@ impl<'a> Value for Node<'a> {
 
     #[inline]
     fn read<T>(text: &Self, read: impl FnOnce(&[u8]) -> T) -> T {
-        read(text.decoded().bytes())
+        read(&text.decoded())
     }
 }

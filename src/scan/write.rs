@@ -23,7 +23,7 @@ impl Scan<'_> {
             first_piece: outline.pieces.len() as u32,
             ..Message::default()
         });
-        let node = Node::message(data, &self.tape);
+        let node = Node::message(&self.tape);
         let mut writer = OutlineWriter {
             data,
             outline,
@@ -60,6 +60,7 @@ struct OutlineWriter<'a> {
 }
 
 impl OutlineWriter<'_> {
+    #[inline]
     fn id(&mut self, id: &Id<Node>) -> Option<Span> {
         id.read(|id| self.outline.keep(id))
     }
@@ -82,7 +83,7 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
 
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
         let id = self.id(&call.id);
-        let name = call.name.and_then(Value::text).map(|name| self.outline.intern(name.decoded().bytes()));
+        let name = call.name.and_then(Value::text).map(|name| self.outline.intern(&name.decoded()));
         let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
         let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
         self.totals.chars += name_chars + arguments + CALL_CHARS;

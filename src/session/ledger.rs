@@ -45,19 +45,20 @@ impl Ledger {
         self.messages += 1;
     }
 
-    /// Removes the last message, which has this outline and is not stored; the one before it is of a run or not.
-    pub fn pop(&mut self, outline: &Outline, is_after_run: bool, image_chars: usize) {
-        for result in outline.results.iter().rev() {
+    /// Removes the last message, which is at this place of an outline and not stored; the one before it is of a run or
+    /// not.
+    pub fn pop(&mut self, outline: &Outline, message: usize, is_after_run: bool, image_chars: usize) {
+        for result in outline.results_of(message).rev() {
             let earlier = self.places.pop().map_or(0, |(.., earlier)| earlier);
-            match result.id.map(|id| outline.text(id)) {
+            match outline.results[result].id.map(|id| outline.text(id)) {
                 Some(id) if earlier == 0 => drop(self.newest.remove(id)),
                 Some(id) => drop(self.newest.insert(id.to_vec(), earlier)),
                 None => {}
             }
         }
-        self.totals.turns -= usize::from(outline.messages[0].is_agent_made && !is_after_run);
+        self.totals.turns -= usize::from(outline.messages[message].is_agent_made && !is_after_run);
         self.totals.ends_with_run = is_after_run;
-        self.totals.chars = self.totals.chars.saturating_sub(outline.chars_of(0, image_chars));
+        self.totals.chars = self.totals.chars.saturating_sub(outline.chars_of(message, image_chars));
         self.messages -= 1;
     }
 

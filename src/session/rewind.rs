@@ -7,7 +7,6 @@ use super::log::Log;
 use super::snapshot::Snapshot;
 use super::stored::compaction_of;
 use super::{Result, Session, scanned};
-use crate::outline::Outline;
 use crate::store::{RecordKind, Store};
 
 impl Session {
@@ -22,7 +21,7 @@ impl Session {
         }
         self.check_store(store.as_deref())?;
         let in_place = self.pending.is_none() && messages >= self.past.end().max(self.ledger.stored_messages);
-        let dropped = if in_place { self.dropped(messages, store.as_deref_mut())? } else { vec![] };
+        let ends_with_run = in_place && self.ends_with_run(messages, store.as_deref_mut())?;
         if let Some(store) = store {
             if !in_place {
                 self.store_missing(store)?;
@@ -30,23 +29,15 @@ impl Session {
             self.rewind_store(store, messages, in_place)?;
         }
         if in_place {
-            self.rewind_in_place(messages, &dropped);
+            self.rewind_in_place(messages, ends_with_run);
         }
         Ok(in_place)
     }
 
-    /// The outlines of the messages to be dropped, and whether the message before each belongs to a run.
-    fn dropped(&self, messages: usize, store: Option<&mut Store>) -> Result<Vec<(Outline, bool)>> {
-        let before = messages.checked_sub(1).map(|last| self.message(last, store)).transpose()?;
-        let before = before.map(|last| scanned(&last)).transpose()?;
-        let mut is_run = before.is_some_and(|before| before.messages[0].is_agent_made);
-        let mut dropped = vec![];
-        for message in messages..self.len() {
-            let outline = scanned(self.message_in_memory(message).unwrap_or_default())?;
-            let is_after_run = core::mem::replace(&mut is_run, outline.messages[0].is_agent_made);
-            dropped.push((outline, is_after_run));
-        }
-        Ok(dropped)
+    /// Whether the last of so many messages belongs to a run.
+    fn ends_with_run(&self, messages: usize, store: Option<&mut Store>) -> Result<bool> {
+        let Some(last) = messages.checked_sub(1) else { return Ok(false) };
+        Ok(scanned(&self.message(last, store)?)?.messages[0].is_agent_made)
     }
 
     /// Truncates the store; unless the rewind is in place, to what rebuilding the session needs.
@@ -73,15 +64,19 @@ impl Session {
         Ok(())
     }
 
-    fn rewind_in_place(&mut self, messages: usize, dropped: &[(Outline, bool)]) {
-        for (outline, is_after_run) in dropped.iter().rev() {
-            self.ledger.pop(outline, *is_after_run, self.policy.image_chars);
-            self.observations -= outline.results.len();
+    fn rewind_in_place(&mut self, messages: usize, ends_with_run: bool) {
+        let dropped = self.len() - messages;
+        let (outline, first) = (&self.log.outline, self.log.len() - dropped);
+        for message in (first..self.log.len()).rev() {
+            let is_after_run =
+                if message > first { outline.messages[message - 1].is_agent_made } else { ends_with_run };
+            self.ledger.pop(outline, message, is_after_run, self.policy.image_chars);
+            self.observations -= outline.results_of(message).len();
         }
         self.attempts = self.attempts_before(messages);
-        self.stored.missing = self.stored.missing.saturating_sub(dropped.len());
+        self.stored.missing = self.stored.missing.saturating_sub(dropped);
         self.stored.replayed = self.stored.replayed.min(messages);
-        self.rewind_view(self.log.len() - dropped.len());
+        self.rewind_view(first);
         let Log { outline, pairs, base, .. } = &self.log;
         let stored = self.ledger.stored_messages.saturating_sub(base.messages);
         let answered = pairs.late_from(outline.results_before(stored)).filter_map(|result| outline.results[result].id);

@@ -296,7 +296,13 @@ pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<
 /// Reads text; parts, of which only texts and images count; or null.
 #[inline]
 fn texts<V: Value>(value: Option<&V>, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let Some(value) = present(value) else { return Ok(()) };
+    match present(value) {
+        None => Ok(()),
+        Some(value) => text_or_parts(value, keys, place, sink),
+    }
+}
+
+fn text_or_parts<V: Value>(value: &V, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     if let Some(text) = value.text() {
         return sink.text(text);
     }

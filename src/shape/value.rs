@@ -73,9 +73,13 @@ impl<'a, V: Value> Id<'a, V> {
         if self.number == 0 {
             return Some(V::read(text, read));
         }
+        Some(read(&self.numbered(text)))
+    }
+
+    #[cold]
+    fn numbered(&self, name: &V::Text) -> Vec<u8> {
         let number = self.number.to_string();
-        let id = V::read(text, |name| [name, b"#", number.as_bytes()].concat());
-        Some(read(&id))
+        V::read(name, |name| [name, b"#", number.as_bytes()].concat())
     }
 }
 

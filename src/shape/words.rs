@@ -1,7 +1,17 @@
 //! The vocabulary of messages: the keys that some shape reads, and the meanings of roles and types.
 
+/// The meaning of a word. `==` compares machine words, where the arms of a `match` would compare byte by byte.
+macro_rules! meaning {
+    ($word:expr, $($($text:literal)|+ => $meaning:expr,)* _ => $other:expr $(,)?) => {{
+        $(if $($word == $text)||+ {
+            return $meaning;
+        })*
+        $other
+    }};
+}
+
 macro_rules! keys {
-    ($($key:ident $text:literal $bytes:literal),* $(,)?) => {
+    ($($key:ident $text:literal),* $(,)?) => {
         /// A key that some shape reads.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Key {
@@ -16,10 +26,10 @@ macro_rules! keys {
             #[inline]
             #[must_use]
             pub fn of(key: &[u8]) -> Option<Key> {
-                match key {
-                    $($bytes => Some(Key::$key),)*
-                    _ => None,
-                }
+                $(if key == $text.as_bytes() {
+                    return Some(Key::$key);
+                })*
+                None
             }
 
             /// Its text.
@@ -32,21 +42,21 @@ macro_rules! keys {
 }
 
 keys! {
-    Role "role" b"role", Content "content" b"content", Type "type" b"type", ToolCalls "tool_calls" b"tool_calls",
-    ToolCallId "tool_call_id" b"tool_call_id", PairRole "pairRole" b"pairRole", PairId "pairId" b"pairId",
-    CallId "call_id" b"call_id", Name "name" b"name", Arguments "arguments" b"arguments", Input "input" b"input",
-    Action "action" b"action", Output "output" b"output", Tags "tags" b"tags", Text "text" b"text", Id "id" b"id",
-    ToolUseId "tool_use_id" b"tool_use_id", IsError "is_error" b"is_error", Function "function" b"function",
-    Custom "custom" b"custom",
-    Parts "parts" b"parts", FunctionCall "functionCall" b"functionCall",
-    FunctionCallSnake "function_call" b"function_call", FunctionResponse "functionResponse" b"functionResponse",
-    FunctionResponseSnake "function_response" b"function_response", Args "args" b"args",
-    Response "response" b"response", Error "error" b"error", Thought "thought" b"thought",
-    InlineData "inlineData" b"inlineData", InlineDataSnake "inline_data" b"inline_data",
-    FileData "fileData" b"fileData", FileDataSnake "file_data" b"file_data",
-    ToolUse "toolUse" b"toolUse", ToolResult "toolResult" b"toolResult", ToolUseIdCamel "toolUseId" b"toolUseId",
-    Status "status" b"status", Json "json" b"json", Image "image" b"image", Document "document" b"document",
-    Video "video" b"video",
+    Role "role", Content "content", Type "type", ToolCalls "tool_calls",
+    ToolCallId "tool_call_id", PairRole "pairRole", PairId "pairId",
+    CallId "call_id", Name "name", Arguments "arguments", Input "input",
+    Action "action", Output "output", Tags "tags", Text "text", Id "id",
+    ToolUseId "tool_use_id", IsError "is_error", Function "function",
+    Custom "custom",
+    Parts "parts", FunctionCall "functionCall",
+    FunctionCallSnake "function_call", FunctionResponse "functionResponse",
+    FunctionResponseSnake "function_response", Args "args",
+    Response "response", Error "error", Thought "thought",
+    InlineData "inlineData", InlineDataSnake "inline_data",
+    FileData "fileData", FileDataSnake "file_data",
+    ToolUse "toolUse", ToolResult "toolResult", ToolUseIdCamel "toolUseId",
+    Status "status", Json "json", Image "image", Document "document",
+    Video "video",
 }
 
 impl Key {
@@ -144,7 +154,7 @@ impl RoleName {
     /// The meaning of a `role`.
     #[must_use]
     pub fn of(name: &[u8]) -> RoleName {
-        match name {
+        meaning! { name,
             b"system" => RoleName::System,
             b"developer" => RoleName::Developer,
             b"user" => RoleName::User,
@@ -183,7 +193,7 @@ impl PairRole {
     /// The meaning of a `pairRole`.
     #[must_use]
     pub fn of(name: &[u8]) -> PairRole {
-        match name {
+        meaning! { name,
             b"call" => PairRole::Call,
             b"result" => PairRole::Result,
             _ => PairRole::Other,
@@ -241,7 +251,7 @@ impl PartType {
     /// The meaning of the `type` of a part.
     #[must_use]
     pub fn of(name: &[u8]) -> PartType {
-        match name {
+        meaning! { name,
             b"text" | b"input_text" | b"output_text" => PartType::Text,
             b"image" | b"image_url" | b"input_image" | b"document" | b"file" | b"input_file" => PartType::Image,
             b"tool_use" => PartType::ToolUse,

@@ -75,7 +75,8 @@ def test_what_was_masked_since_is_raw_again() -> None:
     assert history.view() == messages[:5] and history.stats().changed_message == 5
 
 
-def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again() -> None:
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again(path: Path, is_stored: bool) -> None:
     asked: list[int] = []
 
     def summarizer(messages: list[Any], previous: str | None) -> str:
@@ -83,8 +84,8 @@ def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again() -> 
         return f"summary {len(asked)} after {previous!r:.20}"
 
     messages = session(100)
-    options: dict[str, Any] = {"max_input_chars": 2_000, "summarizer": summarizer}
-    history = History(**options)
+    store = recede.TurnStore(path) if is_stored else None
+    history = History(max_input_chars=2_000, summarizer=summarizer, store=store)
     views, made = [], []
     for message in messages:
         before = len(asked)
@@ -93,7 +94,7 @@ def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again() -> 
         if len(asked) > before:
             made.append(len(history))
     assert len(made) > 3
-    for count in (len(messages) - 1, made[2], made[2] - 1, made[1] + 1, made[0], made[0] - 1, 1):
+    for count in (len(messages) - 1, made[-1], made[2], made[2] - 1, made[1] + 1, made[0], made[0] - 1, 1):
         history.rewind(count)
         calls = len(asked)
         assert history.view_json() == views[count - 1], count
@@ -120,30 +121,68 @@ def test_what_comes_again_is_shown_as_if_nothing_else_had_come(options: dict[str
         assert history.recall(count // 3) == straight.recall(count // 3)
 
 
-def test_a_summary_that_failed_later_does_not_delay_one_now() -> None:
-    def asked_at(messages: list[dict[str, Any]], rewinds: bool) -> list[int]:
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_stored: bool) -> None:
+    def asked_at(messages: list[dict[str, Any]], rewound_to: int | None = None) -> list[int]:
+        """When a summary is asked for; of a history that is rewound when all messages came, only then."""
+        path.unlink(missing_ok=True)
         asked: list[int] = []
 
         def summarizer(messages: list[Any], previous: str | None) -> str:
             asked.append(len(history))
             raise RuntimeError("no summary today")
 
-        history = History(max_input_chars=2_000, summarizer=summarizer)
+        store = recede.TurnStore(path) if is_stored else None
+        history = History(max_input_chars=2_000, summarizer=summarizer, store=store)
         for message in messages:
             history.append(message)
             history.view_json()
-        if rewinds:
+        if rewound_to is not None:
             del asked[:]
-            history.rewind(1)
-            for message in messages[1:]:
+            history.rewind(rewound_to)
+            for message in messages[rewound_to:]:
                 history.append(message)
                 history.view_json()
+        if store is not None:
+            store.close()
         return asked
 
     messages = session(200)
-    straight = asked_at(messages, rewinds=False)
+    straight = asked_at(messages)
     assert len(straight) > 2
-    assert asked_at(messages, rewinds=True) == straight
+    for count in (1, straight[0] - 1, straight[0], straight[1] + 1, straight[-1]):
+        assert asked_at(messages, count) == [at for at in straight if at > count], count
+
+
+def test_a_store_knows_nothing_of_ids_that_were_taken_back(path: Path) -> None:
+    """Not even when there are as many observations again as there were, of other calls."""
+    messages = session(100)
+    with recede.TurnStore(path) as store:
+        history = looked_at(messages, store=store)
+        history.rewind(5)
+        others = [one for turn in range(100) for one in (call(f"d{turn}"), result(f"d{turn}", f"{turn} " * 90))]
+        for message in [*others, result("c90", "of a call that never was")]:
+            history.append(message)
+            history.view_json()
+        with pytest.raises(LookupError):
+            history.recall("c80")
+        straight = looked_at([*messages[:5], *others, result("c90", "of a call that never was")])
+        assert history.stats() == straight.stats()
+
+
+def test_a_late_result_that_was_taken_back_did_not_answer(path: Path) -> None:
+    """The call is evicted, so the store alone knows whether it was answered."""
+    messages = [call("late"), *session(60)]
+    late, more = result("late", "at last"), session(40)
+    with recede.TurnStore(path) as store:
+        history = looked_at([*messages, late], store=store)
+        history.rewind(len(messages))
+        for message in [*more, late]:
+            history.append(message)
+            history.view_json()
+        straight = looked_at([*messages, *more, late])
+        assert history.stats() == straight.stats()
+        assert history.recall("late") == "at last"
 
 
 def test_a_counter_that_raises_leaves_a_history_in_memory_as_it_was() -> None:

@@ -102,38 +102,45 @@ impl Scanner {
 /// Keys, roles and ids: the length of a string of up to 31 plain ASCII bytes, without a call.
 #[inline]
 pub(super) fn short(data: &[u8], start: usize) -> Option<usize> {
-    let (quotes, stops) = plain_prefix(data.get(start..)?.first_chunk::<32>()?);
+    let [low, high] = data.get(start..)?.first_chunk::<32>()?.as_chunks::<16>().0 else { return None };
+    let ((low_quotes, low_stops), (high_quotes, high_stops)) = (plain_prefix(low), plain_prefix(high));
+    let (quotes, stops) = (low_quotes | high_quotes << 16, low_stops | high_stops << 16);
     // One branch for all outcomes: whether text has an early escape is unpredictable.
     (quotes & stops & stops.wrapping_neg() != 0).then_some(stops.trailing_zeros() as usize)
+}
+
+/// A key of up to 15 plain ASCII bytes, in its quotes and with its colon.
+#[inline]
+pub(super) fn short_key(data: &[u8]) -> Option<&[u8]> {
+    let key = data.strip_prefix(b"\"")?;
+    let (quotes, stops) = plain_prefix(key.first_chunk()?);
+    let (key, after) = key.split_at_checked(stops.trailing_zeros() as usize)?;
+    (quotes & stops & stops.wrapping_neg() != 0 && after.get(1) == Some(&b':')).then_some(key)
 }
 
 /// Which bytes are a quote; and which are a quote, a backslash, a control or not ASCII.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
+fn plain_prefix(bytes: &[u8; 16]) -> (u32, u32) {
     // Every x86-64 has SSE2, so this needs no detection.
     use core::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
-    let stops = |half: usize| {
-        // SAFETY: half is 0 or 1, and 16 * half + 16 <= 32, the size of the array; SSE2 is in the baseline.
-        unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().add(16 * half).cast::<__m128i>());
-            let equal = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()));
-            let special = _mm_cmpgt_epi8(_mm_set1_epi8(0x20), bytes);
-            let quotes = equal(b'"');
-            let stops = _mm_or_si128(special, _mm_or_si128(quotes, equal(b'\\')));
-            (_mm_movemask_epi8(quotes).cast_unsigned(), _mm_movemask_epi8(stops).cast_unsigned())
-        }
-    };
-    let (low, high) = (stops(0), stops(1));
-    (low.0 | high.0 << 16, low.1 | high.1 << 16)
+    // SAFETY: the load is of an array of 16 bytes; SSE2 is in the baseline.
+    unsafe {
+        let bytes = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
+        let equal = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()));
+        let special = _mm_cmpgt_epi8(_mm_set1_epi8(0x20), bytes);
+        let quotes = equal(b'"');
+        let stops = _mm_or_si128(special, _mm_or_si128(quotes, equal(b'\\')));
+        (_mm_movemask_epi8(quotes).cast_unsigned(), _mm_movemask_epi8(stops).cast_unsigned())
+    }
 }
 
 /// Which bytes are a quote; and which are a quote, a backslash, a control or not ASCII.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-fn plain_prefix(bytes: &[u8; 32]) -> (u32, u32) {
+fn plain_prefix(bytes: &[u8; 16]) -> (u32, u32) {
     let bit_each = |flags: u64| ((flags >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
     let (mut quotes, mut stops) = (0, 0);
     for (place, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
