@@ -181,7 +181,7 @@ impl<'a> Cursor<'a> {
         Some((size.ok()?, end))
     }
 
-    /// A member's key and its colon, if the key is short and plain and the colon follows at once; and where it stands.
+    /// A member's key and its colon, if the key is short and plain and the colon follows at once; and where it is.
     /// Else nothing but white space is read.
     #[inline]
     pub fn short_key(&mut self) -> Option<(&'a [u8], usize)> {

@@ -134,7 +134,7 @@ impl Scan<'_> {
         Ok(size.max(2))
     }
 
-    /// A member's key, if some shape may ask for it; its characters; and where it stands.
+    /// A member's key, if some shape may ask for it; its characters; and where it is.
     #[inline]
     fn key(&mut self) -> Read<(Option<Key>, usize, usize)> {
         if let Some((key, at)) = self.cursor.short_key() {

@@ -107,7 +107,9 @@ impl Session {
         if may_ask && *summary != SummaryInput::NotAsked && plan.summary.is_none() {
             self.fail(turns, cost);
         }
-        if plan.only_masks() {
+        if !plan.changes() {
+            self.show_raw();
+        } else if plan.only_masks() {
             let is_new = |one: &&Masked| masked_in(&self.log.fold.masked, one.results()).is_empty();
             let tentative = plan.masked.iter().filter(is_new).cloned().collect();
             self.show_masked(tentative, plan.moves.get(self.log.fold.moves.len()).copied());

@@ -370,6 +370,9 @@ fn wanted(sketch: &Sketch, policy: &Policy, given: &str) -> Wanted {
     match policy.goal {
         Goal::Mask => {
             (masked, boundary) = oracle::masked(sketch, policy, true);
+            if !fits(view_chars(sketch, policy, &all, &masked)) {
+                (masked, boundary) = oracle::masked(sketch, policy, false);
+            }
             let stage = (!masked.is_empty()).then_some(Stage::Masking);
             return (stage, masked, boundary, all, None);
         }

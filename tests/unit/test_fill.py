@@ -75,8 +75,8 @@ DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
     "HistoryReducer": ("sliding", None, None),
     "mask_observations": ("sliding", "-", "-"),
     "mask_old_observations": ("sliding", "-", "-"),
-    "Budget": (None, "-", "-"),
-    "History": ("break_even", "-", "-"),
+    "Budget": ("sliding", "-", "-"),
+    "History": ("break_even", 0.5, 4_000),
 }
 
 

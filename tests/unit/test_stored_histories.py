@@ -327,7 +327,7 @@ def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
                 history.recall(wrong)
 
 
-BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2}
+BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2, "fill": None}
 
 
 def summarized(store: recede.TurnStore) -> History:

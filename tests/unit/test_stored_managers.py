@@ -427,11 +427,11 @@ def of_number(tag: int, place: int, number: int) -> Any:
 
 
 SNAPSHOTS: dict[str, Any] = {
-    "nothing of turns": lambda known: snapshot_of({tag: one for tag, one in snapshot(known).items() if tag != 12}),
+    "nothing of turns": lambda known: snapshot_of({tag: one for tag, one in snapshot(known).items() if tag != 11}),
     "it is cut": lambda known: known[:-5],
     "a newer version": lambda known: known[:8] + b"\x09" + known[9:],
     "a vital field of a newer version": lambda known: known + struct.pack("<HHQ", 99, 1, 0),
-    "one number less": of_field(12, lambda field: field[:-8]),
+    "one number less": of_field(11, lambda field: field[:-8]),
     "no turns": of_field(4, lambda field: bytes(len(field))),
     "half a turn": of_number(4, 0, 5),
     "more evicted than there are": of_number(4, 0, 1 << 20),
@@ -440,16 +440,16 @@ SNAPSHOTS: dict[str, Any] = {
     "more come than there are": of_number(5, 6, 99),
     "a masked one that is not there": of_field(6, lambda field: (77).to_bytes(8, "little")),
     "masked ones in another order": of_field(6, lambda field: (1).to_bytes(8, "little") + bytes(8)),
-    "more summarized than there are": of_number(12, 0, 13),
-    "a summary due of more than there are": of_number(12, 2, 100),
-    "judged later": of_number(12, 3, 1_000),
-    "more masked than there are": of_number(12, 5, 13),
-    "more tokens masked than seen": of_number(12, 7, 1 << 40),
-    "64 bits": of_number(12, 10, (1 << 64) - 1),
+    "more summarized than there are": of_number(11, 0, 13),
+    "a summary due of more than there are": of_number(11, 2, 100),
+    "judged later": of_number(11, 3, 1_000),
+    "more masked than there are": of_number(11, 5, 13),
+    "more tokens masked than seen": of_number(11, 7, 1 << 40),
+    "64 bits": of_number(11, 10, (1 << 64) - 1),
     "49 bits": of_number(4, 2, 1 << 48),
-    "fewer rows": of_field(13, lambda rows: rows[:-72]),
-    "half a row": of_field(13, lambda rows: rows[:-5]),
-    "more rows": of_field(13, lambda rows: rows * 9),
+    "fewer rows": of_field(12, lambda rows: rows[:-72]),
+    "half a row": of_field(12, lambda rows: rows[:-5]),
+    "more rows": of_field(12, lambda rows: rows * 9),
 }
 
 
@@ -488,7 +488,7 @@ def test_rows_of_any_numbers_are_taken(path: Path, at: int, number: int) -> None
     with TurnStore(path) as store:
         fill(HybridContextManager(count_turns, 2, "break_even", 3, store=store), 14)
         (known,) = store.record("session", 1)
-        store.replace_record("session", 1, [of_field(13, changed)(known)])
+        store.replace_record("session", 1, [of_field(12, changed)(known)])
         evicted = 0
         for turn in range(1, 15):
             *texts, last = store.record("turn", turn)
