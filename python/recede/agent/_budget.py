@@ -185,7 +185,8 @@ class Budget:
         )
 
     def _masked(self, messages: list[Any]) -> Reduction:
-        policy, costs = self._policy(), None  # of messages, of observations, and of new texts: there are none
+        policy = self._policy()
+        costs: Any = None  # of messages, of observations, and of new texts: there are none
         if self.max_input_tokens is not None and self.token_counter is not None:
             texts, _ = ask_engine("texts", messages, policy)
             costs = (*costs_of(texts, self.token_counter, image_chars_of({})), {})
