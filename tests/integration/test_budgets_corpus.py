@@ -132,3 +132,33 @@ def test_the_task_of_codex_stays(path: Path) -> None:
                 assert shown == [history[task]] or len(shown[0]["content"]) >= 220
             view = recede.reduce(history, max_input_chars=60_000)
             assert {environment, task} <= {message.get("place") for message in view.messages}
+
+
+@pytest.mark.parametrize("tokens", [8_000, 20_000])
+@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int) -> None:
+    need(CORPUS)
+    if "rust" not in built_engines():
+        pytest.skip("a session needs the core")
+    for history in histories_of(path):
+        summaries: list[int] = []
+
+        def summarizer(messages: list[Any], previous: str | None, summaries: list[int] = summaries) -> str:
+            summaries.append(len(messages))
+            return f"Summary {len(summaries)}."
+
+        session = recede.History(max_input_tokens=tokens, summarizer=summarizer)
+        made, task = 0, task_of(history)[-1:]
+        for place, message in enumerate(history):
+            session.append(message)
+            if place + 1 < len(history) and history[place + 1].get("role") not in ("assistant", "model"):
+                continue
+            view, view_tokens = session.view(), session.stats().view_tokens
+            turns = recede.reduce(view, max_input_chars=0, enabled=False).turns
+            assert view_tokens <= tokens or turns <= 1, "only the newest turn alone is over the budget"
+            if len(summaries) > made:
+                # Half of it, and where the window takes nearly that, an eighth each for task and summary.
+                assert view_tokens <= 0.75 * tokens or turns <= 1, "the rest is for what comes"
+                assert set(task) <= {message.get("place") for message in view}
+            made = len(summaries)
+        assert session.messages == history

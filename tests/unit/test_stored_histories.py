@@ -392,7 +392,7 @@ UNREADABLE: dict[str, Any] = {
     "half a number": of_summary(numbers=b"1234"),
     "a list that is cut": of_summary(messages=lambda field: field[:-3]),
     "a past that never was": of_summary(past=[1 << 40]),
-    "two pasts": of_summary(past=[1, 2]),
+    "three numbers": of_summary(past=[1, 2, 3]),
     "a past of over 48 bits": of_summary(past=[1 << 48]),
     "masked observations out of order": of_summary(masked=[2, 1]),
     "a newer version": lambda known: known[:8] + b"\x02" + known[9:],

@@ -62,7 +62,7 @@ def test_presets_are_those_of_the_research(engine: str) -> None:
         ({"window_size_m": 1.5}, TypeError, "window_size_m must be a whole number"),
         ({"placeholder": 5}, TypeError, "placeholder must be a string"),
         ({"placeholder": "[{tool} omitted]"}, ValueError, r"unknown field {tool}; of turns they are {turn}"),
-        ({"placeholder": "{turn}"}, ValueError, "must hold some text beside its fields"),
+        ({"placeholder": "{turn}"}, ValueError, "must have some text besides its fields"),
         ({"mask_chunk": 0}, ValueError, "mask_chunk must be at least 1"),
         ({"boundary": "stepped"}, ValueError, "needs mask_chunk"),
         ({"boundary": "lazy"}, ValueError, "boundary must be one of"),
