@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -546,3 +547,36 @@ def test_an_object_with_a_role_or_a_type_is_a_message(fields: dict[str, Any]) ->
     history.append(step)
     assert history[0] is step
     assert json.loads(history.view_json()) == [fields]
+
+
+def compacted(turns: int, says: int) -> Iterator[tuple[History, list[dict[str, Any]]]]:
+    """A session with a budget and its views: calls with long results, and what the user says between them."""
+    session = History(max_input_chars=6_000, boundary="sliding", summary_max_chars=100)
+    session.append(user("Find the bug. " * 30))
+    for turn in range(turns):
+        name = str(turn)
+        session.extend([call(name), result(name, "a line of the log " * 60)])
+        session.append(user(f"And this one, {turn}. " * says))
+        yield session, session.view()
+
+
+def test_the_task_of_a_session_is_what_came_before_its_first_turn() -> None:
+    compactions = before = 0
+    for session, view in compacted(60, says=25):
+        messages = len(view)
+        compactions += messages < before
+        before = messages
+        said = [message["content"] for message in view if message["role"] == "user"]
+        assert any(text.startswith("Find the bug.") for text in said), "later messages do not displace it"
+        assert session.messages[0] == user("Find the bug. " * 30)
+    assert compactions > 3
+
+
+def test_masked_observations_are_counted_after_compactions_too() -> None:
+    dropped = before = 0
+    for session, view in compacted(400, says=1):
+        masked = [one for one in view if str(one["content"]).startswith("[observation masked")]
+        assert session.stats().masked_count == len(masked)
+        dropped += len(view) < before and len(masked) > 1
+        before = len(view)
+    assert dropped > 1, "placeholders outlived a compaction"

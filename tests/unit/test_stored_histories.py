@@ -358,7 +358,7 @@ def test_a_history_without_a_budget_takes_up_no_summary(path: Path) -> None:
 
 def of_summary(**change: Any) -> Any:
     """What a summary left, which is something else."""
-    tags = {"masked": 6, "past": 7, "numbers": 8, "messages": 9}
+    tags = {"masked": 6, "past": 7, "numbers": 8, "messages": 9, "sources": 10}
 
     def changed(known: bytes) -> bytes:
         fields = snapshot(known)
@@ -381,6 +381,8 @@ SUMMARIES: dict[str, Any] = {
     "a message that is cut": of_summary(messages=listed(b'{"role": "user", "content": "x')),
     "messages of another session": of_summary(messages=listed(b'{"role": "user", "content": "x"}')),
     "too few numbers": of_summary(numbers=b""),
+    "too few sources": of_summary(sources=b""),
+    "a source that never was": of_summary(sources=lambda field: field[:-8] + (1 << 30).to_bytes(8, "little")),
     "too many numbers": of_summary(numbers=lambda field: (1).to_bytes(8, "little") + field),
     "number 0": of_summary(numbers=lambda field: bytes(8) + field[8:]),
     "numbers that never were": of_summary(numbers=lambda field: [1 << 20 | one for one in range(len(field) // 8)]),
