@@ -580,3 +580,16 @@ def test_masked_observations_are_counted_after_compactions_too() -> None:
         dropped += len(view) < before and len(masked) > 1
         before = len(view)
     assert dropped > 1, "placeholders outlived a compaction"
+
+
+def test_a_window_that_is_larger_than_what_is_filled_gives_way_in_a_session() -> None:
+    session, before, compacted_to = History(max_input_chars=4_000), 0, list[int]()
+    session.append(user("Find the bug."))
+    for turn in range(30):
+        session.extend([assistant("a" * 1_100), user(f"{turn}" * 50)])
+        chars = session.stats().view_chars
+        if chars < before:
+            compacted_to.append(chars)
+        before = chars
+    assert len(compacted_to) > 5
+    assert max(compacted_to) <= 2_000, "four messages of the window have 2,400"
