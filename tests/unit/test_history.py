@@ -549,9 +549,9 @@ def test_an_object_with_a_role_or_a_type_is_a_message(fields: dict[str, Any]) ->
     assert json.loads(history.view_json()) == [fields]
 
 
-def compacted(turns: int, says: int) -> Iterator[tuple[History, list[dict[str, Any]]]]:
+def compacted(turns: int, says: int, fill: float = 0.5) -> Iterator[tuple[History, list[dict[str, Any]]]]:
     """A session with a budget and its views: calls with long results, and what the user says between them."""
-    session = History(max_input_chars=6_000, boundary="sliding", summary_max_chars=100)
+    session = History(max_input_chars=6_000, boundary="sliding", summary_max_chars=100, fill=fill)
     session.append(user("Find the bug. " * 30))
     for turn in range(turns):
         name = str(turn)
@@ -574,7 +574,7 @@ def test_the_task_of_a_session_is_what_came_before_its_first_turn() -> None:
 
 def test_masked_observations_are_counted_after_compactions_too() -> None:
     dropped = before = 0
-    for session, view in compacted(400, says=1):
+    for session, view in compacted(400, says=1, fill=0.95):
         masked = [one for one in view if str(one["content"]).startswith("[observation masked")]
         assert session.stats().masked_count == len(masked)
         dropped += len(view) < before and len(masked) > 1
