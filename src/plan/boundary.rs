@@ -196,25 +196,6 @@ impl Fold {
         if context.policy.boundary.remembers() { start.min(self.core.before) } else { start }
     }
 
-    /// The first message of the window.
-    #[must_use]
-    pub fn window_start(&self, context: PlanContext) -> usize {
-        let (start, outline) = (self.core.aging.start(context), context.outline);
-        let results = outline.results_before(self.chars_before.len());
-        let first = context.policy.keep_results.filter(|count| *count > 0).map(|count| results.saturating_sub(count));
-        start.min(match first {
-            None => usize::MAX,
-            Some(0) => 0,
-            Some(first) => outline.results[first].message as usize,
-        })
-    }
-
-    /// Characters that requests since the last move could have saved.
-    #[must_use]
-    pub fn waste(&self) -> usize {
-        self.core.waste
-    }
-
     /// How many observations are masked, including evicted ones.
     #[must_use]
     pub fn masked_count(&self) -> usize {

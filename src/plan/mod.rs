@@ -25,7 +25,6 @@ pub use replay::{Request, Sent, replay, requests};
 use std::collections::HashMap;
 use std::ops::Range;
 use summarize::built_in_summary;
-pub use truncate::{Keeping, Landmarks};
 use window::Window;
 
 /// Which stage gave the answer.

@@ -6,9 +6,9 @@ use crate::plan::mask::Masking;
 use crate::plan::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
 
-/// The messages that are kept wherever they are, collected incrementally.
+/// The messages that are kept wherever they are.
 #[derive(Debug, Default)]
-pub struct Landmarks {
+pub(super) struct Landmarks {
     /// System messages.
     systems: Vec<u32>,
     /// User messages without results and outside of runs; the first one that is no summary is the task.
@@ -23,7 +23,7 @@ impl Landmarks {
     }
 
     /// Adds the next message.
-    pub fn push(&mut self, outline: &Outline, message: usize) {
+    fn push(&mut self, outline: &Outline, message: usize) {
         match outline.messages[message].role {
             Role::System => self.systems.push(message as u32),
             Role::User
@@ -34,13 +34,6 @@ impl Landmarks {
                 self.tasks.push(message as u32);
             }
             _ => {}
-        }
-    }
-
-    /// Keeps only the first messages.
-    pub fn truncate(&mut self, messages: usize) {
-        for list in [&mut self.systems, &mut self.tasks] {
-            list.truncate(list.partition_point(|message| (*message as usize) < messages));
         }
     }
 
@@ -61,7 +54,7 @@ impl Landmarks {
 }
 
 /// Computes what stages 2 and 3 keep of the first `end` messages, in O(kept).
-pub struct Keeping<'a> {
+pub(super) struct Keeping<'a> {
     /// The history.
     pub context: PlanContext<'a>,
     /// The number of messages.
@@ -110,17 +103,10 @@ impl Planner<'_> {
 }
 
 impl Keeping<'_> {
-    /// Summaries that earlier reductions left, ascending.
-    #[must_use]
-    pub fn earlier_summaries(&self) -> Vec<usize> {
-        earlier_summaries(self.context, self.end)
-    }
-
     /// What stage 3 keeps.
-    #[must_use]
-    pub fn truncated(&self) -> BTreeSet<usize> {
+    fn truncated(&self) -> BTreeSet<usize> {
         let mut kept = self.keep_set(&[]);
-        let summaries = self.earlier_summaries();
+        let summaries = earlier_summaries(self.context, self.end);
         kept.extend(self.landmarks.task(&summaries));
         kept.extend(summaries);
         kept
@@ -128,8 +114,7 @@ impl Keeping<'_> {
 
     /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
     /// of its pairs; without `excluded`.
-    #[must_use]
-    pub fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
+    pub(super) fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
         let systems = self.landmarks.systems.iter().map(|message| *message as usize);
         self.whole(systems.chain(self.window_start..self.end), excluded)
     }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::outline::{Mark, Message, Outline, Role, Span};
 use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, Fold, Landmarks, Masked, PlanContext, facts, facts_of_pair};
+use crate::plan::{Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
 use crate::source::{Bytes, Source, count_newlines};
@@ -35,7 +35,6 @@ pub struct Log {
     pub outline: Outline,
     pub pairs: GrowingPairs,
     pub turns: Turns,
-    pub landmarks: Landmarks,
     pub fold: Fold,
     pub chars: usize,
     /// Costs of the messages if they are not characters; and their unmasked total.
@@ -64,7 +63,6 @@ impl Log {
             data: if is_json { vec![b'['] } else { vec![] },
             outline,
             pairs: GrowingPairs::default(),
-            landmarks: Landmarks::default(),
             fold,
             chars: 0,
             costs: None,
@@ -137,7 +135,6 @@ impl Log {
         self.pairs.push(&self.outline);
         let message = self.len() - 1;
         self.turns.push(message, self.outline.messages[message].is_agent_made);
-        self.landmarks.push(&self.outline, message);
         let chars = self.outline.chars_of(message, policy.image_chars);
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
@@ -201,7 +198,6 @@ impl Log {
         let bytes = messages.checked_sub(1).map_or(outline.array_start, |last| outline.messages[last].span.end);
         self.truncate(&(self.outline.mark_before(messages), bytes));
         self.turns.truncate(messages);
-        self.landmarks.truncate(messages);
         let (first, unmasked) = self.fold.rewind(&self.outline, messages);
         self.request_from(policy, first);
         unmasked

@@ -251,9 +251,9 @@ _CLIP = Kind("int | None", whole_number(_MIN_CLIP_CHARS, optional=True), least=_
 _ROLES = ("system", "developer", "user", "assistant")
 _ROLE = Kind(_choice(*_ROLES).annotation + " | None", _one_of(*_ROLES, None), choices=_ROLES)
 
-# Which functions take an option: `reduce`, a `History` with a budget, `mask_observations`, `summarize_history`,
+# Which functions take an option: `reduce` (and a `History` with a budget), `mask_observations`, `summarize_history`,
 # `truncate_history`, and the block masker; variants for bytes and classes take the options of their function.
-_REDUCE = ("reduce", "session")
+_REDUCE = ("reduce",)
 _MASK, _BLOCK = (*_REDUCE, "mask"), (*_REDUCE, "mask", "block")
 _SUMMARY, _DROP = (*_REDUCE, "summarize"), (*_REDUCE, "summarize", "truncate")
 _STAGES = (*_REDUCE, "mask", "summarize", "truncate")
@@ -376,10 +376,10 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
     option["ask_summary"] = functions != (None, None)
     option["shrinks_window"] = False  # a session sets it
-    option["goal"] = "reduce" if goal == "session" else goal
+    option["goal"] = goal
     # An integer, so that both engines compute the same shares.
-    option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal in _REDUCE else None
-    if goal in _REDUCE:
+    option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal == "reduce" else None
+    if goal == "reduce":
         option["max_cost"] = _budget(*budget)
     if goal == "block":
         option.update(goal="mask", keep_messages=None, keep_results=keep, lines_form=True)

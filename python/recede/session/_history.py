@@ -208,7 +208,7 @@ class History:
                 name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
                 raise TypeError(f"{name} is for a History without a budget")
             options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
-            self._policy = compiled(self._engine, "session", options)
+            self._policy = compiled(self._engine, "reduce", options)
         else:
             chunk = options.pop("mask_chunk", None)
             self._policy = block_policy(self._engine, keep, chunk, options, handles, max_view_tokens)
