@@ -93,8 +93,8 @@ impl Session {
         let closed = Closed::of(data);
         let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
         let view = match &planned {
-            Outcome::Plan(plan) => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
-            Outcome::AskSummary { .. } | Outcome::AskCosts(_) => vec![],
+            Outcome::Plan(plan) if !plan.only_masks() => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
+            _ => vec![],
         };
         drop(closed);
         let plan = match planned {
