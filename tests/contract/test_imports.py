@@ -28,15 +28,16 @@ PYTHON: dict[str, set[str]] = {
     "_strict": {"_errors"},
     "_engine": {"_core", "_pure"},
     "_response": {"_objects"},
+    "_answer": {"_objects", "_response"},
     "_summarizer": {"_response"},
     "_pure": {"_errors", "_objects", "types", "reduction"},
     "reduction": LEAVES | {"_engine", "_pure", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "reduction", "store"},
-    "agent": LEAVES | {"_engine", "_response", "reduction", "session"},
+    "agent": LEAVES | {"_answer", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
-    "summarizers": LEAVES | {"_engine", "_response", "_summarizer", "reduction", "turns"},
+    "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"reduction"},
 }
 PUBLIC_MODULES = {"agent", "costs", "reduction", "session", "store", "summarizers", "transcripts", "turns", "types"}

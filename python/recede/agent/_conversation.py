@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from recede._answer import answer_of, as_given
 from recede._objects import changed, plain_message, read
-from recede._response import answer_of, encodable, stop_reason, text_of
+from recede._response import encodable, stop_reason, text_of
 from recede.agent._auto_continue import CONTINUE, Answers, Cut, usage_sum
 from recede.agent._budget import Budget
 from recede.agent._stream import Streamed
@@ -71,7 +72,7 @@ class Conversation:
 
     `history` keeps everything; requests send its view, in which old observations are masked. Nothing is added to the
     prompt. However a turn ends, the provider accepts the history: it contains what was received of the answer, and
-    every call has its result.
+    every call has its result. Answers are kept as the client gave them; what was damaged, as a repaired dict.
 
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
@@ -237,7 +238,7 @@ class Conversation:
             calls = calls_of(message) if message is not None else []
             usage = usage_sum(usage, read(response, "usage"))
             if message is not None:
-                self.history.append(message)
+                self.history.append(as_given(message, response))
             requests += response.continuation.requests
             tool_calls += len(calls)
             is_paused = reason == "pause_turn" and message is not None
@@ -266,9 +267,10 @@ class Conversation:
                 if partial is not None:
                     answers.add(partial)
                 if is_first or not isinstance(error, Exception):
-                    said = answer_of(answers.response(), sent, self._names) if answers.parts else None
+                    response = answers.response() if answers.parts else None
+                    said = None if response is None else answer_of(response, sent, self._names)
                     if said is not None:
-                        self.history.append(said)
+                        self.history.append(as_given(said, response))
                     raise
                 answers.fail(error)
         return answers.response()
