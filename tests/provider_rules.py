@@ -31,6 +31,16 @@ _MESSAGE_FIELDS = {
 }
 
 
+# The fields of an item of OpenAI's Responses, by its type.
+_ITEM_FIELDS = {
+    "message": {"type", "id", "role", "status", "content", "phase"},
+    "reasoning": {"type", "id", "summary", "content", "encrypted_content", "status"},
+    "function_call": {"type", "id", "call_id", "name", "arguments", "status", "namespace"},
+    "function_call_output": {"type", "id", "call_id", "output", "status"},
+}
+_STATUSES = ("in_progress", "completed", "incomplete")
+
+
 class RefusedError(Exception):
     """A request that a provider answers with 400."""
 
@@ -56,6 +66,19 @@ def openai_fault(body: dict[str, Any]) -> str | None:
     try:
         _demand(body.get("model"), "you must provide a model parameter")
         _openai(body.get("messages"))
+    except RefusedError as refused:
+        return str(refused)
+    return None
+
+
+def responses_fault(body: dict[str, Any]) -> str | None:
+    """Why OpenAI's Responses API refuses the request."""
+    try:
+        _demand(body.get("model"), "Missing required parameter: 'model'.")
+        _demand("messages" not in body, "Unsupported parameter: 'messages'. In the Responses API, it is 'input'.")
+        for field in ("max_tokens", "max_completion_tokens"):
+            _demand(field not in body, f"Unsupported parameter: '{field}'. Use 'max_output_tokens' instead.")
+        _responses(body.get("input"))
     except RefusedError as refused:
         return str(refused)
     return None
@@ -259,3 +282,52 @@ def _calls(calls: Any, at: int) -> list[str]:
         _demand(call["id"] not in found, f"Duplicate value for 'tool_call_id' of '{call['id']}'")
         found.append(call["id"])
     return found
+
+
+# OpenAI's Responses
+
+
+def _responses(given: Any) -> None:
+    if isinstance(given, str):
+        return
+    _demand(isinstance(given, list) and given, "Missing required parameter: 'input'.")
+    asked = [item.get("call_id") for item in given if item.get("type") == "function_call"]
+    answered = [item.get("call_id") for item in given if item.get("type") == "function_call_output"]
+    for at, item in enumerate(given):
+        kind = item.get("type", "message")
+        _demand(kind in _ITEM_FIELDS, f"Invalid value: '{kind}'. (input[{at}].type)")
+        extra = sorted(set(item) - _ITEM_FIELDS[kind])
+        _demand(not extra, f"Unknown parameter: 'input[{at}].{extra and extra[0]}'.")
+        _demand(item.get("status", "completed") in _STATUSES, f"Invalid value for 'input[{at}].status'.")
+        if kind == "message":
+            _item_content(item, at)
+        elif kind == "reasoning":
+            after = given[at + 1] if at + 1 < len(given) else {}
+            is_followed = after.get("role") == "assistant" or after.get("type") in ("function_call", "reasoning")
+            _demand(
+                is_followed,
+                f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item.",
+            )
+        elif kind == "function_call":
+            for name in ("call_id", "name", "arguments"):
+                _demand(isinstance(item.get(name), str), f"Missing required parameter: 'input[{at}].{name}'.")
+            _demand(_NAME.match(item["name"]), f"Invalid 'input[{at}].name': string does not match pattern.")
+            call = item["call_id"]
+            _demand(call in answered, f"No tool output found for function call {call}.")
+        else:
+            call, output = item.get("call_id"), item.get("output")
+            _demand(call in asked, f"No tool call found for function call output with call_id {call}.")
+            _demand(isinstance(output, (str, list)), f"Invalid type for 'input[{at}].output'.")
+
+
+def _item_content(item: dict[str, Any], at: int) -> None:
+    role, content = item.get("role"), item.get("content")
+    _demand(role in ("user", "assistant", "system", "developer"), f"Invalid value: '{role}'. (input[{at}].role)")
+    _demand(isinstance(content, (str, list)), f"Invalid type for 'input[{at}].content'.")
+    allowed = {"output_text", "refusal"} if role == "assistant" else {"input_text", "input_image", "input_file"}
+    for place, part in enumerate(content if isinstance(content, list) else []):
+        kind = part.get("type") if isinstance(part, dict) else None
+        _demand(kind in allowed, f"Invalid value: '{kind}'. (input[{at}].content[{place}].type)")
+        fields = {"type", "text", "annotations", "logprobs"} if kind == "output_text" else set(part)
+        extra = sorted(set(part) - fields)
+        _demand(not extra, f"Unknown parameter: 'input[{at}].content[{place}].{extra and extra[0]}'.")

@@ -20,6 +20,7 @@ __all__ = [
     "is_openai",
     "messages_of",
     "parsed",
+    "refuse_responses_api",
     "stop_reason",
     "text_of",
     "warn_once",
@@ -115,6 +116,19 @@ def parsed(written: str) -> dict[str, Any]:
     return value
 
 
+_NO_RESPONSES = (
+    "takes chat completions of OpenAI: pass client.chat.completions.create. For client.responses.create make the loop "
+    "yourself, with a recede.History for its items"
+)
+
+
+def refuse_responses_api(create: Any, name: str) -> None:
+    """Raise TypeError for a method of OpenAI's client that does not take messages."""
+    owner = type(getattr(create, "__self__", None))
+    if owner.__module__.partition(".")[0] == "openai" and "Completions" not in owner.__name__:
+        raise TypeError(f"{name} {_NO_RESPONSES}")
+
+
 def is_openai(response: Any) -> bool:
     """Whether a response is an OpenAI chat completion; otherwise it must be an Anthropic message."""
     choices = read(response, "choices")
@@ -122,6 +136,8 @@ def is_openai(response: Any) -> bool:
         return True
     if isinstance(read(response, "content"), (list, tuple, str)):
         return False
+    if read(response, "object") == "response":
+        raise TypeError(f"create returned a response of OpenAI's Responses; this {_NO_RESPONSES}")
     raise TypeError(
         f"create returned a {type(response).__name__} that is not a response: neither a message with a list of content "
         "blocks nor a chat completion with choices"

@@ -106,6 +106,69 @@ def test_items_of_a_response() -> None:
         assert recede.check_pairs(history.messages).is_whole
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_the_loop_of_responses(is_streamed: bool, tmp_path: Path) -> None:
+    """As docs/kit.md has it; also over a stream, whose items have what the client parsed beside them."""
+    script = [calls(call("run", {"path": "é"}), call("run", {"n": n}), say="I look.") for n in range(4)]
+    script[0].blocks.insert(0, thought("hm"))
+    history = History(keep=3, boundary="sliding")
+    history.append(user("Go."))
+    own: list[Any] = []
+    with serving(*script, text("Done.")) as server:
+        with openai.OpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0) as client:
+            while True:
+                request: dict[str, Any] = {"model": "m", "input": history.view(), "store": False}
+                if is_streamed:
+                    with client.responses.stream(**request) as stream:
+                        response: Any = stream.get_final_response()
+                else:
+                    response = client.responses.create(**request)
+                history.append(response)
+                own += response.output
+                asked = [item for item in response.output if item.type == "function_call"]
+                if not asked:
+                    break
+                for item in asked:
+                    output = {"type": "function_call_output", "call_id": item.call_id, "output": "a line\n" * 60}
+                    history.append(output)
+            # Saved, loaded and sent again they are accepted, too.
+            history.save(tmp_path / "session")
+            loaded = History.load(tmp_path / "session")
+            items = [user("And?")]
+            server.script += [text("Well."), text("Well.")]
+            for messages in (history.view() + items, loaded.view() + items):
+                assert client.responses.create(model="m", input=messages).output_text == "Well."
+        assert server.refusals == []
+    kept = [item for item in history if not isinstance(item, dict)]
+    assert list(map(id, kept)) == list(map(id, own)) and len(own) == 14
+    assert history.stats().masked_count == 5
+    assert recede.check_pairs(history.messages).is_whole
+    live, again = (request["input"] for request in server.requests[-2:])
+    assert live == again and "masked" in str(live)
+    assert recede.mask_old_observations(history.messages, 3) == history.view()
+
+
+def test_responses_are_refused_by_what_sends_messages() -> None:
+    words = "takes chat completions of OpenAI: pass client.chat.completions.create. For client.responses.create make"
+    client, other = openai.OpenAI(api_key="none"), openai.AsyncOpenAI(api_key="none")
+    with client:
+        for create in (client.responses.create, other.responses.create, client.responses.parse):
+            for shape in (None, "openai"):
+                with pytest.raises(TypeError, match=f"a Conversation {words}"):
+                    recede.Conversation(create, shape=shape)
+            with pytest.raises(TypeError, match=f"^auto_continue {words}"):
+                recede.auto_continue(create, messages=[user("Go.")])
+            with pytest.raises(TypeError, match=f"^auto_continue_async {words}"):
+                asyncio.run(recede.auto_continue_async(create, messages=[user("Go.")]))
+    with serving(text("Done.")) as server, openai.OpenAI(api_key="none", base_url=f"{server.url}/v1") as client:
+
+        def create(messages: Any) -> Any:
+            return client.responses.create(model="m", input=messages)
+
+        with pytest.raises(TypeError, match=f"create returned a response of OpenAI's Responses; this {words}"):
+            recede.auto_continue(create, messages=[user("Go.")])
+
+
 def test_the_loop_of_minimum_viable_masking() -> None:
     """The harness chapter's, as it is written there."""
     output = "a line of the log\n" * 300

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from recede._answer import answer_of, usable
 from recede._objects import changed, plain, read
-from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
+from recede._response import CUT, blocks_of, choice_of, is_openai, refuse_responses_api, stop_reason
 from recede.reduction._policy import optional_function, whole_number
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async", "usage_sum"]
@@ -114,7 +114,7 @@ def auto_continue(
 
     Raises:
         Exception: what `create` raised at the first request. Later errors are kept on the response.
-        TypeError, ValueError: an option is wrong, or `create` did not return a response.
+        TypeError, ValueError: an option is wrong, `create` did not return a response, or is of OpenAI's Responses.
 
     Example:
         >>> import recede
@@ -126,6 +126,7 @@ def auto_continue(
         >>> answer["content"], answer.continuation.requests
         ([{'type': 'text', 'text': 'The answer is forty-two.'}], 2)
     """
+    refuse_responses_api(create, "auto_continue")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
     while (ask := answers.next_request()) is not None:
         try:
@@ -170,6 +171,7 @@ async def auto_continue_async(
         >>> answer["content"][0]["text"]
         'Done.'
     """
+    refuse_responses_api(create, "auto_continue_async")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
     while (ask := answers.next_request()) is not None:
         try:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from recede._answer import answer_of, as_given
 from recede._objects import changed, plain_message, read
-from recede._response import encodable, stop_reason, text_of
+from recede._response import encodable, refuse_responses_api, stop_reason, text_of
 from recede.agent._auto_continue import CONTINUE, Answers, Cut, usage_sum
 from recede.agent._budget import Budget
 from recede.agent._stream import Streamed
@@ -135,6 +135,7 @@ class Conversation:
     ) -> None:
         if not callable(create):
             raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
+        refuse_responses_api(create, "a Conversation")
         if tools and run_tool is None:
             raise TypeError("give run_tool, the function that runs the tools")
         if budget is not None and history is not None:
@@ -389,8 +390,6 @@ def _spoken(content: Any) -> dict[str, Any]:
 def _shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
     owner = type(getattr(create, "__self__", None))
     client = owner.__module__.partition(".")[0]
-    if client == "openai" and "Completions" not in owner.__name__:
-        raise TypeError("a Conversation uses chat completions: pass client.chat.completions.create")
     if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
         return "openai"
     return "anthropic"
