@@ -114,6 +114,15 @@ class TurnManager:
 
     # Settings
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Assign an attribute. A read-only one takes only the value that it has: classes of the designs state it again."""
+        try:
+            object.__setattr__(self, name, value)
+        except AttributeError:
+            if not hasattr(self, name) or getattr(self, name) != value:
+                words = "is read-only: the settings of a manager are the arguments of its constructor"
+                raise AttributeError(f"{name} {words}") from None
+
     @property
     def window(self) -> int:
         """How many of the last turns show their observation."""
