@@ -15,12 +15,12 @@ __all__ = [
     "INVALID_JSON",
     "NO_NAME",
     "blocks_of",
+    "check_create",
     "choice_of",
     "encodable",
     "is_openai",
     "messages_of",
     "parsed",
-    "refuse_responses_api",
     "stop_reason",
     "text_of",
     "warn_once",
@@ -122,8 +122,10 @@ _NO_RESPONSES = (
 )
 
 
-def refuse_responses_api(create: Any, name: str) -> None:
-    """Raise TypeError for a method of OpenAI's client that does not take messages."""
+def check_create(create: Any, name: str) -> None:
+    """Raise TypeError for what is no function, or a method of OpenAI's client that does not take messages."""
+    if not callable(create):
+        raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
     owner = type(getattr(create, "__self__", None))
     if owner.__module__.partition(".")[0] == "openai" and "Completions" not in owner.__name__:
         raise TypeError(f"{name} {_NO_RESPONSES}")

@@ -1168,7 +1168,14 @@ def test_the_provider_is_told_by_the_client_or_the_tools() -> None:
         ({"tools": [{}]}, TypeError, "give run_tool"),
         ({"budget": Budget(), "history": History()}, TypeError, "a budget, or a history"),
         ({"shape": "gemini"}, ValueError, "shape must be"),
+        ({"tools": None}, TypeError, "tools must be a list of definitions, not NoneType"),
+        ({"tools": {"name": "run"}, "run_tool": print}, TypeError, "tools must be a list of definitions, not dict"),
+        ({"tools": [{}], "run_tool": "run"}, TypeError, "run_tool must be callable"),
+        ({"on_text": "print"}, TypeError, "on_text must be callable"),
+        ({"budget": 8_000}, TypeError, "budget must be a recede.Budget or None, not int"),
+        ({"history": []}, TypeError, r"history must be a recede.History \(of a list, History.from_messages\) or None"),
         ({"parallel_tools": "run"}, TypeError, "parallel_tools must be"),
+        ({"parallel_tools": None}, TypeError, "parallel_tools must be True, False or a list of tool names, not None"),
         ({"messages": []}, TypeError, "makes messages itself"),
         ({"stream": True}, TypeError, "makes stream itself"),
         ({"max_tool_rounds": -1}, ValueError, "max_tool_rounds must be at least 0"),
@@ -1183,7 +1190,7 @@ def test_a_wrong_option_is_named_at_once(options: dict[str, Any], error: type[Ex
 
 def test_what_cannot_be_said_is_refused_before_anything_is_sent() -> None:
     conversation = Conversation(SimpleNamespace().__init__)
-    for blank in ("", " \n", []):
+    for blank in ("", " \n", [], [{"type": "text", "text": " "}], [{"type": "text"}, TextBlock(type="text", text="")]):
         with pytest.raises(ValueError, match="the message is empty"):
             conversation.turn(blank)
     with pytest.raises(TypeError, match="a message must be a text"):
@@ -1206,3 +1213,26 @@ def test_async_functions_want_an_async_turn() -> None:
         Conversation(create).turn("Go.")
     with pytest.raises(TypeError, match="run_tool is async: use turn_async"):
         Conversation(lambda **request: None, run_tool=run_tool, tools=[{}]).turn("Go.")
+
+    async def hear(text: str) -> None:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=r"a stream that is not async: use turn$"):
+        asyncio.run(Conversation(lambda **request: iter([]), on_text=print).turn_async("Go."))
+    with serving(text("Done.")) as server, anthropic.Anthropic(api_key="none", base_url=server.url) as client:
+        conversation = Conversation(client.messages.create, model="m", max_tokens=9, on_text=hear)
+        with pytest.raises(TypeError, match="on_text is async: use turn_async"):
+            conversation.turn("Go.")
+        assert kept(conversation) == [
+            user("Go."),
+            {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+        ]
+
+
+def test_a_blank_part_of_a_message_is_left_out(some_talk: Talk) -> None:
+    """Anthropic would refuse it, and so every later request."""
+    some_talk.server.script = [text("I see."), text("Well.")]
+    conversation = some_talk()
+    some_talk.turn(conversation, [{"type": "text", "text": "\n"}, {"type": "text", "text": "Look."}])
+    assert conversation.history[0]["content"] == [{"type": "text", "text": "Look."}]
+    assert some_talk.turn(conversation, "And?").text == "Well."

@@ -115,7 +115,7 @@ class TurnManager:
     # Settings
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Assign an attribute. A read-only one takes only the value that it has: classes of the designs state it again."""
+        """Assign an attribute; a read-only one only to what it is, as classes of the designs state their settings."""
         try:
             object.__setattr__(self, name, value)
         except AttributeError:
