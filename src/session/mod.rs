@@ -127,7 +127,7 @@ impl Session {
         let form = if format == TextFormat::Turns { ViewForm::Masked } else { ViewForm::Raw };
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
-            policy: Policy { ask_summary: true, shrinks_window: true, ..policy },
+            policy: Policy { ask_summary: true, is_session: true, ..policy },
             raw_cost_at_most,
             log: Log::after(Base::default(), format),
             pending: None,
