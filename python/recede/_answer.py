@@ -1,4 +1,4 @@
-"""Answers in the form that their provider accepts: damaged parts are repaired or left out."""
+"""Answers of a model as their provider takes them back: damaged calls are repaired, other damaged parts left out."""
 
 from __future__ import annotations
 
@@ -8,21 +8,15 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from recede._encodable import encodable, warn_once
 from recede._objects import is_object, plain, read, sent_form
-from recede._response import (
-    CUT,
-    INVALID_JSON,
-    NO_NAME,
-    blocks_of,
-    choice_of,
-    encodable,
-    is_openai,
-    stop_reason,
-    warn_once,
-)
+from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
 
-__all__ = ["answer_of", "as_given", "usable"]
+__all__ = ["INVALID_JSON", "NO_NAME", "answer_of", "as_given", "usable"]
 
+# Replacements for an input that is not a JSON object, as Anthropic recommends, and for a missing name.
+INVALID_JSON = "INVALID_JSON"
+NO_NAME = "no_name"
 _NAME_CHARS = 64
 _THINKING = ("thinking", "redacted_thinking")
 # Block types that Anthropic returns and accepts again, besides `*tool_use` and `*_tool_result`.

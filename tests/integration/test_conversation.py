@@ -497,7 +497,7 @@ MENDED = "caf\ufffd"
 
 @pytest.fixture
 def warned(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    recede._response.warn_once.cache_clear()
+    recede._encodable.warn_once.cache_clear()
     return caplog
 
 

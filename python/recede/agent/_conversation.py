@@ -28,7 +28,7 @@ from recede.agent._tool_calls import (
     open_calls,
     result_messages,
 )
-from recede.reduction._policy import optional_function, whole_number
+from recede.reduction._options import optional_function, whole_number
 from recede.session._history import History
 
 __all__ = ["Answer", "Conversation"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from recede._encodable import encodable
 from recede._objects import read
-from recede._response import encodable
 from recede.agent._tool_calls import Shape
-from recede.reduction._policy import optional_function
+from recede.reduction._options import optional_function
 
 __all__ = ["check_tools", "shape_of", "spoken_message"]
 
