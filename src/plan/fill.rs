@@ -124,7 +124,7 @@ impl Filling<'_> {
             (self.size(&messages), messages)
         };
         let (mut cost, mut messages) = keep_set(&keeping);
-        if self.planner.policy.shrinks_window && cost as i128 * SCALE > 4 * self.filled * self.budget {
+        if self.planner.policy.is_session && cost as i128 * SCALE > 4 * self.filled * self.budget {
             keeping.window_start = (0..self.planner.end).rfind(|message| self.is_in_unit(*message)).unwrap_or(0);
             (cost, messages) = keep_set(&keeping);
         }

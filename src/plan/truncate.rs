@@ -115,10 +115,13 @@ impl Keeping<'_> {
     }
 
     /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
-    /// of its pairs; without `excluded`.
+    /// of its pairs; without `excluded`. In a session also of open calls, whose results would come without them.
     pub(super) fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
+        let PlanContext { outline, policy, pairs, .. } = self.context;
         let systems = self.landmarks.systems.iter().map(|message| *message as usize);
-        self.whole(systems.chain(self.window_start..self.end), excluded)
+        let is_open = |call: &usize| policy.is_session && !pairs.is_answered(*call) && pairs.is_open(outline, *call);
+        let open = (0..outline.calls.len()).filter(is_open).map(|call| outline.calls[call].message as usize);
+        self.whole(systems.chain(self.window_start..self.end).chain(open), excluded)
     }
 
     /// The closure of these messages.

@@ -68,7 +68,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     fill = option.pop("fill")
     option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
     option["ask_summary"] = functions != (None, None)
-    option["shrinks_window"] = False  # a session sets it
+    option["is_session"] = False  # a session sets it
     option["goal"] = goal
     # An integer, so that both engines compute the same shares.
     option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal == "reduce" else None
