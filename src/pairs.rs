@@ -1,6 +1,8 @@
-//! Outline -> pairs, orphans, findings and repairs. A result belongs to the nearest earlier call of its id.
+//! Outline -> pairs, orphans, findings and repairs. A result belongs to the nearest earlier call of its id; without such a call, in
+//! some shapes, to an open one.
 
-use crate::outline::{Name, Outline, ToolResult};
+use crate::open_calls::OpenCalls;
+use crate::outline::{Name, Outline, Shape, ToolResult};
 use crate::text::same;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -31,12 +33,32 @@ impl Pairs {
             open_from: open_from(outline, |message| outline.holds_results(message)),
         };
         let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
+        let (mut open_calls, mut unpaired) = (OpenCalls::default(), vec![]);
         for result in 0..outline.results.len() {
             calls.advance_to(result);
-            let Some(call) = calls.nearest(result) else { continue };
-            pairs.join(result as u32, call);
+            match calls.nearest(result) {
+                Some(call) => drop(pairs.join(result as u32, call)),
+                None => unpaired.push(result),
+            }
+            if !unpaired.is_empty() && result + 1 == outline.results_of(outline.results[result].message as usize).end {
+                pairs.join_by_place(outline, &mut open_calls, unpaired.drain(..));
+            }
         }
         pairs
+    }
+
+    /// Pairs the other results of a message, once those with the id of a call are. Returns how many it could.
+    fn join_by_place(
+        &mut self,
+        outline: &Outline,
+        open_calls: &mut OpenCalls,
+        results: impl Iterator<Item = usize>,
+    ) -> usize {
+        let join = |result| {
+            let call = open_calls.call_of(outline, result, |call| self.is_answered(call))?;
+            Some(self.join(result as u32, call))
+        };
+        results.filter_map(join).count()
     }
 
     /// Adds a result to a call. Returns whether it is its first one.
@@ -128,6 +150,9 @@ pub(crate) fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> u
     last + 1 - run.max(1)
 }
 
+/// The result of an evicted call: result, tool, whether it is the first result of its call.
+pub type LateResult = (usize, Name, bool);
+
 /// Pairs of a growing history, with incremental counts of orphans.
 #[derive(Debug, Default)]
 pub struct GrowingPairs {
@@ -137,28 +162,35 @@ pub struct GrowingPairs {
     newest: HashMap<Vec<u8>, u32>,
     /// The previous call with the same id, of each call.
     earlier: Vec<u32>,
+    open_calls: OpenCalls,
     unanswered_calls: usize,
     results_without_call: usize,
 }
 
 impl GrowingPairs {
-    /// Adds the last message of the outline.
-    pub fn push(&mut self, outline: &Outline) {
+    /// Adds the last message of the outline. Some of its results may be those of evicted calls.
+    pub fn push(&mut self, outline: &Outline, late: &[LateResult]) {
         let message = outline.messages.len() - 1;
         let (calls, results) = (outline.calls_of(message), outline.results_of(message));
         self.pairs.first_result.resize(calls.end, NONE);
         self.pairs.call_of.resize(results.end, NONE);
         self.pairs.next_result.resize(results.end, NONE);
-        self.unanswered_calls += calls.len();
+        let (mut answered, mut unpaired) = (0, vec![]);
         for result in results {
-            match self.call_of_last(outline, result) {
-                Some(call) => {
-                    let is_first = self.pairs.join(result as u32, call);
-                    self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
-                }
-                None => self.results_without_call += 1,
+            if let Some(call) = self.call_by_id(outline, result) {
+                answered += usize::from(self.pairs.join(result as u32, call));
+            } else if let Some((_, tool, is_first)) = late.iter().find(|(late, ..)| *late == result) {
+                self.pairs.late.push((result as u32, *tool, *is_first));
+                answered += usize::from(*is_first);
+            } else {
+                unpaired.push(result);
             }
         }
+        self.results_without_call += unpaired.len();
+        let by_place = self.pairs.join_by_place(outline, &mut self.open_calls, unpaired.into_iter());
+        self.results_without_call -= by_place;
+        // The count of evicted calls comes from a store, so it may be wrong.
+        self.unanswered_calls = (self.unanswered_calls + calls.len()).saturating_sub(answered + by_place);
         for call in calls {
             let id = outline.calls[call].id;
             let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), call as u32));
@@ -187,6 +219,7 @@ impl GrowingPairs {
                 (None, _) => {}
             }
         }
+        self.open_calls = OpenCalls::default();
         self.earlier.truncate(calls);
         self.pairs.first_result.truncate(calls);
         self.pairs.call_of.truncate(results);
@@ -199,9 +232,9 @@ impl GrowingPairs {
         late[late.partition_point(|(late, ..)| (*late as usize) < result)..].iter().map(|(late, ..)| *late as usize)
     }
 
-    /// The call of a result of the last message, whether that was pushed or not.
+    /// The call with the id of a result of the last message, which may be new.
     #[must_use]
-    pub fn call_of_last(&self, outline: &Outline, result: usize) -> Option<u32> {
+    pub fn call_by_id(&self, outline: &Outline, result: usize) -> Option<u32> {
         let ToolResult { message, block, id, .. } = &outline.results[result];
         let id = outline.text((*id)?);
         let is_nearest = |call: &usize| {
@@ -210,14 +243,6 @@ impl GrowingPairs {
         };
         let own = outline.calls_of(*message as usize).rev().find(is_nearest);
         own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
-    }
-
-    /// Marks a result of the last message as that of an evicted call.
-    pub fn join_late(&mut self, result: usize, tool: Name, is_first: bool) {
-        self.pairs.late.push((result as u32, tool, is_first));
-        self.results_without_call -= 1;
-        // The count of evicted calls comes from a store, so it may be wrong.
-        self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
     }
 
     /// Calls without result, including open ones, and results without call.
@@ -345,7 +370,8 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             let id = call.id.map(|id| outline.text(id));
             let mut add = |kind| found.push(((call.message, call.block), (kind, call.message as usize, id)));
             match id {
-                None => add(FindingKind::MissingId),
+                None if needs_id(outline, calls) => add(FindingKind::MissingId),
+                None => {}
                 Some(id) => {
                     let count = open.entry(id).or_insert(0);
                     *count += 1;
@@ -363,7 +389,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
         let message = seen.message as usize;
         let id = seen.id.map(|id| outline.text(id));
         let mut add = |kind| found.push((place, (kind, message, id)));
-        if id.is_none() {
+        if id.is_none() && seen.name.is_none() {
             add(FindingKind::MissingId);
         }
         match pairs.call_of(result) {
@@ -371,7 +397,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             Some(call) => {
                 if pairs.results_of(call).next() != Some(result) {
                     add(FindingKind::SecondResult);
-                } else if let Some(count) = id.and_then(|id| open.get_mut(id)) {
+                } else if let Some(count) = outline.calls[call].id.and_then(|id| open.get_mut(outline.text(id))) {
                     *count -= 1;
                 }
                 let run_end = turns.run_end(outline.calls[call].message as usize);
@@ -386,6 +412,15 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
         }
     }
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether a call without an id cannot be answered.
+fn needs_id(outline: &Outline, call: usize) -> bool {
+    outline.calls[call].name.is_none() || !shape_of(outline, call).names_results()
+}
+
+fn shape_of(outline: &Outline, call: usize) -> Shape {
+    outline.messages[outline.calls[call].message as usize].shape
 }
 
 /// One step that repairs orphans.
@@ -436,26 +471,29 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
             next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
         }
     }
-    let mut places = Places { answers, end: (usize::MAX, 0), sibling: (usize::MAX, None) };
+    let mut places = Places { answers, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::Plain), None) };
     for (call, next_same) in next_same.into_iter().enumerate() {
         let message = outline.calls[call].message as usize;
-        if pairs.is_answered(call) || message >= open_from || outline.calls[call].id.is_none() {
+        let has_id = outline.calls[call].id.is_some() || !needs_id(outline, call);
+        if pairs.is_answered(call) || message >= open_from || !has_id {
             continue;
         }
         let run_end = turns.run_end(message);
         let place = places.after_answers(run_end);
-        let is_blocks = outline.messages[message].shape.has_blocks();
-        let sibling = if is_blocks { places.sibling(outline, &pairs, &turns, run_end, place) } else { None };
+        let shape = outline.messages[message].shape;
+        let sibling = places.sibling(outline, &pairs, &turns, (run_end, shape), place);
         let goes_before = sibling.map_or(place, |(message, _)| message);
         if next_same != usize::MAX && (outline.calls[next_same].message as usize) < goes_before {
             continue;
         }
-        if let Some((message, leading)) = sibling {
-            steps.push(Repair::AddBlock(message, leading, call));
+        if let Some((message, block)) = sibling {
+            steps.push(Repair::AddBlock(message, block, call));
             continue;
         }
         match steps.last_mut() {
-            Some(Repair::AddMessage(before, calls)) if is_blocks && *before == place && blocks(outline, calls[0]) => {
+            Some(Repair::AddMessage(before, calls))
+                if shape.has_blocks() && *before == place && shape_of(outline, calls[0]) == shape =>
+            {
                 calls.push(call);
             }
             _ => steps.push(Repair::AddMessage(place, vec![call])),
@@ -463,10 +501,6 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     }
     steps.sort_by_key(Repair::place);
     steps
-}
-
-fn blocks(outline: &Outline, call: usize) -> bool {
-    outline.messages[outline.calls[call].message as usize].shape.has_blocks()
 }
 
 fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
@@ -493,7 +527,7 @@ fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
 struct Places {
     answers: Vec<bool>,
     end: (usize, usize),
-    sibling: (usize, Option<(usize, usize)>),
+    sibling: ((usize, Shape), Option<(usize, usize)>),
 }
 
 impl Places {
@@ -506,26 +540,31 @@ impl Places {
         self.end.1
     }
 
-    /// The message that already answers the run that ends at `run_end`, and how many leading results it has.
+    /// The message that already answers calls of this shape of the run that ends at `run_end`, and the block there before
+    /// which another answer goes: after the leading results; or after all others, where answers pair by their place.
     fn sibling(
         &mut self,
         outline: &Outline,
         pairs: &Pairs,
         turns: &Turns,
-        run_end: usize,
+        (run_end, shape): (usize, Shape),
         place: usize,
     ) -> Option<(usize, usize)> {
-        if self.sibling.0 != run_end {
+        if self.sibling.0 != (run_end, shape) {
             let is_of_run = |call: usize| turns.run_end(outline.calls[call].message as usize) == run_end;
             let answers = |message: &usize| {
-                outline.messages[*message].shape.has_blocks()
+                outline.messages[*message].shape == shape
                     && outline.results_of(*message).any(|result| pairs.call_of(result).is_some_and(is_of_run))
             };
-            let leading = |message: usize| {
+            let mut siblings = if shape.has_blocks() { run_end..place } else { 0..0 };
+            let sibling = if shape.wants_results_first() { siblings.find(answers) } else { siblings.rfind(answers) };
+            let block = |message: usize| {
                 let results = &outline.results[outline.results_of(message)];
-                (message, results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count())
+                let leading = results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count();
+                let all = results.last().map_or(0, |last| last.block as usize + 1);
+                (message, if shape.wants_results_first() { leading } else { all })
             };
-            self.sibling = (run_end, (run_end..place).find(answers).map(leading));
+            self.sibling = ((run_end, shape), sibling.map(block));
         }
         self.sibling.1
     }
