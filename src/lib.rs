@@ -13,7 +13,6 @@ pub mod clip;
 pub mod dispatch;
 pub mod error;
 pub mod json;
-pub mod open_calls;
 pub mod outline;
 pub mod pairs;
 pub mod placeholder;

@@ -264,7 +264,7 @@ impl Session {
         let mut late = late_calls(&mut self.log, store)?;
         let outline = &self.log.outline;
         for (result, _, is_first) in &mut late {
-            let id = outline.results[*result].id.map_or(&b""[..], |id| outline.text(id));
+            let id = outline.results[*result as usize].id.map_or(&b""[..], |id| outline.text(id));
             *is_first &= self.stored.answered.insert(id.to_vec());
         }
         Ok(late)
@@ -294,7 +294,7 @@ pub(super) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<LateRes
             continue;
         };
         let name = call.name.map(|name| log.outline.intern(outline.name(name)));
-        late.push((result, name, !is_answered));
+        late.push((result as u32, name, !is_answered));
     }
     Ok(late)
 }

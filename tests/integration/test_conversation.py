@@ -484,7 +484,7 @@ MENDED = "caf\ufffd"
 
 @pytest.fixture
 def warned(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    recede._response._warn_once.cache_clear()
+    recede._encodable.warn_once.cache_clear()
     return caplog
 
 
@@ -775,7 +775,7 @@ def test_blocks_that_a_client_knows_are_kept() -> None:
         block = {"type": kind, "text": "x", "thinking": "x", "signature": "x", "data": "x", "id": "1", "name": "run"}
         block |= {"input": {}, "tool_use_id": "1"}
         content = [block, {"type": "text", "text": "y"}]
-        answer = recede._response.answer_of({"content": content, "stop_reason": "end_turn"})
+        answer = recede._answer.answer_of({"content": content, "stop_reason": "end_turn"})
         assert answer is not None
         assert len(answer["content"]) == 2, kind
 
@@ -952,7 +952,7 @@ def test_partial_never_raises() -> None:
                         streamed.add(other).encode()
                         partial = streamed.partial()
                         if partial is not None:
-                            recede._response.answer_of(partial)
+                            recede._answer.answer_of(partial)
                     count += 1
     assert count > 500
 

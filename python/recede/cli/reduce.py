@@ -13,7 +13,7 @@ from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.options import given, policy_options
 from recede.cli.tables import orphans, size, table, tools_table
-from recede.reduction._policy import OPTIONS
+from recede.reduction._options import OPTIONS
 
 __all__ = ["reduce"]
 

@@ -18,22 +18,18 @@ from recede._files import is_same_file, write_whole
 from recede._objects import is_object, plain, plain_message, restored
 from recede._response import messages_of
 from recede._strict import unique
-from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
-from recede.reduction._policy import (
-    block_policy,
-    compiled,
-    image_chars_of,
-    optional_function,
-    optional_summarizer,
-    whole_number,
-)
+from recede.reduction._counting import costs_of, counted
+from recede.reduction._input import as_bytes
+from recede.reduction._options import optional_function, optional_summarizer, whole_number
+from recede.reduction._planning import asked_summary
+from recede.reduction._policy import block_policy, compiled, image_chars_of
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 from recede.session._file import as_json, elements
 from recede.session._moves import StoredMoves
 
 if TYPE_CHECKING:
-    from recede.reduction._api import Json
+    from recede.reduction._input import Json
     from recede.store._turn_store import TurnStore
     from recede.types import Summarizer, TokenCounter
 
