@@ -306,9 +306,9 @@ class History:
                     self._objects[index] = message
                     if has_objects:
                         self._of_clients.add(index)
-            for evicted in range(self._first, first):
-                self._forget(evicted)
-            self._first = first
+            if first != self._first:
+                self._forget(range(self._first, first))
+                self._first = first
 
     def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
         """The costs of a message to be appended, if tokens are counted."""
@@ -372,12 +372,12 @@ class History:
                 raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
             if not self._session.rewind(messages):
                 self._rebuild(messages)
-            for index in range(messages, before):
-                self._forget(index)
+            self._forget(range(messages, before))
 
-    def _forget(self, index: int) -> None:
-        self._objects.pop(index, None)
-        self._of_clients.discard(index)
+    def _forget(self, messages: range) -> None:
+        for index in messages:
+            self._objects.pop(index, None)
+        self._of_clients.difference_update(messages)
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
