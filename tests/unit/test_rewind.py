@@ -207,23 +207,26 @@ def test_a_counter_that_raises_leaves_a_history_in_memory_as_it_was() -> None:
 
 def test_a_summary_whose_messages_could_not_be_counted_is_taken_back_with_them() -> None:
     """It is known, but the session does not continue after it yet."""
-    history: History | None = None
+    is_up = False
 
     def counter(text: str) -> int:
-        if history is not None and history._has_uncounted:
+        if not is_up and history._has_uncounted:
             raise KeyError("the counter is down")
         return len(text)
+
+    def grow() -> None:
+        for message in messages:
+            history.append(message)
+            history.view()
 
     options: dict[str, Any] = {"max_input_tokens": 1_000, "token_counter": counter}
     history, messages = History(**options), session(30)
     with pytest.raises(KeyError):
-        for message in messages:
-            history.append(message)
-            history.view()
-    rewound, history = history, None  # so that the counter is up again
-    rewound.rewind(len(rewound) - 1)
-    assert 10 < len(rewound) < 60
-    assert rewound.view() == looked_at(messages[: len(rewound)], **options).view()
+        grow()
+    is_up = True
+    history.rewind(len(history) - 1)
+    assert 10 < len(history) < 60
+    assert history.view() == looked_at(messages[: len(history)], **options).view()
 
 
 def test_a_counter_that_raises_is_asked_again_where_a_store_has_the_rest(path: Path) -> None:
