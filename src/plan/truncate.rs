@@ -1,9 +1,11 @@
 //! Stage 3, and the keep set that stages 2 and 3 share.
 
-use super::{Plan, PlanContext, Planner, Stage};
+use super::context::PlanContext;
+use super::outcome::{Masking, Plan, Stage};
+use super::planner::Planner;
 use crate::outline::{Outline, Role};
-use crate::plan::mask::Masking;
-use crate::plan::summarize::earlier_summaries;
+
+use super::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
 
 /// The messages that are kept wherever they are.
