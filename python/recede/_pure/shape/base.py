@@ -10,6 +10,8 @@ class Shape:
     """A shape: which fields make a call, a result and an observation, and how these are written."""
 
     name: str
+    message_keys: frozenset[str] = frozenset()
+    """Keys of its own that must not be repeated in a message."""
     results_are_blocks = False
     """Whether results are blocks of a message, which may have several of them and other blocks."""
     wants_results_first = False

@@ -20,6 +20,7 @@ _DEPTH = 4  # the message, its parts, the part, its field
 
 class Gemini(Shape):
     name = "gemini"
+    message_keys = frozenset({"parts"})
     results_are_blocks = True
     pairs_by_place = True
     names_results = True
