@@ -12,7 +12,10 @@ from recede._pure.shape.gemini import Gemini
 from recede._pure.shape.openai import OpenAI
 from recede._pure.shape.responses import Responses
 
-__all__ = ["Shape", "shape_of"]
+__all__ = ["PLAIN", "Shape", "shape_of"]
+
+PLAIN: Shape = OpenAI()
+"""How a message without calls and results is written."""
 
 _SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(), Converse(), Gemini())
 
