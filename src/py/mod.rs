@@ -103,41 +103,45 @@ fn reduce_json<'py>(
     })
 }
 
-/// A request: characters, cached ones, masked observations, summarized turns, characters that a summary replaced and its own.
-type RawSent = (usize, usize, usize, usize, usize, usize);
-type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
+/// The requests of a session, and what each policy would have sent.
+type Replay = (Vec<plan::Request>, Vec<Vec<plan::Sent>>);
 
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
+fn replay<'py>(
+    messages: &Bound<'py, PyAny>,
+    policies: Vec<PyRef<'py, PyPolicy>>,
+    image_chars: usize,
+) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
         let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
-        Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
+        let policies = policies.iter().map(|policy| &policy.policy);
+        replayed(messages.py(), replay_outline(&outline, &dicts, policies, image_chars))
     })
 }
 
 /// The same for serialized input.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay_json(
-    data: &Bound<'_, PyBytes>,
+fn replay_json<'py>(
+    data: &Bound<'py, PyBytes>,
     surrogates: bool,
-    policies: Vec<PyRef<'_, PyPolicy>>,
+    policies: Vec<PyRef<'py, PyPolicy>>,
     image_chars: usize,
-) -> PyResult<Replay> {
+) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
         let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
-        let replayed = py.detach(|| {
+        let sent = py.detach(|| {
             let mut outline = scan(bytes, surrogates)?;
             if policies.iter().any(|policy| policy.names_lines()) {
                 count_newlines(bytes, &mut outline, 0);
             }
             Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
         });
-        replayed.map_err(|error| transcript_error(py, &error))
+        replayed(py, sent.map_err(|error| transcript_error(py, &error))?)
     })
 }
 
@@ -147,25 +151,45 @@ fn replay_outline<'a>(
     policies: impl Iterator<Item = &'a Policy>,
     image_chars: usize,
 ) -> Replay {
-    let requests = plan::requests(outline, image_chars);
-    let of_policy = |policy| {
-        let sent = plan::replay(outline, source, policy);
-        let fields = |sent: plan::Sent| {
-            let (input, output) = sent.summary;
-            (sent.chars, sent.cached_chars, sent.masked, sent.summarized, input, output)
-        };
-        sent.into_iter().map(fields).collect()
-    };
-    let requests = requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect();
-    (requests, policies.map(of_policy).collect())
+    let of_policy = |policy| plan::replay(outline, source, policy);
+    (plan::requests(outline, image_chars), policies.map(of_policy).collect())
 }
 
-static REDUCTION: NamedTuple = NamedTuple::new("Reduction");
-static JSON_REDUCTION: NamedTuple = NamedTuple::new("JsonReduction");
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::new("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::new("CountRequest");
-static TOOL_REPORT: NamedTuple = NamedTuple::new("ToolReport");
-static BOUNDARY_MOVE: NamedTuple = NamedTuple::new("BoundaryMove");
+fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_, PyTuple>> {
+    let request = |request: plan::Request| {
+        let plan::Request { messages, answer_chars } = request;
+        REQUEST.make(py, &[("messages", field_of(py, messages)?), ("answer_chars", field_of(py, answer_chars)?)])
+    };
+    let sent = |sent: plan::Sent| {
+        let plan::Sent { chars, cached_chars, masked, summarized, summary: (input, output) } = sent;
+        let fields = [
+            ("chars", field_of(py, chars)?),
+            ("cached_chars", field_of(py, cached_chars)?),
+            ("masked_count", field_of(py, masked)?),
+            ("summarized_turns", field_of(py, summarized)?),
+            ("summary_input_chars", field_of(py, input)?),
+            ("summary_output_chars", field_of(py, output)?),
+        ];
+        SENT_VIEW.make(py, &fields)
+    };
+    let requests = requests.into_iter().map(request).collect::<PyResult<Vec<_>>>()?;
+    let of_policy = |views: Vec<plan::Sent>| views.into_iter().map(sent).collect::<PyResult<Vec<_>>>();
+    let by_policy = by_policy.into_iter().map(of_policy).collect::<PyResult<Vec<_>>>()?;
+    (requests, by_policy).into_pyobject(py)
+}
+
+static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
+static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
+static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_report("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::of_report("CountRequest");
+static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
+static REQUEST: NamedTuple = NamedTuple::of_report("ReplayedRequest");
+static SENT_VIEW: NamedTuple = NamedTuple::of_report("SentView");
+static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_report("MessageTexts");
+static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_report("ObservationTexts");
+static FINDING: NamedTuple = NamedTuple::of_report("Finding");
+static REPAIR: NamedTuple = NamedTuple::of_report("Repair");
+static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
 
 /// The view under its name, with the counters of the plan.
 fn answer<'py>(
@@ -248,7 +272,7 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
     Ok((dicts, outline))
 }
 
-/// The texts that a token counter counts: of each message (own text, constant chars, own images, observations).
+/// The texts that a token counter counts, of each message.
 #[pyfunction]
 #[pyo3(signature = (messages, policy, numbers=None))]
 fn texts<'py>(
@@ -275,20 +299,27 @@ fn texts<'py>(
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
-                observations.append((
-                    to_str(py, &text)?,
-                    outline.results[result].images,
-                    text_of(py, masked.as_deref())?,
-                ))?;
+                let fields = [
+                    ("text", to_str(py, &text)?.into_any()),
+                    ("images", field_of(py, outline.results[result].images)?),
+                    ("masked", field_of(py, text_of(py, masked.as_deref())?)?),
+                ];
+                observations.append(OBSERVATION_TEXTS.make(py, &fields)?)?;
             }
             let own_images = outline.messages[message].images - of_results;
-            list.append((to_str(py, &own_text)?, constant_chars, own_images, observations))?;
+            let fields = [
+                ("text", to_str(py, &own_text)?.into_any()),
+                ("constant_chars", field_of(py, constant_chars)?),
+                ("images", field_of(py, own_images)?),
+                ("observations", observations.into_any()),
+            ];
+            list.append(MESSAGE_TEXTS.make(py, &fields)?)?;
         }
         Ok(list)
     })
 }
 
-/// Findings of the pairs: (kind, message index, id).
+/// Findings of the pairs.
 #[pyfunction]
 fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
@@ -296,7 +327,12 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
         let (_, outline) = outline_of(messages)?;
         let list = PyList::empty(py);
         for (kind, message, id) in pairs::findings(&outline) {
-            list.append((kind.name(), message, text_of(py, id)?))?;
+            let fields = [
+                ("kind", field_of(py, kind.name())?),
+                ("message_index", field_of(py, message)?),
+                ("id", field_of(py, text_of(py, id)?)?),
+            ];
+            list.append(FINDING.make(py, &fields)?)?;
         }
         Ok(list)
     })
@@ -311,15 +347,20 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         let place = |call: usize| (outline.calls[call].message, outline.calls[call].block);
         for repair in pairs::repairs(&outline) {
-            match repair {
-                Repair::DropMessage(message) => list.append(("drop_message", message))?,
-                Repair::DropBlock(message, block) => list.append(("drop_block", message, block))?,
-                Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, place(call)))?,
-                Repair::AddMessage(before, calls) => {
-                    let calls: Vec<_> = calls.into_iter().map(place).collect();
-                    list.append(("add_message", before, calls))?;
-                }
-            }
+            let (kind, message, block, calls) = match repair {
+                Repair::DropMessage(message) => ("drop_message", message, None, vec![]),
+                Repair::DropBlock(message, block) => ("drop_block", message, Some(block), vec![]),
+                Repair::AddBlock(message, block, call) => ("add_block", message, Some(block), vec![call]),
+                Repair::AddMessage(before, calls) => ("add_message", before, None, calls),
+            };
+            let calls: Vec<_> = calls.into_iter().map(place).collect();
+            let fields = [
+                ("kind", field_of(py, kind)?),
+                ("message", field_of(py, message)?),
+                ("block", field_of(py, block)?),
+                ("calls", field_of(py, calls)?),
+            ];
+            list.append(REPAIR.make(py, &fields)?)?;
         }
         Ok(list)
     })

@@ -15,6 +15,7 @@ from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
+    from recede.reduction._report import ReplayedRequest, SentView
 
 __all__ = [
     "SYSTEM_CHARS",
@@ -291,19 +292,30 @@ class _Asked(NamedTuple):
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
         return cls(names, policies, prices, summary_prices, _checked_count("system_chars", system_chars))
 
-    def answer(self, replayed: tuple[Any, Any]) -> Replay:
+    def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
         requests, by_policy = replayed
         least = 4 * self.prices.min_cached_tokens
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
             turns = []
             before = 0  # cached characters of the previous request; at first none, not even the system prompt
-            for (messages, answer_chars), (chars, same, masked_count, *summary) in zip(requests, sent, strict=True):
-                view = chars + self.system_chars
-                cached = min(same + self.system_chars, before)
+            for request, one in zip(requests, sent, strict=True):
+                view = one.chars + self.system_chars
+                cached = min(one.cached_chars + self.system_chars, before)
                 cached = cached if cached >= least else 0
                 written = view - cached if view >= least else 0
-                turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count, *summary))
+                turn = ReplayedTurn(
+                    messages=request.messages,
+                    view_chars=view,
+                    cached_chars=cached,
+                    written_chars=written,
+                    answer_chars=request.answer_chars,
+                    masked_count=one.masked_count,
+                    summarized_turns=one.summarized_turns,
+                    summary_input_chars=one.summary_input_chars,
+                    summary_output_chars=one.summary_output_chars,
+                )
+                turns.append(turn)
                 before = cached + written
             policies.append(PolicyReplay(name, tuple(turns)))
         return Replay(tuple(policies), self.prices, self.summary_prices)

@@ -11,8 +11,8 @@ from recede._errors import no_such
 from recede.reduction._counting import count_tokens
 from recede.reduction._options import optional_function
 from recede.reduction._policy import turn_policy
-from recede.reduction._report import ContextReport, TurnTokens
 from recede.turns._log import Turns
+from recede.turns._report import ContextReport, TurnTokens
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from recede.costs._prices import Prices
-    from recede.reduction._report import ContextReport
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
+    from recede.turns._report import ContextReport
     from recede.types import TokenCounter
 
 __all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]

@@ -13,7 +13,10 @@ from recede._pure.shape.openai import OpenAI
 from recede._pure.shape.responses import Responses
 from recede._pure.shape.words import COMMON_KEYS
 
-__all__ = ["MESSAGE_KEYS", "Shape", "shape_of"]
+__all__ = ["MESSAGE_KEYS", "PLAIN", "Shape", "shape_of"]
+
+PLAIN: Shape = OpenAI()
+"""How a message without calls and results is written."""
 
 _SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(), Converse(), Gemini())
 
