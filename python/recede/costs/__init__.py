@@ -1,5 +1,6 @@
 """Costs of sessions: prices, replay of every request under several policies, and the best window."""
 
+from recede.costs._cache import CACHES, Cache
 from recede.costs._compare import PolicyCost, cheapest_policy
 from recede.costs._policies import replay_policies
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
@@ -7,9 +8,11 @@ from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, ReplayedTur
 from recede.costs._suggest import Choice, Suggestion, suggest_window
 
 __all__ = [
+    "CACHES",
     "PRESETS",
     "SUMMARY_CHARS",
     "SYSTEM_CHARS",
+    "Cache",
     "Choice",
     "PolicyCost",
     "PolicyReplay",
