@@ -1,6 +1,6 @@
 """Costs of sessions: prices, replay of every request under several policies, and the best window."""
 
-from recede.costs._cache import CACHES, Cache
+from recede.costs._cache import CACHES, Cache, cache_of_format
 from recede.costs._compare import PolicyCost, cheapest_policy
 from recede.costs._policies import replay_policies
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
@@ -21,6 +21,7 @@ __all__ = [
     "ReplayedTurn",
     "Suggestion",
     "Usage",
+    "cache_of_format",
     "cheapest_policy",
     "compare_costs",
     "replay",

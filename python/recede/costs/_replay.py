@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede.costs._cache import Cache, CacheFacts, cache_facts
+from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
@@ -98,6 +98,7 @@ class Replay(NamedTuple):
         policies: a `PolicyReplay` for each, ``raw`` first.
         prices: the prices for the costs.
         summary_prices: the prices of the summarizing model; None: the same.
+        cache: how the provider caches prompts.
 
     Example:
         >>> import recede
@@ -113,6 +114,7 @@ class Replay(NamedTuple):
     policies: tuple[PolicyReplay, ...]
     prices: Prices
     summary_prices: Prices | None = None
+    cache: Cache = CACHES["anthropic"]
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -204,7 +206,7 @@ def replay(
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars)
     _engine.core("replay")
-    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.cache)[0])
+    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.facts)[0])
 
 
 def replay_json(
@@ -227,7 +229,7 @@ def replay_json(
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars)
     return asked.answer(
-        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.cache)
+        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.facts)
     )
 
 
@@ -255,9 +257,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0][1:]
+    prices = sessions[0].prices, sessions[0].summary_prices
     for session in sessions:
-        if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
+        both = session.prices, session.summary_prices
+        if [replayed.policy for replayed in session.policies] != names or both != prices:
             raise ValueError("the sessions must be replayed under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
     return costs_of(names, usages, *prices)
@@ -281,7 +284,8 @@ class _Asked(NamedTuple):
     policies: list[Any]
     prices: Prices
     summary_prices: Prices | None
-    cache: CacheFacts
+    cache: Cache
+    facts: CacheFacts
 
     @classmethod
     def of(
@@ -299,8 +303,9 @@ class _Asked(NamedTuple):
             summary_prices = _checked("summary_prices", summary_prices)
         summary_chars = _checked_count("summary_chars", summary_chars)
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
+        cache = named_cache(cache)
         facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
-        return cls(names, policies, prices, summary_prices, facts)
+        return cls(names, policies, prices, summary_prices, cache, facts)
 
     def answer(self, replayed: tuple[Any, Any]) -> Replay:
         requests, by_policy = replayed
@@ -311,4 +316,4 @@ class _Asked(NamedTuple):
                 for (messages, answer_chars), (view, cached, written, *counts) in zip(requests, sent, strict=True)
             )
             policies.append(PolicyReplay(name, tuple(turns)))
-        return Replay(tuple(policies), self.prices, self.summary_prices)
+        return Replay(tuple(policies), self.prices, self.summary_prices, self.cache)
