@@ -165,6 +165,8 @@ def replay(
               turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
               boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
 
+            With ``cache_breakpoint=boundary`` a mask's requests have one more cache breakpoint, on the last masked result.
+
             The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
             ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
             mask whose window counts turns.
@@ -199,10 +201,10 @@ def replay(
         >>> result
         <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
         >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
-        [('raw', 1.0, 1.0), ('sliding:window=10', 2.44, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
+        [('raw', 1.0, 1.0), ('sliding:window=10', 2.52, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
         >>> last = result.policies[1].turns[-1]
         >>> last.view_chars, last.cached_chars, last.masked_count
-        (55400, 15067, 49)
+        (55400, 12000, 49)
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars)
     _engine.core("replay")
