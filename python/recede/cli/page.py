@@ -205,9 +205,9 @@ def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
         element(
             "p",
             "As a share of what it costs to send the raw history. A prompt cache serves the beginning of a request "
-            "that is the same as in the previous request; everything after the first change is written to it again, and "
-            "with Anthropic's breakpoints nearly the whole conversation. So a mask that moves at every turn can cost "
-            "several times as much as none.",
+            "that is the same as in the previous request; everything after the first change is written to it again, "
+            "and with Anthropic's breakpoints nearly the whole conversation. So a mask that moves at every turn can "
+            "cost several times as much as none.",
         ),
         element("figure", legend, cost_chart("costs", costs)),
         _costs_table("costs-table", "All requests added up", costs, sessions),

@@ -165,11 +165,10 @@ def replay(
               turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
               boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
 
-            With ``cache_breakpoint=boundary`` a mask's requests have one more cache breakpoint, on the last masked result.
-
             The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
             ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
-            mask whose window counts turns.
+            mask whose window counts turns. With ``cache_breakpoint=boundary`` the requests of a mask have one more cache
+            breakpoint, on the last masked result.
         prices: per million tokens; see `Prices` for the defaults.
         cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
         times: when requests were made, in seconds since any moment, by how many messages came before each. A request
