@@ -167,7 +167,7 @@ def replay(
 
             The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
             ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
-            mask whose window counts turns. With ``cache_breakpoint=boundary`` the requests of a mask have one more cache
+            mask whose window counts turns. With ``cache_breakpoint=boundary`` requests of a mask have one more cache
             breakpoint, on the last masked result.
         prices: per million tokens; see `Prices` for the defaults.
         cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
