@@ -328,7 +328,7 @@ def test_a_session_that_is_a_straight_line_is_reckoned_exactly() -> None:
     assert found.second_half_error < 0.001
     for kind in ("cached_tokens", "written_tokens", "output_tokens", "cost"):
         assert getattr(found.reckoned, kind) == pytest.approx(getattr(found.logged, kind), rel=0.002), kind
-    assert found.notes == ("1 requests found less in the cache than the request before had sent",)
+    assert found.notes == ("1 requests found less in the cache than the request before had sent, without a pause",)
 
 
 def test_the_second_half_is_foretold_from_the_first_alone() -> None:
@@ -355,6 +355,42 @@ def test_reasons_are_named() -> None:
         "2 requests sent much less than the request before: compactions that the log hides",
         "1 billed answers are not in the history",
     )
+
+
+def test_by_time_stamps_alone_a_pause_makes_the_cache_cold() -> None:
+    made = session(20)
+    late = tuple(
+        one._replace(time=(one.time or 0) + (400 if place >= 8 else 0)) for place, one in enumerate(made.requests)
+    )
+    paused = Transcript(made.messages, 20, "claude_code", "x", requests=late)
+    logged, timed, never = (costs.check_bill(paused, pauses=pauses) for pauses in ("logged", "timed", "none"))
+    assert logged is not None
+    assert timed is not None
+    assert logged == never
+    assert logged.notes == ("1 pauses were longer than the cache is kept, and it was kept",)
+    lost = made.requests[7].usage
+    assert lost is not None
+    assert logged.reckoned.cached_tokens - timed.reckoned.cached_tokens == pytest.approx(lost.sent_tokens, rel=0.01)
+    with pytest.raises(ValueError, match="pauses must be one of logged, timed, none, not 'never'"):
+        costs.check_bill(paused, pauses="never")
+
+
+def test_the_cache_is_that_of_the_provider_unless_another_is_named() -> None:
+    made = session(20)
+    [by_model] = costs.replay_transcript(made, ["sliding:window=2"])
+    [ideal] = costs.replay_transcript(made, ["sliding:window=2"], cache="ideal")
+    [other] = costs.replay_transcript(made, ["sliding:window=2"], prices=costs.SessionPrices(Prices(), "openai"))
+    served = [one.policies[1].usage.cached_chars for one in (by_model, ideal, other)]
+    assert served[0] < served[2] <= served[1]
+
+
+def test_without_usage_pauses_come_from_time_stamps() -> None:
+    made = session(12)
+    bare = tuple(one._replace(usage=None, time=1_000.0 * place) for place, one in enumerate(made.requests))
+    untimed = Transcript(made.messages, 12, "claude_code", "x", requests=bare)
+    options = {"system_chars": 400_000}
+    [paused], [never] = (costs.replay_transcript(untimed, ["raw"], pauses=p, **options) for p in ("logged", "none"))
+    assert paused.policies[0].usage.cached_chars == 0 < never.policies[0].usage.cached_chars
 
 
 def test_a_session_without_usage_cannot_be_checked() -> None:

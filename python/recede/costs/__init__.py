@@ -1,6 +1,7 @@
 """Costs of sessions: prices, replay of every request under several policies, and the best window."""
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
+from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import calibrate
 from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
@@ -13,12 +14,14 @@ from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, ReplayedTur
 from recede.costs._suggest import Choice, Suggestion, suggest_window
 
 __all__ = [
+    "CACHES",
     "MODELS",
     "PRESETS",
     "SUMMARY_CHARS",
     "SYSTEM_CHARS",
     "Bill",
     "BillCheck",
+    "Cache",
     "Calibration",
     "Choice",
     "ModelPrices",

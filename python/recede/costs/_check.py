@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
+from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES
@@ -20,6 +21,7 @@ __all__ = ["BillCheck", "check_bill", "replay_transcript"]
 
 _CHARS_PER_TOKEN = 4  # of a calibrated replay
 _PER_TOKENS = 1_000_000
+_PAUSES = ("logged", "timed", "none")
 _SHRUNK = 0.8  # of what the request before sent: less is a compaction
 
 
@@ -62,6 +64,9 @@ def replay_transcript(
     *,
     own_prices: Mapping[str, ModelPrices] = {},
     prices: SessionPrices | None = None,
+    cache: Cache | str | None = None,
+    pauses: str = "logged",
+    **options: Any,
 ) -> tuple[Replay, ...]:
     """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
 
@@ -70,9 +75,16 @@ def replay_transcript(
         policies: as for `replay`.
         own_prices: prices by model that come before those of `MODELS`.
         prices: prices to use instead of those of the logged models.
+        cache: as for `replay`; None: that of the provider of the logged models.
+        pauses: when the cache is cold: ``"logged"`` where the log says that it served less than it had, or by time
+            stamps if the log has no usage; ``"timed"`` by time stamps alone; ``"none"`` never.
+        options: further arguments of `replay`.
 
     Returns:
         A `Replay` for each of `Transcript.contexts`; one without logged usage is replayed with four characters a token.
+
+    Raises:
+        ValueError: `pauses` is unknown.
 
     Example:
         >>> from recede import costs, transcripts
@@ -80,20 +92,42 @@ def replay_transcript(
         >>> costs.replay_transcript(session, ["sliding:window=10"])
         (<Replay: 1 requests, cheapest raw at 100% of raw>,)
     """
-    prices = session_prices(transcript, own_prices) if prices is None else prices
+    if pauses not in _PAUSES:
+        raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
+    found = session_prices(transcript, own_prices) if prices is None else prices
     policies = list(policies)
-    return tuple(
-        replay(context.messages, policies, prices=prices.prices, calibration=calibrate(context))
-        for context in transcript.contexts
-    )
+
+    def played(context: Transcript) -> Replay:
+        calibration = calibrate(context)
+        times = {request.messages: request.time for request in context.requests if request.time is not None}
+        if calibration is not None and pauses != "logged":
+            calibration = calibration._replace(misses={})
+        has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
+        return replay(
+            context.messages,
+            policies,
+            prices=found.prices,
+            cache=found.provider if cache is None else cache,
+            times=times if has_times else None,
+            calibration=calibration,
+            **options,
+        )
+
+    return tuple(map(played, transcript.contexts))
 
 
-def check_bill(transcript: Transcript, own_prices: Mapping[str, ModelPrices] = {}) -> BillCheck | None:
+def check_bill(
+    transcript: Transcript,
+    own_prices: Mapping[str, ModelPrices] = {},
+    *,
+    pauses: str = "logged",
+) -> BillCheck | None:
     """Hold the replay of a raw history against what its log says.
 
     Args:
         transcript: a session, as `recede.transcripts.read` returns it.
         own_prices: prices by model that come before those of `MODELS`.
+        pauses: as for `replay_transcript`; ``"timed"`` foretells from time stamps what the cache served.
 
     Returns:
         A `BillCheck`; None if the log has no usage.
@@ -101,7 +135,7 @@ def check_bill(transcript: Transcript, own_prices: Mapping[str, ModelPrices] = {
     found = session_prices(transcript, own_prices)
     pairs: list[_Pair] = []
     unplayed = 0
-    replays = replay_transcript(transcript, ["raw"], prices=found)
+    replays = replay_transcript(transcript, ["raw"], prices=found, pauses=pauses)
     for context, played in zip(transcript.contexts, replays, strict=True):
         turns = {turn.messages: turn for turn in played.policies[0].turns}
         for request in context.requests:
@@ -112,7 +146,7 @@ def check_bill(transcript: Transcript, own_prices: Mapping[str, ModelPrices] = {
     if not pairs:
         return None
     errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]
-    notes = _notes(transcript)
+    notes = _notes(transcript, CACHES[found.provider].ttl_seconds)
     if unplayed:
         notes += (f"{unplayed} billed answers are not in the history",)
     return BillCheck(
@@ -159,16 +193,22 @@ def _second_half(transcript: Transcript) -> float | None:
     return abs(sum(tokens for tokens, _ in later) / max(1, sum(sent for _, sent in later)) - 1)
 
 
-def _notes(transcript: Transcript) -> tuple[str, ...]:
+def _notes(transcript: Transcript, ttl_seconds: float) -> tuple[str, ...]:
     """What happened between requests that only the provider or the client knows."""
-    missed = shrunk = 0
+    missed = survived = shrunk = 0
     for context in transcript.contexts:
-        for before, after in pairwise(request.usage for request in context.requests if request.usage is not None):
-            has_shrunk = after.sent_tokens < _SHRUNK * before.sent_tokens
+        for before, after in pairwise(request for request in context.requests if request.usage is not None):
+            if before.usage is None or after.usage is None:
+                continue
+            pause = (after.time or 0.0) - (before.time or 0.0)
+            has_shrunk = after.usage.sent_tokens < _SHRUNK * before.usage.sent_tokens
+            is_served = after.usage.cached_tokens >= SERVED * before.usage.sent_tokens
             shrunk += has_shrunk
-            missed += not has_shrunk and after.cached_tokens < SERVED * before.sent_tokens
+            missed += not (has_shrunk or is_served) and pause <= ttl_seconds
+            survived += is_served and pause > ttl_seconds
     found = {
-        f"{missed} requests found less in the cache than the request before had sent": missed,
+        f"{missed} requests found less in the cache than the request before had sent, without a pause": missed,
+        f"{survived} pauses were longer than the cache is kept, and it was kept": survived,
         f"{shrunk} requests sent much less than the request before: compactions that the log hides": shrunk,
     }
     return tuple(note for note, count in found.items() if count)
