@@ -235,6 +235,8 @@ macro_rules! parameters {
             shrinks_window: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,
+            /// Requests have a cache breakpoint at the boundary; in replays.
+            pins_boundary: bool = false,
         }
     };
 }

@@ -26,9 +26,9 @@ _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]
 _MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
-# Per request (messages before it, chars of its answer); per policy and request (chars, cached chars, masked,
-# summarized turns, chars given to the summarizer, chars of the summary).
-_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
+# Per request (messages before it, chars of its answer); per policy and request (chars, those read from the cache and
+# written to it, masked, summarized turns, chars given to the summarizer, chars of the summary).
+_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int, int]]]]
 
 @final
 class Policy:
@@ -111,8 +111,8 @@ def reduce(
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _CostsAndTexts | None = None, summary: _Summary | None = None
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
-def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> _Replay: ...
-def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> _Replay: ...
+def replay(messages: list[Any], policies: list[Policy], image_chars: int, cache: Any) -> _Replay: ...
+def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any) -> _Replay: ...
 def stored_options(store: Store) -> bytes | None: ...
 def texts(
     messages: list[Any], policy: Policy, numbers: list[int] | None = None

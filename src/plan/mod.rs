@@ -1,6 +1,7 @@
 //! The stages. A Plan is a function of Outline, Policy, costs and summary.
 
 mod boundary;
+mod cache;
 mod decide;
 mod fill;
 mod hybrid;
@@ -19,6 +20,7 @@ use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::turns::Turns;
 pub use boundary::{Fold, FoldState, Move, Peek};
+pub use cache::{Cache, Place, Rule, Served};
 pub use decide::{Answer, Attempt, Limits, decide};
 use mask::Masking;
 pub use replay::{Request, Sent, replay, requests};

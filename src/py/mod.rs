@@ -25,7 +25,7 @@ use crate::report::{self, Figure};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
 use convert::{
-    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
+    PyPolicy, RawCache, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
     transcript_error,
 };
 use dicts::Dicts;
@@ -103,18 +103,25 @@ fn reduce_json<'py>(
     })
 }
 
-/// A request: characters, cached ones, masked observations, summarized turns, characters that a summary replaced and its own.
-type RawSent = (usize, usize, usize, usize, usize, usize);
+/// A request: characters sent, read from the cache and written to it; masked observations, summarized turns, characters that a
+/// summary replaced and its own.
+type RawSent = (usize, usize, usize, usize, usize, usize, usize);
 type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
 
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
+fn replay(
+    messages: &Bound<'_, PyAny>,
+    policies: Vec<PyRef<'_, PyPolicy>>,
+    image_chars: usize,
+    cache: RawCache,
+) -> PyResult<Replay> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
         let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
-        Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
+        let policies = policies.iter().map(|policy| &policy.policy);
+        Ok(replay_outline(&outline, &dicts, policies, image_chars, &cache.into()))
     })
 }
 
@@ -126,16 +133,18 @@ fn replay_json(
     surrogates: bool,
     policies: Vec<PyRef<'_, PyPolicy>>,
     image_chars: usize,
+    cache: RawCache,
 ) -> PyResult<Replay> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
         let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+        let cache = cache.into();
         let replayed = py.detach(|| {
             let mut outline = scan(bytes, surrogates)?;
             if policies.iter().any(|policy| policy.names_lines()) {
                 count_newlines(bytes, &mut outline, 0);
             }
-            Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
+            Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars, &cache))
         });
         replayed.map_err(|error| transcript_error(py, &error))
     })
@@ -146,18 +155,21 @@ fn replay_outline<'a>(
     source: &dyn Source,
     policies: impl Iterator<Item = &'a Policy>,
     image_chars: usize,
+    cache: &plan::Cache,
 ) -> Replay {
     let requests = plan::requests(outline, image_chars);
-    let of_policy = |policy| {
-        let sent = plan::replay(outline, source, policy);
-        let fields = |sent: plan::Sent| {
+    let ends: Vec<usize> = requests.iter().map(|request| request.messages).collect();
+    let of_policy = |policy: &Policy| {
+        let sent = plan::replay(outline, source, policy, cache);
+        let served = cache.serve(&ends, &sent, policy.pins_boundary);
+        let fields = sent.into_iter().zip(served).map(|(sent, served)| {
             let (input, output) = sent.summary;
-            (sent.chars, sent.cached_chars, sent.masked, sent.summarized, input, output)
-        };
-        sent.into_iter().map(fields).collect()
+            (served.view, served.read, served.written, sent.masked, sent.summarized, input, output)
+        });
+        fields.collect()
     };
-    let requests = requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect();
-    (requests, policies.map(of_policy).collect())
+    let sent = policies.map(of_policy).collect();
+    (requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect(), sent)
 }
 
 static REDUCTION: NamedTuple = NamedTuple::new("Reduction");

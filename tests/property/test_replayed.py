@@ -82,11 +82,13 @@ def test_each_turn_is_the_view_of_what_came_before(
         ),
     }
     with using(engine_name):
-        replayed = recede.costs.replay(history, list(views), prices=PRICES, system_chars=SYSTEM)
+        replayed = recede.costs.replay(history, list(views), prices=PRICES, cache="ideal", system_chars=SYSTEM)
         assert [policy.policy for policy in replayed.policies] == list(views)
         for policy, view_of in zip(replayed.policies, views.values(), strict=True):
             assert list(map(tuple, policy.turns)) == expected_turns(history, view_of)
         assert (
-            recede.costs.replay_json(data.draw(spelled(history)), list(views), prices=PRICES, system_chars=SYSTEM)
+            recede.costs.replay_json(
+                data.draw(spelled(history)), list(views), prices=PRICES, cache="ideal", system_chars=SYSTEM
+            )
             == replayed
         )

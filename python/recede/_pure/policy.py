@@ -18,4 +18,6 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        super().__init__(**{"max_cost": None, "lines_form": False, "summaries": None, **parameters})
+        super().__init__(
+            **{"max_cost": None, "lines_form": False, "summaries": None, "pins_boundary": False, **parameters}
+        )

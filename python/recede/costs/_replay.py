@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
+from recede.costs._cache import Cache, CacheFacts, cache_facts
+from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
@@ -35,8 +37,7 @@ class ReplayedTurn(NamedTuple):
     Attributes:
         messages: the number of messages before it.
         view_chars: characters sent, including the system prompt.
-        cached_chars: the part shared with the beginning of the previous request, message by message, which a prompt
-            cache would serve.
+        cached_chars: the part that a prompt cache would serve.
         written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
         answer_chars: characters of the answer.
         masked_count: the number of masked observations in the view.
@@ -135,9 +136,12 @@ def replay(
     policies: Iterable[str] = DEFAULT_POLICIES,
     *,
     prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
+    cache: Cache | str = "anthropic",
+    times: Mapping[int, float] | None = None,
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    calibration: Calibration | None = None,
 ) -> Replay:
     """Replay a finished session, request by request, under several policies.
 
@@ -165,10 +169,15 @@ def replay(
             ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
             mask whose window counts turns.
         prices: per million tokens; see `Prices` for the defaults.
+        cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
+        times: when requests were made, in seconds since any moment, by how many messages came before each. A request
+            without a time follows at once. None: no pause lets the cache grow cold.
         system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary that a model writes; 0: the built-in summary, which is free and has its
             actual length.
+        calibration: what the log of the session says of its tokens (`calibrate`); then `system_chars` is not used, and
+            what are characters in the result are quarters of tokens as the provider counts them.
 
     Returns:
         A `Replay`: for each policy, what each request sent, how much of it a prompt cache would have served, and the
@@ -197,9 +206,9 @@ def replay(
         >>> last.view_chars, last.cached_chars, last.masked_count
         (55400, 15067, 49)
     """
-    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
+    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     _engine.core("replay")
-    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}))[0])
+    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.cache)[0])
 
 
 def replay_json(
@@ -207,9 +216,12 @@ def replay_json(
     policies: Iterable[str] = DEFAULT_POLICIES,
     *,
     prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
+    cache: Cache | str = "anthropic",
+    times: Mapping[int, float] | None = None,
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    calibration: Calibration | None = None,
 ) -> Replay:
     """`replay` for a serialized history.
 
@@ -218,8 +230,10 @@ def replay_json(
         >>> recede.costs.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
-    return asked.answer(_engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
+    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
+    return asked.answer(
+        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.cache)
+    )
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
@@ -272,37 +286,41 @@ class _Asked(NamedTuple):
     policies: list[Any]
     prices: Prices
     summary_prices: Prices | None
-    system_chars: int
+    cache: CacheFacts
+    calibration: Calibration | None
 
     @classmethod
     def of(
         cls,
         specs: Iterable[str],
         prices: Prices,
+        cache: Cache | str,
+        times: Mapping[int, float] | None,
         system_chars: int,
         summary_prices: Prices | None,
         summary_chars: int,
+        calibration: Calibration | None,
     ) -> _Asked:
+        if calibration is not None:
+            system_chars = calibration.system_chars
         prices = _checked("prices", prices)
         if summary_prices is not None:
             summary_prices = _checked("summary_prices", summary_prices)
         summary_chars = _checked_count("summary_chars", summary_chars)
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
-        return cls(names, policies, prices, summary_prices, _checked_count("system_chars", system_chars))
+        facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
+        if calibration is not None:
+            facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
+        return cls(names, policies, prices, summary_prices, facts, calibration)
 
     def answer(self, replayed: tuple[Any, Any]) -> Replay:
         requests, by_policy = replayed
-        least = 4 * self.prices.min_cached_tokens
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
-            turns = []
-            before = 0  # cached characters of the previous request; at first none, not even the system prompt
-            for (messages, answer_chars), (chars, same, masked_count, *summary) in zip(requests, sent, strict=True):
-                view = chars + self.system_chars
-                cached = min(same + self.system_chars, before)
-                cached = cached if cached >= least else 0
-                written = view - cached if view >= least else 0
-                turns.append(ReplayedTurn(messages, view, cached, written, answer_chars, masked_count, *summary))
-                before = cached + written
-            policies.append(PolicyReplay(name, tuple(turns)))
+            turns = tuple(
+                ReplayedTurn(messages, view, cached, written, answer_chars, *counts)
+                for (messages, answer_chars), (view, cached, written, *counts) in zip(requests, sent, strict=True)
+            )
+            counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
+            policies.append(PolicyReplay(name, counted))
         return Replay(tuple(policies), self.prices, self.summary_prices)
