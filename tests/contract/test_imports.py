@@ -34,7 +34,7 @@ PYTHON: dict[str, set[str]] = {
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "reduction", "store"},
     "agent": LEAVES | {"_engine", "_response", "reduction", "session"},
-    "costs": LEAVES | {"_engine", "reduction"},
+    "costs": LEAVES | {"_engine", "reduction", "transcripts"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"reduction"},

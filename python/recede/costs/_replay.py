@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
+from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
@@ -142,6 +143,7 @@ def replay(
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    calibration: Calibration | None = None,
 ) -> Replay:
     """Replay a finished session, request by request, under several policies.
 
@@ -177,6 +179,8 @@ def replay(
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary that a model writes; 0: the built-in summary, which is free and has its
             actual length.
+        calibration: what the log of the session says of its tokens (`calibrate`); then `system_chars` is not used, and
+            what are characters in the result are quarters of tokens as the provider counts them.
 
     Returns:
         A `Replay`: for each policy, what each request sent, how much of it a prompt cache would have served, and the
@@ -205,7 +209,7 @@ def replay(
         >>> last.view_chars, last.cached_chars, last.masked_count
         (55400, 12000, 49)
     """
-    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars)
+    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     _engine.core("replay")
     return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.facts)[0])
 
@@ -220,6 +224,7 @@ def replay_json(
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    calibration: Calibration | None = None,
 ) -> Replay:
     """`replay` for a serialized history.
 
@@ -228,7 +233,7 @@ def replay_json(
         >>> recede.costs.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars)
+    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     return asked.answer(
         _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.facts)
     )
@@ -287,6 +292,7 @@ class _Asked(NamedTuple):
     summary_prices: Prices | None
     cache: Cache
     facts: CacheFacts
+    calibration: Calibration | None
 
     @classmethod
     def of(
@@ -298,7 +304,10 @@ class _Asked(NamedTuple):
         system_chars: int,
         summary_prices: Prices | None,
         summary_chars: int,
+        calibration: Calibration | None,
     ) -> _Asked:
+        if calibration is not None:
+            system_chars = calibration.system_chars
         prices = _checked("prices", prices)
         if summary_prices is not None:
             summary_prices = _checked("summary_prices", summary_prices)
@@ -306,15 +315,18 @@ class _Asked(NamedTuple):
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
         cache = named_cache(cache)
         facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
-        return cls(names, policies, prices, summary_prices, cache, facts)
+        if calibration is not None:
+            facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
+        return cls(names, policies, prices, summary_prices, cache, facts, calibration)
 
     def answer(self, replayed: tuple[Any, Any]) -> Replay:
         requests, by_policy = replayed
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
-            turns = (
+            turns = tuple(
                 ReplayedTurn(messages, view, cached, written, answer_chars, *counts)
                 for (messages, answer_chars), (view, cached, written, *counts) in zip(requests, sent, strict=True)
             )
-            policies.append(PolicyReplay(name, tuple(turns)))
+            counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
+            policies.append(PolicyReplay(name, counted))
         return Replay(tuple(policies), self.prices, self.summary_prices, self.cache)
