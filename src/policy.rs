@@ -236,6 +236,8 @@ macro_rules! parameters {
             is_session: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,
+            /// Requests have a cache breakpoint at the boundary; in replays.
+            pins_boundary: bool = false,
         }
     };
 }

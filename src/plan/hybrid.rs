@@ -9,7 +9,7 @@ use super::boundary::cost;
 use super::fold::{Fold, SummaryInView, first_changed};
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::Sent;
+use super::replay::{Sent, blocks_before, blocks_of};
 use super::summarize::{built_in_summary, strip_first_line};
 use crate::policy::{Due, Summaries};
 
@@ -96,6 +96,8 @@ struct HybridReplay<'a> {
     /// Characters that requests since the last summary could have saved.
     waste: usize,
     fold: Fold,
+    /// Content blocks of the view before each message.
+    blocks: Vec<usize>,
 }
 
 /// A possible summary.
@@ -129,6 +131,7 @@ impl Planner<'_> {
 impl<'a> HybridReplay<'a> {
     fn of(planner: Planner<'a>, requests: &[usize], rules: Summaries) -> Self {
         let (turn_spans, covered) = (turn_spans(&planner), vec![false; planner.end]);
+        let blocks = blocks_before((0..planner.end).map(|message| blocks_of(planner.outline, message)));
         HybridReplay {
             planner,
             rules,
@@ -141,6 +144,7 @@ impl<'a> HybridReplay<'a> {
             covered,
             waste: 0,
             fold: Fold::default(),
+            blocks,
         }
     }
 
@@ -167,21 +171,22 @@ impl<'a> HybridReplay<'a> {
             masked_before.get_or_insert(masked);
         }
         let masked = self.fold.request(self.planner.context(), end, false);
-        let changed = first_changed(self.planner.outline, &masked);
+        let sent = self.planner.sent(&self.fold, &self.blocks, &masked, before, end);
+        let sent = Sent { summarized: self.summarized, summary: call, ..sent };
+        let Some(masked_before) = masked_before else { return sent };
         // A view with a new summary differs from the summary on, and before it where masks have changed.
-        let changed = masked_before.map_or(changed, |masked_before| self.place.min(self.first_new(&masked_before)));
-        Sent {
-            chars: self.fold.chars_before(end),
-            cached_chars: self.fold.chars_before(changed.min(before)),
-            masked: self.fold.masked.len(),
-            summarized: self.summarized,
-            summary: call,
-        }
+        let changed = self.place.min(self.first_new(&masked_before)).min(before);
+        let same_chars = self.fold.chars_before(changed);
+        Sent { same_chars, same_block_chars: same_chars, ..sent }
     }
 
     /// Starts a view with the current summary. Returns the previously masked observations.
     fn restart_view(&mut self, before: usize) -> Vec<Masked> {
-        let hidden = self.turn_spans.iter().map(|turn_span| turn_span.is_within(self.summarized)).collect();
+        let hidden: Vec<bool> = self.turn_spans.iter().map(|turn_span| turn_span.is_within(self.summarized)).collect();
+        self.blocks = blocks_before(hidden.iter().enumerate().map(|(message, is_hidden)| match is_hidden {
+            false => blocks_of(self.planner.outline, message),
+            true => usize::from(message == self.place),
+        }));
         let summary = SummaryInView { hidden, place: self.place, chars: self.chars };
         self.waste = 0;
         core::mem::replace(&mut self.fold, Fold::with_summary(summary, before)).masked

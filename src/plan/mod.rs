@@ -1,6 +1,7 @@
 //! The stages, and their order. A Plan is a function of Outline, Policy, costs and summary.
 
 mod boundary;
+mod cache;
 mod context;
 mod decide;
 mod fill;
@@ -19,6 +20,7 @@ use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 pub use boundary::Peek;
+pub use cache::{Cache, Place, Rule, Served};
 pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost};
 pub use decide::{Answer, Attempt, Limits, decide};
 pub use fold::{Fold, FoldState};

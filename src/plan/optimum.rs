@@ -1,20 +1,27 @@
 //! The offline optimum: the lower bound of the cost of any boundary with the same window. A dynamic program over the requests,
 //! whose states are the number of masked observations.
+//!
+//! With breakpoints, what a move finds in the cache depends on when earlier ones were made: on which entries exist. The program
+//! takes each entry that could exist to exist, so it is a lower bound that no boundary may reach.
 
 use super::boundary::cost;
+use super::cache::{Cache, Place, Rule};
 use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::Sent;
+use super::replay::{Sent, blocks_before, blocks_of};
 
 /// The views of a history by the number of masked observations.
 struct Views {
-    /// Characters before each message of the raw history.
+    /// Characters and content blocks before each message of the raw history.
     raw_before: Vec<usize>,
+    blocks: Vec<usize>,
     /// The message of each maskable observation, in order.
     messages: Vec<usize>,
     /// Characters removed by masking the first so many.
     removed: Vec<usize>,
+    /// The end of the last of the first so many, when these are masked.
+    boundaries: Vec<Place>,
 }
 
 impl Views {
@@ -28,87 +35,150 @@ impl Views {
         for one in maskable {
             removed.push(removed[removed.len() - 1] + one.removed);
         }
-        let messages = maskable.iter().map(|one| outline.results[one.result as usize].message as usize).collect();
-        Views { raw_before, messages, removed }
+        let messages: Vec<usize> =
+            maskable.iter().map(|one| outline.results[one.result as usize].message as usize).collect();
+        let blocks = blocks_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
+        let ends = maskable.iter().zip(&messages).zip(&removed[1..]).map(|((one, message), removed)| {
+            planner.end_of(one.result as usize, raw_before[message + 1] - removed, &blocks)
+        });
+        let boundaries = core::iter::once(Place::default()).chain(ends).collect();
+        Views { raw_before, blocks, messages, removed, boundaries }
     }
 
-    /// Characters of the view of a request.
-    fn chars(&self, end: usize, masked: usize) -> usize {
-        self.raw_before[end] - self.removed[masked]
+    /// The view of a request.
+    fn view(&self, end: usize, masked: usize) -> Place {
+        Place { chars: self.raw_before[end] - self.removed[masked], blocks: self.blocks[end] }
     }
 
-    /// Characters of a request's view before the first change, if more is masked at the next one.
-    fn chars_before_next(&self, end: usize, masked: usize) -> usize {
-        let message = self.messages[masked];
-        if message >= end {
-            return self.chars(end, masked);
-        }
-        let of_earlier = self.messages[..masked].partition_point(|other| *other < message);
-        self.raw_before[message] - self.removed[of_earlier]
+    /// The messages before the first that changes if more than so many observations are masked.
+    fn unchanged(&self, end: usize, masked: usize) -> usize {
+        self.messages[masked].min(end)
+    }
+
+    /// The end of so many messages of a view, of which no more than these observations are masked.
+    fn end_of(&self, messages: usize, masked: usize) -> Place {
+        let of_earlier = self.messages[..masked].partition_point(|other| *other < messages);
+        Place { chars: self.raw_before[messages] - self.removed[of_earlier], blocks: self.blocks[messages] }
     }
 }
 
 impl Planner<'_> {
     /// A replay under the cheapest boundary, without windows by tool.
-    pub(super) fn replay_optimum(&self, requests: &[usize], read: f64, write: f64) -> Vec<Sent> {
+    pub(super) fn replay_optimum(&self, requests: &[usize], cache: &Cache, read: f64, write: f64) -> Vec<Sent> {
         let (maskable, older) = Fold::maskable(self.context(), requests);
         let views = Views::of(self, &maskable);
-        let masked = cheapest(&views, requests, &older, read, write);
-        let mut sent = vec![];
-        let mut before: Option<(usize, usize)> = None;
-        for (end, masked) in requests.iter().zip(masked) {
-            let cached_chars = match before {
-                None => 0,
-                Some((end, same)) if same == masked => views.chars(end, same),
-                Some((end, other)) => views.chars_before_next(end, other),
-            };
-            sent.push(Sent { chars: views.chars(*end, masked), cached_chars, masked, ..Sent::default() });
-            before = Some((*end, masked));
-        }
-        sent
+        let times = cache.seconds(requests);
+        let session = OptimalSession { views, requests, times, cache, is_pinned: self.policy.pins_boundary };
+        let masked = session.cheapest(&older, read, write);
+        let mut before = None;
+        let sent = requests.iter().enumerate().map(|(request, end)| {
+            let (views, masked) = (&session.views, masked[request]);
+            let same = before.map_or(0, |before| session.same(request, before, masked));
+            let served = before.map_or(0, |before| session.read(request, before, masked > before));
+            let earlier = request.checked_sub(1).map_or(0, |before| requests[before]);
+            before = Some(masked);
+            Sent {
+                view: views.view(*end, masked),
+                same_chars: same,
+                same_block_chars: same,
+                earlier: views.end_of(earlier, masked),
+                boundary: views.boundaries[masked],
+                masked,
+                read: Some(served),
+                ..Sent::default()
+            }
+        });
+        sent.collect()
     }
 }
 
-/// How many observations to mask at each request; `older` is how many may be masked.
-fn cheapest(views: &Views, requests: &[usize], older: &[usize], read: f64, write: f64) -> Vec<usize> {
-    // By number of masked observations: the least cost so far, and for each request the number at the previous one.
-    let mut costs: Vec<f64> = vec![];
-    let mut came_from: Vec<Vec<u32>> = vec![];
-    for (request, (end, most)) in requests.iter().zip(older).enumerate() {
-        let before = request.checked_sub(1).map(|before| requests[before]);
-        let mut now = Vec::with_capacity(most + 1);
-        let mut from = Vec::with_capacity(most + 1);
-        // The cheapest predecessor, without the cost of writing.
-        let mut best = (f64::INFINITY, 0);
-        for masked in 0..=*most {
-            let written = cost(views.chars(*end, masked), write);
-            let Some(before) = before else {
-                now.push(written);
-                from.push(0);
-                continue;
-            };
-            if let Some(fewer) = masked.checked_sub(1).filter(|fewer| *fewer < costs.len()) {
-                let saved = cost(views.chars_before_next(before, fewer), write - read);
-                if costs[fewer] - saved < best.0 {
-                    best = (costs[fewer] - saved, fewer);
-                }
-            }
-            let moved = best.0 + written;
-            let stayed = costs
-                .get(masked)
-                .map_or(f64::INFINITY, |least| least - cost(views.chars(before, masked), write - read) + written);
-            let (least, origin) = if stayed <= moved { (stayed, masked) } else { (moved, best.1) };
-            now.push(least);
-            from.push(origin as u32);
+/// A session whose boundary is to be found.
+struct OptimalSession<'a> {
+    views: Views,
+    requests: &'a [usize],
+    /// When each request is made.
+    times: Vec<f64>,
+    cache: &'a Cache,
+    is_pinned: bool,
+}
+
+impl OptimalSession<'_> {
+    /// Characters of the leading messages that a request shares with the previous one.
+    fn same(&self, request: usize, before: usize, masked: usize) -> usize {
+        let end = self.requests[request - 1];
+        if masked == before {
+            return self.views.view(end, masked).chars;
         }
-        costs = now;
-        came_from.push(from);
+        self.views.end_of(self.views.unchanged(end, before), before).chars
     }
-    let mut masked = (0..costs.len()).min_by(|one, other| costs[*one].total_cmp(&costs[*other])).unwrap_or(0);
-    let mut found = vec![0; requests.len()];
-    for (request, from) in came_from.iter().enumerate().rev() {
-        found[request] = masked;
-        masked = from[masked] as usize;
+
+    /// Characters that the cache serves of a request, whose previous one had so many masked observations.
+    fn read(&self, request: usize, before: usize, is_moved: bool) -> usize {
+        let (cache, views, end) = (self.cache, &self.views, self.requests[request - 1]);
+        let whole = cache.system_chars + views.view(end, before).chars;
+        if cache.is_cold(self.times[request - 1], self.times[request]) || !cache.takes(whole) {
+            return 0;
+        }
+        if !is_moved {
+            return cache.serves(whole);
+        }
+        let unchanged = views.unchanged(end, before);
+        let Rule::Breakpoints { lookback } = cache.rule else {
+            return cache.serves(cache.system_chars + views.end_of(unchanged, before).chars);
+        };
+        // The system prompt, the boundary, and an earlier request that ends shortly before what this client marks.
+        let pin = if self.is_pinned { views.boundaries[before].chars } else { 0 };
+        let known = self.requests[..request].partition_point(|end| *end <= unchanged);
+        let earlier = known.checked_sub(1).map(|last| views.end_of(self.requests[last], before));
+        let near = earlier.filter(|place| views.blocks[end] < place.blocks + lookback).map_or(0, |place| place.chars);
+        cache.serves(cache.system_chars + pin.max(near))
     }
-    found
+
+    /// How many observations to mask at each request; `older` is how many may be masked.
+    fn cheapest(&self, older: &[usize], read: f64, write: f64) -> Vec<usize> {
+        // By number of masked observations: the least cost so far, and for each request the number at the previous one.
+        let mut costs: Vec<f64> = vec![];
+        let mut came_from: Vec<Vec<u32>> = vec![];
+        for (request, (end, most)) in self.requests.iter().zip(older).enumerate() {
+            let mut now = Vec::with_capacity(most + 1);
+            let mut from = Vec::with_capacity(most + 1);
+            // The cheapest predecessors of a move: if the request is cached, and if it is too short for that.
+            let (mut cached, mut plain) = ((f64::INFINITY, 0), (f64::INFINITY, 0));
+            for masked in 0..=*most {
+                let view = self.cache.system_chars + self.views.view(*end, masked).chars;
+                let is_cached = self.cache.takes(view);
+                let whole = cost(view, if is_cached { write } else { self.cache.input });
+                if request == 0 {
+                    now.push(whole);
+                    from.push(0);
+                    continue;
+                }
+                let saved = |before, is_moved| cost(self.read(request, before, is_moved), write - read);
+                if let Some(fewer) = masked.checked_sub(1).filter(|fewer| *fewer < costs.len()) {
+                    cached = cheaper(cached, (costs[fewer] - saved(fewer, true), fewer));
+                    plain = cheaper(plain, (costs[fewer], fewer));
+                }
+                let moved = if is_cached { cached } else { plain };
+                let stayed = costs
+                    .get(masked)
+                    .map_or(f64::INFINITY, |least| if is_cached { least - saved(masked, false) } else { *least });
+                let (least, origin) = if stayed <= moved.0 { (stayed, masked) } else { moved };
+                now.push(least + whole);
+                from.push(origin as u32);
+            }
+            costs = now;
+            came_from.push(from);
+        }
+        let mut masked = (0..costs.len()).min_by(|one, other| costs[*one].total_cmp(&costs[*other])).unwrap_or(0);
+        let mut found = vec![0; self.requests.len()];
+        for (request, from) in came_from.iter().enumerate().rev() {
+            found[request] = masked;
+            masked = from[masked] as usize;
+        }
+        found
+    }
+}
+
+fn cheaper(one: (f64, usize), other: (f64, usize)) -> (f64, usize) {
+    if other.0 < one.0 { other } else { one }
 }

@@ -4,7 +4,9 @@
 //! There is a request before each run of agent messages, its answer. It sends the plan of the messages before it. Plans are
 //! computed incrementally, since observations are never unmasked.
 
+use super::cache::{Cache, Place};
 use super::fold::{Fold, first_changed};
+use super::outcome::Masked;
 use super::planner::Planner;
 use super::window::Window;
 use crate::outline::Outline;
@@ -24,16 +26,24 @@ pub struct Request {
 /// A request as sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Characters of the view.
-    pub chars: usize,
+    /// The end of the view.
+    pub view: Place,
     /// Characters of the leading messages that the previous view began with too.
-    pub cached_chars: usize,
+    pub same_chars: usize,
+    /// The same, content block by content block: more where a message changes after its first observation.
+    pub same_block_chars: usize,
+    /// The end of what the previous request had sent.
+    pub earlier: Place,
+    /// The end of the last masked observation; 0 if none is masked.
+    pub boundary: Place,
     /// Masked observations.
     pub masked: usize,
     /// Turns replaced by a summary.
     pub summarized: usize,
     /// Characters of input and output of a model that wrote a summary before this request.
     pub summary: (usize, usize),
+    /// Characters that the cache serves, where that is known: at the optimum.
+    pub read: Option<usize>,
 }
 
 /// The requests of a session.
@@ -49,35 +59,90 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 
 /// What each request of a session would have sent under a policy that masks or truncates; other goals leave views unchanged.
 #[must_use]
-pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Vec<Sent> {
+pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &Cache) -> Vec<Sent> {
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
     match (policy.goal, policy.boundary, policy.summaries) {
         (Goal::Truncate, ..) => planner.replay_truncated(requests.into_iter()),
         (_, _, Some(rules)) => planner.replay_summarized(&requests, rules),
-        (_, Boundary::Optimum { read, write }, _) => planner.replay_optimum(&requests, read, write),
+        (_, Boundary::Optimum { read, write }, _) => planner.replay_optimum(&requests, cache, read, write),
         _ => planner.replay_masked(&requests),
     }
+}
+
+/// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
+pub(super) fn blocks_of(outline: &Outline, message: usize) -> usize {
+    let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
+    (outline.messages[message].blocks as usize).max(pairs).max(1)
+}
+
+/// Prefix sums of the content blocks of a history, before each message.
+pub(super) fn blocks_before(blocks: impl Iterator<Item = usize>) -> Vec<usize> {
+    let sums = blocks.scan(0, |sum, blocks| {
+        *sum += blocks;
+        Some(*sum)
+    });
+    core::iter::once(0).chain(sums).collect()
 }
 
 impl Planner<'_> {
     fn replay_masked(&self, requests: &[usize]) -> Vec<Sent> {
         let mut fold = Fold::default();
+        let blocks = blocks_before((0..self.end).map(|message| blocks_of(self.outline, message)));
         let mut before = 0;
         let mut sent = vec![];
         for end in requests {
             let moved = fold.request(self.context(), *end, false);
-            let changed = first_changed(self.outline, &moved);
-            let cached_chars = fold.chars_before(changed.min(before));
-            sent.push(Sent {
-                chars: fold.chars_before(*end),
-                cached_chars,
-                masked: fold.masked.len(),
-                ..Sent::default()
-            });
+            sent.push(self.sent(&fold, &blocks, &moved, before, *end));
             before = *end;
         }
         sent
+    }
+
+    /// A request of a session that only masks, and has just masked these.
+    pub(super) fn sent(&self, fold: &Fold, blocks: &[usize], moved: &[Masked], before: usize, end: usize) -> Sent {
+        let changed = first_changed(self.outline, moved).min(before);
+        let same_chars = fold.chars_before(changed);
+        let within = moved.first().filter(|_| changed < before);
+        Sent {
+            view: Place { chars: fold.chars_before(end), blocks: blocks[end] },
+            same_chars,
+            same_block_chars: within.map_or(same_chars, |first| self.start_of(fold, first.result as usize)),
+            earlier: Place { chars: fold.chars_before(before), blocks: blocks[before] },
+            boundary: self.boundary(fold, blocks),
+            masked: fold.masked.len(),
+            ..Sent::default()
+        }
+    }
+
+    /// Characters of a view before a result; other text of its message precedes it.
+    fn start_of(&self, fold: &Fold, result: usize) -> usize {
+        let message = self.outline.results[result].message as usize;
+        let results = result..self.outline.results_of(message).end;
+        let raw: usize = results.clone().map(|other| self.observation_chars(other)).sum();
+        let removed: usize = super::masked_in(&fold.masked, results).iter().map(|one| one.removed).sum();
+        fold.chars_before(message + 1) + removed - raw
+    }
+
+    /// The end of the last masked result.
+    fn boundary(&self, fold: &Fold, blocks: &[usize]) -> Place {
+        let Some(last) = fold.masked.last() else { return Place::default() };
+        let message = self.outline.results[last.result as usize].message as usize;
+        self.end_of(last.result as usize, fold.chars_before(message + 1), blocks)
+    }
+
+    /// The end of a result in a view with so many characters up to the end of its message, where later results are not masked.
+    pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> Place {
+        let (message, block) =
+            (self.outline.results[result].message as usize, self.outline.results[result].block as usize);
+        let later = result + 1..self.outline.results_of(message).end;
+        let chars = message_end - later.map(|other| self.observation_chars(other)).sum::<usize>();
+        Place { chars, blocks: (blocks[message] + block + 1).min(blocks[message + 1]) }
+    }
+
+    fn observation_chars(&self, result: usize) -> usize {
+        let result = &self.outline.results[result];
+        result.chars + result.images as usize * self.policy.image_chars
     }
 
     /// Sets the number of messages.
@@ -93,11 +158,16 @@ impl Planner<'_> {
             self.set_end(end);
             let kept = self.truncated();
             let same = before.iter().zip(&kept).take_while(|(before, now)| before == now).count();
-            let chars = |messages: &[bool]| {
+            let place = |messages: &[bool]| {
                 let kept = messages.iter().enumerate().filter(|(_, is_kept)| **is_kept);
-                kept.map(|(message, _)| self.outline.chars_of(message, self.policy.image_chars)).sum()
+                kept.fold(Place::default(), |place, (message, _)| Place {
+                    chars: place.chars + self.outline.chars_of(message, self.policy.image_chars),
+                    blocks: place.blocks + blocks_of(self.outline, message),
+                })
             };
-            sent.push(Sent { chars: chars(&kept), cached_chars: chars(&kept[..same]), ..Sent::default() });
+            let same_chars = place(&kept[..same]).chars;
+            let (view, earlier) = (place(&kept), place(&kept[..before.len()]));
+            sent.push(Sent { view, same_chars, same_block_chars: same_chars, earlier, ..Sent::default() });
             before = kept;
         }
         sent

@@ -3,7 +3,7 @@
 use super::guard::guarded;
 use crate::error::Error;
 use crate::outline::Outline;
-use crate::plan::{Costs, SummaryInput};
+use crate::plan::{Cache, Costs, Rule, SummaryInput};
 use crate::policy::{Boundary, ByTool, Due, Field, Goal, Model, Policy, Summaries, Template, parameters};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -25,6 +25,38 @@ impl PyPolicy {
     #[new]
     fn new(parameters: &Bound<'_, PyDict>) -> PyResult<Self> {
         guarded(|| Ok(PyPolicy { policy: policy_of(parameters)? }))
+    }
+}
+
+/// A provider's prompt cache and the requests to it, as the attributes of a Python object.
+#[derive(FromPyObject)]
+pub struct RawCache {
+    rule: String,
+    min_tokens: usize,
+    step_tokens: usize,
+    lookback_blocks: usize,
+    ttl_seconds: f64,
+    chars_per_token: f64,
+    system_chars: usize,
+    input_price: f64,
+    times: Vec<(usize, f64)>,
+}
+
+impl From<RawCache> for Cache {
+    fn from(raw: RawCache) -> Self {
+        let rule = match raw.rule.as_str() {
+            "breakpoints" => Rule::Breakpoints { lookback: raw.lookback_blocks },
+            _ => Rule::Prefix { step: raw.step_tokens },
+        };
+        Cache {
+            rule,
+            min_tokens: raw.min_tokens,
+            ttl: raw.ttl_seconds,
+            chars_per_token: raw.chars_per_token,
+            system_chars: raw.system_chars,
+            input: raw.input_price,
+            times: raw.times,
+        }
     }
 }
 

@@ -341,6 +341,7 @@ fn random_policy(random: &mut Random) -> Policy {
         is_session: false,
         ask_summary: false,
         summaries: None,
+        pins_boundary: false,
     }
 }
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from definitions.cache import Seen, Sent, seen
 from recede._pure.outline import Message, Outline
 from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import Fold, remembers
-from recede._pure.plan.facts import Facts, Plan, Sent
+from recede._pure.plan.facts import Facts, Plan
 from recede._pure.plan.mask import boundaries, mask_observations
 from recede._pure.policy import Policy
 from recede._pure.summary import built_in_summary
-
-Seen = tuple[object, list[str | None], int]
-"""A message as a view shows it: which one, or which summary; what its observations became; its chars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,6 @@ class Session:
         self.place = ends[0] if ends else 0  # where a summary stands: the first message of the first turn
         self.turns_of = [self._turns_of(message) for message in outline.messages]
         self.before = 0
-        self.view: list[Seen] = []
         self._begin_anew(Standing())
 
     def _turns_of(self, message: Message) -> set[int]:
@@ -103,14 +100,10 @@ class Session:
         if made is not None:
             self._begin_anew(made)
         self.masked = self._mask(facts)
-        view = [seen for message in facts.outline.messages for seen in self._seen(message)]
-        same = 0
-        while same < min(len(self.view), len(view)) and self.view[same] == view[same]:
-            same += 1
-        self.before, self.view = end, view
+        self.before = end
         return Sent(
-            chars=sum(chars for *_, chars in view),
-            cached_chars=sum(chars for *_, chars in view[:same]),
+            view=[seen for message in facts.outline.messages for seen in self._seen(message)],
+            end=end,
             masked=len(self.masked),
             summarized=self.summary.turns,
             summary_input_chars=0 if made is None else made.input_chars,
@@ -142,9 +135,10 @@ class Session:
 
     def _seen(self, message: Message) -> list[Seen]:
         if not self._is_within(message.index, self.summary.turns):
-            masked = [self.masked.get(result.index) for result in message.results]
-            return [(message.index, [one and one.text for one in masked], self._chars(message))]
-        return [(self.summary, [], self._chars(message))] if message.index == self.place else []
+            return [seen(message, self.masked, self.facts.policy.image_chars)]
+        if message.index != self.place:
+            return []
+        return [Seen(self.place, ((self.summary, self.summary.chars),))]
 
     def _chars(self, message: Message) -> int:
         """What the view shows of a message."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from definitions.cache import Sent, seen, served
 from definitions.hybrid import replay_summarized
 from definitions.optimum import replay_optimum
 from recede._pure.outline import Outline
 from recede._pure.plan import make_plan
-from recede._pure.plan.facts import Facts, Plan, Sent
+from recede._pure.plan.facts import Facts, Plan
 from recede._pure.policy import Policy
 from recede._pure.scan import scan
 from recede._pure.turns import Turns
@@ -29,46 +30,51 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
     return [(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers]
 
 
-def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> tuple[list[Request], list[list[Sent]]]:
+Row = tuple[int, ...]
+"""A request: chars sent, read from the cache and written to it; masked observations, summarized turns, and the chars
+that a model was given for a summary and wrote."""
+
+
+def replay(
+    messages: list[Any], policies: list[Policy], image_chars: int, cache: Any
+) -> tuple[list[Request], list[list[Row]]]:
     """The requests of a session, and what they would have sent under each policy."""
-    return _replayed(walk(messages), policies, image_chars)
+    return _replayed(walk(messages), policies, image_chars, cache)
 
 
 def replay_json(
-    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int
-) -> tuple[list[Request], list[list[Sent]]]:
+    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any
+) -> tuple[list[Request], list[list[Row]]]:
     """The same for bytes."""
-    return _replayed(scan(data, surrogates=surrogates), policies, image_chars)
+    return _replayed(scan(data, surrogates=surrogates), policies, image_chars, cache)
 
 
-def _replayed(outline: Outline, policies: list[Policy], image_chars: int) -> tuple[list[Request], list[list[Sent]]]:
-    return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
+def _replayed(
+    outline: Outline, policies: list[Policy], image_chars: int, cache: Any
+) -> tuple[list[Request], list[list[Row]]]:
+    return requests(outline, image_chars), [_rows(outline, policy, cache) for policy in policies]
 
 
-def _replay(outline: Outline, policy: Policy) -> list[Sent]:
+def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
+    sent = _sent(outline, policy, cache)
+    return [
+        (*figures, one.masked, one.summarized, one.summary_input_chars, one.summary_output_chars)
+        for one, figures in zip(sent, served(cache, sent, policy.pins_boundary), strict=True)
+    ]
+
+
+def _sent(outline: Outline, policy: Policy, cache: Any) -> list[Sent]:
     """What each request of a session would have sent."""
-    made = requests(outline, policy.image_chars)
+    ends = [messages for messages, _ in requests(outline, policy.image_chars)]
     if policy.summaries is not None:
-        return replay_summarized(outline, policy, [messages for messages, _ in made])
+        return replay_summarized(outline, policy, ends)
     if policy.boundary[0] == "optimum":
-        return replay_optimum(Facts(outline, policy, None), [messages for messages, _ in made], *policy.boundary[1:])
-    sent = []
-    before: list[tuple[int, list[str | None], int]] = []
-    for messages, _ in made:
-        facts = Facts(outline.beginning(messages), policy, None)
-        plan = make_plan(facts, None)
-        assert isinstance(plan, Plan), "no policy that is played again asks for a summary"
-        view = [_seen(facts, plan, index) for index in plan.kept]
-        same = 0
-        while same < min(len(before), len(view)) and before[same] == view[same]:
-            same += 1
-        sent.append(Sent(facts.chars(plan), sum(chars for *_, chars in view[:same]), len(plan.masked)))
-        before = view
-    return sent
+        return replay_optimum(Facts(outline, policy, None), ends, cache)
+    return [_planned(Facts(outline.beginning(end), policy, None), end) for end in ends]
 
 
-def _seen(facts: Facts, plan: Plan, index: int) -> tuple[int, list[str | None], int]:
-    """A message as a view shows it: which one, what its observations became, and its chars."""
-    masked = [plan.masked.get(result.index) for result in facts.outline.messages[index].results]
-    texts = [None if one is None else one.text for one in masked]
-    return index, texts, facts.message_chars(plan, index)
+def _planned(facts: Facts, end: int) -> Sent:
+    plan = make_plan(facts, None)
+    assert isinstance(plan, Plan), "no policy that is played again asks for a summary"
+    messages = [facts.outline.messages[index] for index in plan.kept]
+    return Sent([seen(message, plan.masked, facts.policy.image_chars) for message in messages], end, len(plan.masked))

@@ -17,7 +17,7 @@ from support import built_engines, using
 FILES = corpus_files()
 EACH_FILE = pytest.mark.parametrize("path", FILES or [None], ids=lambda path: path.name[:40] if path else "absent")
 
-OPTIONS: dict[str, Any] = {"prices": PRICES, "system_chars": SYSTEM, "summary_chars": SUMMARY}
+OPTIONS: dict[str, Any] = {"prices": PRICES, "cache": "ideal", "system_chars": SYSTEM, "summary_chars": SUMMARY}
 POLICIES = (
     "summary:every=10,tail=5",
     "summary:every=break_even,tail=5",

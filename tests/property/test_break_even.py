@@ -29,8 +29,9 @@ def hostile(sizes: list[tuple[int, int]]) -> History:
 
 def check_bound(history: History, window: int, prices: recede.costs.Prices) -> None:
     """A move costs at most what it has written again, and that at most what was sent without need."""
-    raw, paying = recede.costs.replay(history, [f"break_even:window={window}"], prices=prices, system_chars=0).costs
-    options: dict[str, Any] = {"boundary": "break_even", "cache_read": prices.cached, "cache_write": prices.write}
+    options: dict[str, Any] = {"prices": prices, "cache": "ideal", "system_chars": 0}
+    raw, paying = recede.costs.replay(history, [f"break_even:window={window}"], **options).costs
+    options = {"boundary": "break_even", "cache_read": prices.cached, "cache_write": prices.write}
     last = max((at for at, message in enumerate(history) if message.get("role") == "assistant"), default=0)
     moves = recede.mask_observations(history[:last], keep_results=window, **options).boundary_moves
     written = sum(move.written_chars for move in moves)
@@ -72,7 +73,8 @@ def test_summaries_that_pay_cost_no_more_than_reading_what_they_replace(
     names = [f"summary:every=break_even,tail={tail}"]
     names.append(f"hybrid:window={window},at=break_even,tail={tail},boundary=break_even")
     calls = recede.costs.Prices(input=price, output=price)
-    options: dict[str, Any] = {"prices": prices, "summary_prices": calls, "summary_chars": chars, "system_chars": 0}
+    options: dict[str, Any] = {"prices": prices, "summary_prices": calls, "summary_chars": chars}
+    options |= {"cache": "ideal", "system_chars": 0}
     raw, summary, hybrid = recede.costs.replay(hostile(sizes), names, **options).costs
     slack = 1 + 1e-9
     assert summary.cost <= slack * 2 * raw.cost

@@ -55,7 +55,9 @@ def test_each_request_shows_each_turn_once(
         ),
     }
     with using(engine_name):
-        replayed = recede.costs.replay(history, policies, prices=PRICES, system_chars=SYSTEM, summary_chars=SUMMARY)
+        replayed = recede.costs.replay(
+            history, policies, prices=PRICES, cache="ideal", system_chars=SYSTEM, summary_chars=SUMMARY
+        )
         for policy, (first, again, mask) in zip(replayed.policies[1:], policies.values(), strict=True):
             assert list(map(tuple, policy.turns)) == expected_turns(history, first, again, tail, **mask)
 

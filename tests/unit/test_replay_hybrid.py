@@ -16,7 +16,7 @@ TASK, CALL, RESULT, SUMMARY = 13, 25, 4_000, 200
 
 
 def played(name: str, history: list[Any] = HISTORY, **options: Any) -> tuple[recede.costs.ReplayedTurn, ...]:
-    defaults = {"prices": ANY_LENGTH, "system_chars": 0, "summary_chars": SUMMARY}
+    defaults = {"prices": ANY_LENGTH, "cache": "ideal", "system_chars": 0, "summary_chars": SUMMARY}
     return recede.costs.replay(history, [name], **{**defaults, **options}).policies[1].turns
 
 

@@ -32,11 +32,12 @@ _LINES = (
 )
 
 
-def plot(sessions: Sequence[Session]) -> bytes:
+def plot(sessions: Sequence[Session], context_window: int = 200_000) -> bytes:
     """The most expensive session request by request, the costs by policy and the sources of characters, as a PNG.
 
     Args:
         sessions: replayed under the same policies and prices; at least one.
+        context_window: the tokens that the model can take.
 
     Raises:
         click.UsageError: matplotlib is not installed.

@@ -1,27 +1,50 @@
 """Costs of sessions: prices, replay of every request under several policies, and the best window."""
 
+from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
+from recede.costs._cache import CACHES, Cache, cache_of_format
+from recede.costs._calibrate import calibrate
+from recede.costs._calibration import Calibration
+from recede.costs._check import BillCheck, check_bill, replay_transcript
 from recede.costs._compare import PolicyCost, cheapest_policy
+from recede.costs._models import MODELS, ModelPrices, model_prices
 from recede.costs._policies import replay_policies
+from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, ReplayedTurn, compare_costs, replay, replay_json
 from recede.costs._suggest import Choice, Suggestion, suggest_window
 
 __all__ = [
+    "CACHES",
+    "MODELS",
     "PRESETS",
     "SUMMARY_CHARS",
     "SYSTEM_CHARS",
+    "Bill",
+    "BillCheck",
+    "Cache",
+    "Calibration",
     "Choice",
+    "ModelPrices",
     "PolicyCost",
     "PolicyReplay",
     "Prices",
     "Replay",
     "ReplayedTurn",
+    "SessionPrices",
     "Suggestion",
     "Usage",
+    "cache_of_format",
+    "calibrate",
     "cheapest_policy",
+    "check_bill",
     "compare_costs",
+    "logged_bill",
+    "model_prices",
+    "read_prices",
     "replay",
     "replay_json",
     "replay_policies",
+    "replay_transcript",
+    "session_prices",
     "suggest_window",
 ]

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from recede.costs._policies import is_optimum, window_of
+from recede.costs._policies import is_optimum, optimum_of, window_of
 from recede.costs._prices import Prices, Usage
 
 __all__ = ["PolicyCost", "cheapest_policy", "costs_of"]
@@ -65,10 +65,10 @@ def costs_of(
     both = prices, summary_prices
     raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
     costs_of_raw = [session[0].cost(*both) for session in usages]
-    optima = {window_of(name): usage for name, usage in zip(names, totals, strict=True) if is_optimum(name)}
+    optima = {name: usage for name, usage in zip(names, totals, strict=True) if is_optimum(name)}
 
     def cost_of(place: int, name: str) -> PolicyCost:
-        usage, optimum = totals[place], optima.get(window_of(name))
+        usage, optimum = totals[place], optima.get(optimum_of(name) or name)
         costs = [session[place].cost(*both) for session in usages]
         shares = list(map(_share, costs, costs_of_raw))
         return PolicyCost(

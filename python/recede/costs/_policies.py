@@ -11,7 +11,15 @@ from recede import _engine
 from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
 from recede.reduction._policy import replay_policy
 
-__all__ = ["DEFAULT_POLICIES", "compiled_policies", "is_optimum", "replay_policies", "values_of", "window_of"]
+__all__ = [
+    "DEFAULT_POLICIES",
+    "compiled_policies",
+    "is_optimum",
+    "optimum_of",
+    "replay_policies",
+    "values_of",
+    "window_of",
+]
 
 _EVERYTHING = 1 << 60
 
@@ -26,13 +34,14 @@ class _Key(NamedTuple):
 
 _WINDOW = _Key(0)
 _TAIL = _Key(1, 10)
+_BREAKPOINT = _Key(None, "keep", ("keep", "boundary"))
 _POLICIES: dict[str, dict[str, _Key]] = {
     "raw": {},
-    "sliding": {"window": _WINDOW},
-    "stepped": {"window": _WINDOW, "chunk": _Key(1)},
-    "break_even": {"window": _WINDOW},
-    "high_water": {"window": _WINDOW, "chars": _Key(0)},
-    "optimum": {"window": _WINDOW},
+    "sliding": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
+    "stepped": {"window": _WINDOW, "chunk": _Key(1), "cache_breakpoint": _BREAKPOINT},
+    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
+    "high_water": {"window": _WINDOW, "chars": _Key(0), "cache_breakpoint": _BREAKPOINT},
+    "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "keep_last": {"messages": _Key(0)},
     "summary": {"every": _Key(1, 21, ("break_even",)), "tail": _TAIL},
     "hybrid": {
@@ -41,8 +50,11 @@ _POLICIES: dict[str, dict[str, _Key]] = {
         "tail": _TAIL,
         "boundary": _Key(None, "sliding", ("sliding", "stepped", "break_even")),
         "chunk": _Key(1, 0),
+        "cache_breakpoint": _BREAKPOINT,
     },
 }
+# Values that a name omits: those of the published designs.
+_UNSAID = ("boundary", "sliding"), ("chunk", 0), ("cache_breakpoint", "keep")
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
 
 _SUMMARIZING = (
@@ -122,7 +134,8 @@ def _parsed(spec: str) -> tuple[str, _Values]:
     for key, allowed in keys.items():
         found = given.get(key, allowed.default)
         if found is None:
-            raise ValueError(f"the policy {name!r} needs {key!r}: {name}:{','.join(f'{key}=10' for key in keys)}")
+            needed = ",".join(f"{key}=10" for key, kind in keys.items() if kind.default is None)
+            raise ValueError(f"the policy {name!r} needs {key!r}: {name}:{needed}")
         values[key] = found
     return name, _checked_hybrid(values, given) if name == "hybrid" else values
 
@@ -150,8 +163,7 @@ def _checked_hybrid(values: _Values, given: _Values) -> _Values:
 
 
 def _name(name: str, values: _Values) -> str:
-    # The values of the published design are omitted from the name.
-    said = {key: value for key, value in values.items() if (key, value) not in (("boundary", "sliding"), ("chunk", 0))}
+    said = {key: value for key, value in values.items() if (key, value) not in _UNSAID}
     return ":".join(filter(None, [name, ",".join(f"{key}={value}" for key, value in said.items())]))
 
 
@@ -173,7 +185,8 @@ def _compiled(name: str, values: _Values, prices: Prices, summary_prices: Prices
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
-    return replay_policy(_engine.engine, goal, options, boundary, summaries)
+    pins_boundary = values.get("cache_breakpoint") == "boundary"
+    return replay_policy(_engine.engine, goal, options, boundary, summaries, pins_boundary)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
@@ -203,6 +216,14 @@ def values_of(policy: str) -> dict[str, int | str]:
 def is_optimum(policy: str) -> bool:
     """Whether it is the offline lower bound, which knows the future."""
     return policy.startswith("optimum:")
+
+
+def optimum_of(policy: str) -> str | None:
+    """The optimum with the same window and breakpoints; None if the policy is not a mask or counts turns."""
+    name, values = _parsed(policy)
+    if name not in _MASKS:
+        return None
+    return _name("optimum", {key: values[key] for key in _POLICIES["optimum"]})
 
 
 def window_of(policy: str) -> int | None:

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
+__all__ = ["CHARS_PER_TOKEN", "PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
 
 SUMMARY_CHARS = 4_000
 """The assumed length of a summary that a model writes: about 1,000 tokens."""
@@ -19,7 +19,7 @@ SUMMARY_CHARS = 4_000
 SUMMARY_PROMPT_CHARS = 1_200
 """The approximate length of the instructions for a summary, in characters."""
 
-_CHARS_PER_TOKEN = 4
+CHARS_PER_TOKEN = 4
 _PER_TOKENS = 1_000_000
 
 
@@ -135,17 +135,17 @@ class Usage(NamedTuple):
         plain = self.sent_chars - self.cached_chars - self.written_chars
         sent = self.cached_chars * prices.cached + self.written_chars * prices.write + plain * prices.input
         answers = self.answer_chars * prices.output
-        return (sent + answers) / _CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
+        return (sent + answers) / CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
 
     def cost_uncached(self, prices: Prices, summary_prices: Prices | None = None) -> float:
         """The cost without a prompt cache."""
         sent = self.sent_chars * prices.input + self.answer_chars * prices.output
-        return sent / _CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
+        return sent / CHARS_PER_TOKEN / _PER_TOKENS + self.summary_cost(summary_prices or prices)
 
     def summary_cost(self, prices: Prices) -> float:
         """The cost of summary calls: each prompt is new to the cache and read only once."""
         called = self.summary_input_chars * prices.input + self.summary_output_chars * prices.output
-        return called / _CHARS_PER_TOKEN / _PER_TOKENS
+        return called / CHARS_PER_TOKEN / _PER_TOKENS
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
+from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
+from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
@@ -37,8 +39,7 @@ class ReplayedTurn(NamedTuple):
     Attributes:
         messages: the number of messages before it.
         view_chars: characters sent, including the system prompt.
-        cached_chars: the part shared with the beginning of the previous request, message by message, which a prompt
-            cache would serve.
+        cached_chars: the part that a prompt cache would serve.
         written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
         answer_chars: characters of the answer.
         masked_count: the number of masked observations in the view.
@@ -100,6 +101,7 @@ class Replay(NamedTuple):
         policies: a `PolicyReplay` for each, ``raw`` first.
         prices: the prices for the costs.
         summary_prices: the prices of the summarizing model; None: the same.
+        cache: how the provider caches prompts.
 
     Example:
         >>> import recede
@@ -115,6 +117,7 @@ class Replay(NamedTuple):
     policies: tuple[PolicyReplay, ...]
     prices: Prices
     summary_prices: Prices | None = None
+    cache: Cache = CACHES["anthropic"]
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -137,9 +140,12 @@ def replay(
     policies: Iterable[str] = DEFAULT_POLICIES,
     *,
     prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
+    cache: Cache | str = "anthropic",
+    times: Mapping[int, float] | None = None,
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    calibration: Calibration | None = None,
 ) -> Replay:
     """Replay a finished session, request by request, under several policies.
 
@@ -165,12 +171,18 @@ def replay(
 
             The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
             ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
-            mask whose window counts turns.
+            mask whose window counts turns. With ``cache_breakpoint=boundary`` requests of a mask have one more cache
+            breakpoint, on the last masked result.
         prices: per million tokens; see `Prices` for the defaults.
+        cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
+        times: when requests were made, in seconds since any moment, by how many messages came before each. A request
+            without a time follows at once. None: no pause lets the cache grow cold.
         system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary that a model writes; 0: the built-in summary, which is free and has its
             actual length.
+        calibration: what the log of the session says of its tokens (`calibrate`); then `system_chars` is not used, and
+            what are characters in the result are quarters of tokens as the provider counts them.
 
     Returns:
         A `Replay`: for each policy, what each request sent, how much of it a prompt cache would have served, and the
@@ -194,14 +206,14 @@ def replay(
         >>> result
         <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
         >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
-        [('raw', 1.0, 1.0), ('sliding:window=10', 2.44, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
+        [('raw', 1.0, 1.0), ('sliding:window=10', 2.52, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
         >>> last = result.policies[1].turns[-1]
         >>> last.view_chars, last.cached_chars, last.masked_count
-        (55400, 15067, 49)
+        (55400, 12000, 49)
     """
-    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
+    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     _engine.core("replay")
-    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}))[0])
+    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.facts)[0])
 
 
 def replay_json(
@@ -209,9 +221,12 @@ def replay_json(
     policies: Iterable[str] = DEFAULT_POLICIES,
     *,
     prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
+    cache: Cache | str = "anthropic",
+    times: Mapping[int, float] | None = None,
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    calibration: Calibration | None = None,
 ) -> Replay:
     """`replay` for a serialized history.
 
@@ -220,8 +235,10 @@ def replay_json(
         >>> recede.costs.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
-    return asked.answer(_engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
+    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
+    return asked.answer(
+        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.facts)
+    )
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
@@ -248,9 +265,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0][1:]
+    prices = sessions[0].prices, sessions[0].summary_prices
     for session in sessions:
-        if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
+        both = session.prices, session.summary_prices
+        if [replayed.policy for replayed in session.policies] != names or both != prices:
             raise ValueError("the sessions must be replayed under the same policies and prices")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
     return costs_of(names, usages, *prices)
@@ -274,48 +292,43 @@ class _Asked(NamedTuple):
     policies: list[Any]
     prices: Prices
     summary_prices: Prices | None
-    system_chars: int
+    cache: Cache
+    facts: CacheFacts
+    calibration: Calibration | None
 
     @classmethod
     def of(
         cls,
         specs: Iterable[str],
         prices: Prices,
+        cache: Cache | str,
+        times: Mapping[int, float] | None,
         system_chars: int,
         summary_prices: Prices | None,
         summary_chars: int,
+        calibration: Calibration | None,
     ) -> _Asked:
+        if calibration is not None:
+            system_chars = calibration.system_chars
         prices = _checked("prices", prices)
         if summary_prices is not None:
             summary_prices = _checked("summary_prices", summary_prices)
         summary_chars = _checked_count("summary_chars", summary_chars)
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
-        return cls(names, policies, prices, summary_prices, _checked_count("system_chars", system_chars))
+        cache = named_cache(cache)
+        facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
+        if calibration is not None:
+            facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
+        return cls(names, policies, prices, summary_prices, cache, facts, calibration)
 
     def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
         requests, by_policy = replayed
-        least = 4 * self.prices.min_cached_tokens
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
-            turns = []
-            before = 0  # cached characters of the previous request; at first none, not even the system prompt
-            for request, one in zip(requests, sent, strict=True):
-                view = one.chars + self.system_chars
-                cached = min(one.cached_chars + self.system_chars, before)
-                cached = cached if cached >= least else 0
-                written = view - cached if view >= least else 0
-                turn = ReplayedTurn(
-                    messages=request.messages,
-                    view_chars=view,
-                    cached_chars=cached,
-                    written_chars=written,
-                    answer_chars=request.answer_chars,
-                    masked_count=one.masked_count,
-                    summarized_turns=one.summarized_turns,
-                    summary_input_chars=one.summary_input_chars,
-                    summary_output_chars=one.summary_output_chars,
-                )
-                turns.append(turn)
-                before = cached + written
-            policies.append(PolicyReplay(name, tuple(turns)))
-        return Replay(tuple(policies), self.prices, self.summary_prices)
+            turns = tuple(
+                ReplayedTurn(messages, one.view_chars, one.cached_chars, one.written_chars, answer_chars, *one[3:])
+                for (messages, answer_chars), one in zip(requests, sent, strict=True)
+            )
+            counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
+            policies.append(PolicyReplay(name, counted))
+        return Replay(tuple(policies), self.prices, self.summary_prices, self.cache)

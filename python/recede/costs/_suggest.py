@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recede.costs._cache import Cache
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import values_of
 from recede.costs._prices import SUMMARY_CHARS, Prices
@@ -58,9 +59,9 @@ class Suggestion(NamedTuple):
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> found = suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
         >>> found
-        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 63% of raw>
+        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 64% of raw>
         >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
-        [(5, '+0%'), (10, '+25%'), (20, '+49%')]
+        [(5, '+0%'), (10, '+24%'), (20, '+47%')]
     """
 
     costs: tuple[PolicyCost, ...]
@@ -152,6 +153,7 @@ def suggest_window(
     summarize_at: Iterable[int | str] = _SUMMARIZE_AT,
     tail: int = _TAIL,
     prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
+    cache: Cache | str = "anthropic",
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
@@ -171,6 +173,7 @@ def suggest_window(
             ``"never"`` only masks.
         tail: how many turns a summary leaves; fewer than the least of `summarize_at`.
         prices: per million tokens.
+        cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
         system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary; 0: the built-in one, which is free.
@@ -193,10 +196,10 @@ def suggest_window(
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> found = suggest_window([history], windows=[5, 10], chunks=[1, 10], summarize_at=[21, 43, "never"])
         >>> found.window, found.chunk, found.summarize_at, round(found.best.of_raw, 2)
-        (5, 10, 'never', 0.87)
+        (5, 10, 'never', 0.98)
     """
     policies = _grid(windows, chunks, summarize_at, tail)
-    options: dict[str, Any] = {"prices": prices, "system_chars": system_chars}
+    options: dict[str, Any] = {"prices": prices, "cache": cache, "system_chars": system_chars}
     options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
     names = [policy.policy for policy in replay([], policies, **options).policies]
     usages: list[list[Usage]] = []

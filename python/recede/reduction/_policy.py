@@ -118,10 +118,11 @@ def replay_policy(
     options: Mapping[str, Any],
     boundary: tuple[str, float, float] | None = None,
     summaries: tuple[Any, ...] | None = None,
+    pins_boundary: bool = False,
 ) -> Any:
-    """The Policy of a replay, which has additional boundaries and summaries."""
+    """The Policy of a replay, which has additional boundaries, summaries and a cache breakpoint at the boundary."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    return _policy(engine, goal, options, summaries=summaries, **chosen)
+    return _policy(engine, goal, options, summaries=summaries, pins_boundary=pins_boundary, **chosen)
 
 
 def block_policy(

@@ -354,8 +354,9 @@ class ReplayedRequest(NamedTuple):
 class SentView(NamedTuple):
     """What a policy would have sent at a request; see `recede.costs.ReplayedTurn`."""
 
-    chars: int
+    view_chars: int
     cached_chars: int
+    written_chars: int
     masked_count: int
     summarized_turns: int
     summary_input_chars: int

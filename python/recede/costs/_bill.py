@@ -1,0 +1,184 @@
+"""What a session cost by its log, and its prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from recede.costs._cache import PROVIDERS
+from recede.costs._models import ModelPrices, model_prices
+from recede.costs._prices import PRESETS, Prices
+
+if TYPE_CHECKING:
+    from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
+
+__all__ = ["Bill", "SessionPrices", "logged_bill", "session_prices"]
+
+_PER_TOKENS = 1_000_000
+
+
+class Bill(NamedTuple):
+    """The tokens of requests by kind, and what they cost.
+
+    Attributes:
+        requests: the number of requests.
+        input_tokens: input neither read from the cache nor written to it.
+        cached_tokens: input read from the cache.
+        written_tokens: input written to the cache, for any time.
+        output_tokens: the answers.
+        cost: in US dollars.
+        unpriced: the number of requests whose model has no known price; they add tokens and no dollars.
+
+    Example:
+        >>> from recede.costs import Bill
+        >>> Bill(2, 3, 20_000, 400, 95, 0.02, 0).sent_tokens
+        20403
+    """
+
+    requests: int = 0
+    input_tokens: float = 0
+    cached_tokens: float = 0
+    written_tokens: float = 0
+    output_tokens: float = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def sent_tokens(self) -> float:
+        """All input tokens."""
+        return self.input_tokens + self.cached_tokens + self.written_tokens
+
+    @property
+    def fresh_tokens(self) -> float:
+        """Input that was not read from the cache; providers that do not charge for writes do not count them apart."""
+        return self.input_tokens + self.written_tokens
+
+    @classmethod
+    def total(cls, bills: Iterable[Bill]) -> Bill:
+        """The sum of several bills.
+
+        Example:
+            >>> from recede.costs import Bill
+            >>> Bill.total([Bill(1, 5, 0, 0, 2, 0.1), Bill(1, 6, 0, 0, 3, 0.2)])[:5]
+            (2, 11, 0, 0, 5)
+        """
+        return cls(*map(sum, zip(cls(), *bills, strict=True)))
+
+
+class SessionPrices(NamedTuple):
+    """The prices of one session.
+
+    Attributes:
+        prices: per million tokens. Where a session has several models or times to live, each price is what was paid on
+            average for a token of its kind.
+        provider: a name of `PRESETS`; ``"anthropic_1h"`` if most was written to the cache of one hour.
+        models: the models that the log names, the one with the most tokens first.
+        assumed: what the log does not say, a line each.
+
+    Example:
+        >>> from recede import costs, transcripts
+        >>> session = transcripts.read(b'[{"role": "user", "content": "hello"}]')
+        >>> costs.session_prices(session).assumed
+        ('no model is logged: priced as anthropic',)
+    """
+
+    prices: Prices
+    provider: str
+    models: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+def logged_bill(
+    requests: Iterable[LoggedRequest], own: Mapping[str, ModelPrices] = {}, fallback: Prices | None = None
+) -> Bill:
+    """Add up what requests cost by their logged tokens.
+
+    Args:
+        requests: `Transcript.requests`; those without usage are not counted.
+        own: prices by model that come before those of `MODELS`.
+        fallback: prices of models that have none; None: such requests are counted in `unpriced`.
+
+    Returns:
+        A `Bill`.
+
+    Example:
+        >>> from recede.costs import logged_bill
+        >>> from recede.transcripts import LoggedRequest, LoggedUsage
+        >>> usage = LoggedUsage(3, 20_000, 400, 0, 95)
+        >>> round(logged_bill([LoggedRequest(1, "claude-opus-4-5-20251101", None, usage)]).cost, 5)
+        0.01489
+    """
+    return Bill.total(_bill(request, own, fallback) for request in requests)
+
+
+def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) -> SessionPrices:
+    """Find the prices of a session by the models and the usage that its log has.
+
+    Args:
+        transcript: a session.
+        own: prices by model that come before those of `MODELS`.
+
+    Returns:
+        A `SessionPrices`.
+
+    Example:
+        >>> from recede import costs, transcripts
+        >>> answer = b'{"type": "gemini", "model": "gemini-2.5-flash", "tokens": {"input": 900, "output": 20}}'
+        >>> found = costs.session_prices(transcripts.read(b'{"sessionId": "1", "messages": [' + answer + b']}'))
+        >>> found.prices.output, found.provider, found.models, found.assumed
+        (2.5, 'gemini', ('gemini-2.5-flash',), ())
+    """
+    sent: dict[str, int] = {}
+    for request in transcript.requests:
+        if request.model is not None:
+            sent[request.model] = sent.get(request.model, 0) + (request.usage.sent_tokens if request.usage else 0)
+    models = tuple(sorted(sent, key=lambda model: -sent[model]))
+    known = {model: found for model in models if (found := model_prices(model, own)) is not None}
+    main = next(iter(known.values()), None)
+    provider = PROVIDERS.get(transcript.format, "anthropic") if main is None else main.provider
+    prices = PRESETS[provider] if main is None else main.prices
+    assumed = [f"the model {model} has no known price: priced as {provider}" for model in models if model not in known]
+    if not models:
+        assumed.append(f"no model is logged: priced as {provider}")
+    usages = [
+        (request.usage, known[request.model])
+        for request in transcript.requests
+        if request.usage is not None and request.model in known
+    ]
+    written, written_1h = (sum(usage[place] for usage, _ in usages) for place in (2, 3))
+    if provider == "anthropic" and written_1h > written:
+        provider = "anthropic_1h"
+    return SessionPrices(_averaged(usages, prices), provider, models, tuple(assumed))
+
+
+def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> Prices:
+    """What was paid on average for a token of each kind; the given price for a kind without tokens."""
+
+    def mean(paid: Iterable[tuple[int, float]], price: float) -> float:
+        pairs = list(paid)
+        tokens = sum(count for count, _ in pairs)
+        return sum(count * each for count, each in pairs) / tokens if tokens else price
+
+    written = ((u.written_tokens, m.prices.write) for u, m in usages)
+    written_1h = ((u.written_1h_tokens, m.write_1h) for u, m in usages)
+    return prices._replace(
+        input=mean(((u.input_tokens, m.prices.input) for u, m in usages), prices.input),
+        cached=mean(((u.cached_tokens, m.prices.cached) for u, m in usages), prices.cached),
+        write=mean([*written, *written_1h], prices.write),
+        output=mean(((u.output_tokens, m.prices.output) for u, m in usages), prices.output),
+    )
+
+
+def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
+    usage = request.usage
+    if usage is None:
+        return Bill()
+    found = None if request.model is None else model_prices(request.model, own)
+    prices = fallback if found is None else found.prices
+    written = usage.written_tokens + usage.written_1h_tokens
+    tokens = usage.input_tokens, usage.cached_tokens, written, usage.output_tokens
+    if prices is None:
+        return Bill(1, *tokens, unpriced=1)
+    write_1h = prices.write if found is None else found.write_1h
+    paid = (prices.input, prices.cached, prices.write, write_1h, prices.output)
+    return Bill(1, *tokens, sum(count * price for count, price in zip(usage, paid, strict=True)) / _PER_TOKENS)

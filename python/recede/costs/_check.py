@@ -1,0 +1,214 @@
+"""A replay held against the log of its session: tokens by kind, dollars, and why they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
+from recede.costs._cache import CACHES, Cache
+from recede.costs._calibrate import SERVED, calibrate
+from recede.costs._models import ModelPrices
+from recede.costs._policies import DEFAULT_POLICIES
+from recede.costs._prices import Prices
+from recede.costs._replay import Replay, ReplayedTurn, replay
+
+if TYPE_CHECKING:
+    from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
+
+__all__ = ["BillCheck", "check_bill", "replay_transcript"]
+
+_CHARS_PER_TOKEN = 4  # of a calibrated replay
+_PER_TOKENS = 1_000_000
+_PAUSES = ("logged", "timed", "none")
+_SHRUNK = 0.8  # of what the request before sent: less is a compaction
+
+
+class BillCheck(NamedTuple):
+    """A session as logged and as a replay of its raw history reckons it.
+
+    Attributes:
+        logged: what the log says.
+        reckoned: the same requests as a calibrated replay reckons them, at the same prices.
+        input_error: the mean difference of a request's input tokens, as a share of those logged.
+        second_half_error: the same for the input of the second half of the requests, added up and foretold from the
+            first; None for sessions with fewer than six requests.
+        prices: the prices of both.
+        notes: what the log shows that nothing in the history foretells, a line each.
+
+    Example:
+        >>> import json
+        >>> from recede import costs, transcripts
+        >>> def answer(sent, cached):
+        ...     tokens = {"input": sent, "cached": cached, "output": 2}
+        ...     return {"type": "gemini", "model": "gemini-2.5-flash", "content": "Done.", "tokens": tokens}
+        >>> asked = [{"type": "user", "content": "x" * 400}, {"type": "user", "content": "y" * 800}]
+        >>> messages = [asked[0], answer(9_200, 0), asked[1], answer(9_602, 9_200)]
+        >>> check = costs.check_bill(transcripts.read(json.dumps({"sessionId": "1", "messages": messages}).encode()))
+        >>> check.logged.cached_tokens, check.reckoned.cached_tokens, round(check.input_error, 3)
+        (9200, 9200.0, 0.0)
+    """
+
+    logged: Bill
+    reckoned: Bill
+    input_error: float
+    second_half_error: float | None
+    prices: SessionPrices
+    notes: tuple[str, ...] = ()
+
+
+def replay_transcript(
+    transcript: Transcript,
+    policies: Iterable[str] = DEFAULT_POLICIES,
+    *,
+    own_prices: Mapping[str, ModelPrices] = {},
+    prices: SessionPrices | None = None,
+    cache: Cache | str | None = None,
+    pauses: str = "logged",
+    **options: Any,
+) -> tuple[Replay, ...]:
+    """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
+
+    Args:
+        transcript: a session, as `recede.transcripts.read` returns it.
+        policies: as for `replay`.
+        own_prices: prices by model that come before those of `MODELS`.
+        prices: prices to use instead of those of the logged models.
+        cache: as for `replay`; None: that of the provider of the logged models.
+        pauses: when the cache is cold: ``"logged"`` where the log says that it served less than it had, or by time
+            stamps if the log has no usage; ``"timed"`` by time stamps alone; ``"none"`` never.
+        options: further arguments of `replay`.
+
+    Returns:
+        A `Replay` for each of `Transcript.contexts`; one without logged usage is replayed with four characters a token.
+
+    Raises:
+        ValueError: `pauses` is unknown.
+
+    Example:
+        >>> from recede import costs, transcripts
+        >>> session = transcripts.read(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]')
+        >>> costs.replay_transcript(session, ["sliding:window=10"])
+        (<Replay: 1 requests, cheapest raw at 100% of raw>,)
+    """
+    if pauses not in _PAUSES:
+        raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
+    found = session_prices(transcript, own_prices) if prices is None else prices
+    policies = list(policies)
+
+    def played(context: Transcript) -> Replay:
+        calibration = calibrate(context)
+        times = {request.messages: request.time for request in context.requests if request.time is not None}
+        if calibration is not None and pauses != "logged":
+            calibration = calibration._replace(misses={})
+        has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
+        return replay(
+            context.messages,
+            policies,
+            prices=found.prices,
+            cache=found.provider if cache is None else cache,
+            times=times if has_times else None,
+            calibration=calibration,
+            **options,
+        )
+
+    return tuple(map(played, transcript.contexts))
+
+
+def check_bill(
+    transcript: Transcript,
+    own_prices: Mapping[str, ModelPrices] = {},
+    *,
+    pauses: str = "logged",
+) -> BillCheck | None:
+    """Hold the replay of a raw history against what its log says.
+
+    Args:
+        transcript: a session, as `recede.transcripts.read` returns it.
+        own_prices: prices by model that come before those of `MODELS`.
+        pauses: as for `replay_transcript`; ``"timed"`` foretells from time stamps what the cache served.
+
+    Returns:
+        A `BillCheck`; None if the log has no usage.
+    """
+    found = session_prices(transcript, own_prices)
+    pairs: list[_Pair] = []
+    unplayed = 0
+    replays = replay_transcript(transcript, ["raw"], prices=found, pauses=pauses)
+    for context, played in zip(transcript.contexts, replays, strict=True):
+        turns = {turn.messages: turn for turn in played.policies[0].turns}
+        for request in context.requests:
+            if request.usage is not None and request.messages in turns:
+                pairs.append(_Pair(turns[request.messages], request, request.usage))
+            elif request.usage is not None:
+                unplayed += 1
+    if not pairs:
+        return None
+    errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]
+    notes = _notes(transcript, CACHES[found.provider].ttl_seconds)
+    if unplayed:
+        notes += (f"{unplayed} billed answers are not in the history",)
+    return BillCheck(
+        logged=logged_bill((pair.request for pair in pairs), own_prices, found.prices),
+        reckoned=Bill.total(_reckoned(pair.turn, found.prices) for pair in pairs),
+        input_error=sum(errors) / len(errors),
+        second_half_error=_second_half(transcript),
+        prices=found,
+        notes=notes,
+    )
+
+
+class _Pair(NamedTuple):
+    """A request as replayed and as logged."""
+
+    turn: ReplayedTurn
+    request: LoggedRequest
+    usage: LoggedUsage
+
+
+def _tokens(chars: float) -> float:
+    return chars / _CHARS_PER_TOKEN
+
+
+def _reckoned(turn: ReplayedTurn, prices: Prices) -> Bill:
+    plain = turn.view_chars - turn.cached_chars - turn.written_chars
+    tokens = [_tokens(chars) for chars in (plain, turn.cached_chars, turn.written_chars, turn.answer_chars)]
+    paid = prices.input, prices.cached, prices.write, prices.output
+    cost = sum(count * price for count, price in zip(tokens, paid, strict=True)) / _PER_TOKENS
+    return Bill._make([1, *tokens, cost, 0])
+
+
+def _second_half(transcript: Transcript) -> float | None:
+    """How far the input of the later requests is from what the earlier ones foretell, in the longest context."""
+    context = max(transcript.contexts, key=lambda one: len(one.requests))
+    logged = [(one.messages, one.usage.sent_tokens) for one in context.requests if one.usage is not None]
+    half = len(logged) // 2
+    early = calibrate(context, requests=half)
+    if half < 3 or early is None:
+        return None
+    turns = replay(context.messages, ["raw"], calibration=early).policies[0].turns
+    foretold = {turn.messages: _tokens(turn.view_chars) for turn in turns}
+    later = [(foretold[messages], sent) for messages, sent in logged[half:] if messages in foretold]
+    return abs(sum(tokens for tokens, _ in later) / max(1, sum(sent for _, sent in later)) - 1)
+
+
+def _notes(transcript: Transcript, ttl_seconds: float) -> tuple[str, ...]:
+    """What happened between requests that only the provider or the client knows."""
+    missed = survived = shrunk = 0
+    for context in transcript.contexts:
+        for before, after in pairwise(request for request in context.requests if request.usage is not None):
+            if before.usage is None or after.usage is None:
+                continue
+            pause = (after.time or 0.0) - (before.time or 0.0)
+            has_shrunk = after.usage.sent_tokens < _SHRUNK * before.usage.sent_tokens
+            is_served = after.usage.cached_tokens >= SERVED * before.usage.sent_tokens
+            shrunk += has_shrunk
+            missed += not (has_shrunk or is_served) and pause <= ttl_seconds
+            survived += is_served and pause > ttl_seconds
+    found = {
+        f"{missed} requests found less in the cache than the request before had sent, without a pause": missed,
+        f"{survived} pauses were longer than the cache is kept, and it was kept": survived,
+        f"{shrunk} requests sent much less than the request before: compactions that the log hides": shrunk,
+    }
+    return tuple(note for note, count in found.items() if count)

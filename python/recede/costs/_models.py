@@ -1,0 +1,145 @@
+"""Prices of models: data, with date and source of each row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from recede.costs._prices import Prices
+
+__all__ = ["MODELS", "ModelPrices", "model_prices"]
+
+
+class ModelPrices(NamedTuple):
+    """What a provider asks for a model.
+
+    Attributes:
+        prices: per million tokens in US dollars; writes are those to the cache of five minutes.
+        write_1h: input written to the cache of one hour; the price of other writes if there is no such cache.
+        provider: a name of `PRESETS`.
+        date: when the prices were valid, as year and month.
+        source: where they were read.
+
+    Example:
+        >>> import recede
+        >>> opus = recede.costs.MODELS["claude-opus-4-5"]
+        >>> opus.prices.input, opus.prices.cached, opus.prices.write, opus.write_1h, opus.prices.output
+        (5.0, 0.5, 6.25, 10.0, 25.0)
+    """
+
+    prices: Prices
+    write_1h: float
+    provider: str
+    date: str
+    source: str
+
+
+_CLAUDE = "platform.claude.com/docs: pricing, models, prompt caching"
+_OPENAI = "developers.openai.com/api/docs/pricing"
+_GEMINI = "ai.google.dev/gemini-api/docs/pricing"
+
+
+def _claude(date: str, input: float, output: float, least: int = 2_048, cached: float | None = None) -> ModelPrices:
+    # Writing costs 1.25 times the input for five minutes and twice for an hour; reading a tenth but for Opus 5.5.
+    cached = input / 10 if cached is None else cached
+    prices = Prices(input, round(cached, 4), input * 1.25, output, least)
+    return ModelPrices(prices, input * 2, "anthropic", date, _CLAUDE)
+
+
+def _openai(date: str, input: float, cached: float, output: float, write: float | None = None) -> ModelPrices:
+    write = input if write is None else write
+    return ModelPrices(Prices(input, cached, write, output, 1_024), write, "openai", date, _OPENAI)
+
+
+def _gemini(date: str, input: float, output: float, least: int) -> ModelPrices:
+    # Prompts up to 200,000 tokens; longer ones cost up to twice as much. Cached input costs a tenth; the storage of
+    # explicit caches is not included.
+    prices = Prices(input, round(input / 10, 4), input, output, least)
+    return ModelPrices(prices, input, "gemini", date, _GEMINI)
+
+
+# The smallest prompt that is cached is documented for Claude models up to Opus 4.8; for newer ones 2,048 is assumed.
+MODELS: Mapping[str, ModelPrices] = {
+    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0),
+    "claude-fable-5": _claude("2026-07", 10.0, 50.0),
+    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, cached=0.2),
+    "claude-opus-5": _claude("2026-10", 5.0, 25.0),
+    "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
+    "claude-opus-4-7": _claude("2026-06", 5.0, 25.0, 4_096),
+    "claude-opus-4-6": _claude("2026-10", 5.0, 25.0, 4_096),
+    "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096),
+    "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024),
+    "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024),
+    "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0),
+    "claude-sonnet-5": _claude("2026-10", 2.0, 10.0),
+    "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0),
+    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024),
+    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024),
+    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024),
+    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024),
+    "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096),
+    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0),
+    "gpt-6-sol": _openai("2026-09", 2.0, 0.2, 10.0, write=2.5),
+    "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125),
+    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0),
+    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0),
+    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2),
+    "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0),
+    "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0),
+    "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5),
+    "gpt-5.4-nano": _openai("2026-06", 0.2, 0.02, 1.25),
+    "gpt-5.3-codex": _openai("2026-05", 1.75, 0.175, 14.0),
+    "gpt-5.2-codex": _openai("2026-05", 1.75, 0.175, 14.0),
+    "gpt-5.2": _openai("2026-05", 1.75, 0.175, 14.0),
+    "gpt-5.1-codex-max": _openai("2026-05", 1.25, 0.125, 10.0),
+    "gpt-5.1-codex": _openai("2026-05", 1.25, 0.125, 10.0),
+    "gpt-5.1": _openai("2026-05", 1.25, 0.125, 10.0),
+    "gpt-5-codex": _openai("2026-05", 1.25, 0.125, 10.0),
+    "gpt-5": _openai("2026-05", 1.25, 0.125, 10.0),
+    "gpt-5-mini": _openai("2025-12", 0.25, 0.025, 2.0),
+    "gpt-5-nano": _openai("2025-12", 0.05, 0.005, 0.4),
+    "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0),
+    "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6),
+    "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0),
+    "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6),
+    "gemini-3.5-flash": _gemini("2026-06", 1.5, 9.0, 4_096),
+    "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096),
+    "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096),
+    "gemini-3-flash": _gemini("2026-06", 0.5, 3.0, 1_024),
+    "gemini-3.1-flash-lite": _gemini("2026-06", 0.25, 1.5, 1_024),
+    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 4_096),
+    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 1_024),
+    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 1_024),
+}
+"""Prices by model, for standard requests; batch, priority and regional prices differ."""
+
+# Where a model is served from, and what a log writes after its name: a date, a version, a variant.
+_BEFORE = re.compile(r"^(?:.*/)?(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?")
+_AFTER = re.compile(r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:thinking)+$")
+
+
+def model_prices(model: str, own: Mapping[str, ModelPrices] = {}) -> ModelPrices | None:
+    """Find the prices of a model by the name that a log has.
+
+    Args:
+        model: its name, with or without a date, a provider or a region.
+        own: prices by model that come before those of `MODELS`.
+
+    Returns:
+        Its prices; None if it is not in the table: names are not guessed.
+
+    Example:
+        >>> from recede.costs import model_prices
+        >>> model_prices("us.anthropic.claude-opus-4-5-20251101-v1:0").prices.output
+        25.0
+        >>> model_prices("some-model") is None
+        True
+    """
+    name = _AFTER.sub("", _BEFORE.sub("", model.lower()))
+    dashed = name.replace(".", "-") if name.startswith("claude") else name
+    for table in (own, MODELS):
+        for key in (model, name, dashed):
+            if key in table:
+                return table[key]
+    return None

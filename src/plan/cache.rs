@@ -1,0 +1,192 @@
+//! What a provider's prompt cache serves of each request of a session.
+//!
+//! With the prefix rule a request reads what it shares with the previous one, from a minimum on and in whole steps. With
+//! breakpoints the cache has entries only where a request was marked: a request reads the longest entry that ends at a mark of
+//! its own or few blocks before one, and writes the rest up to its last mark. So after a change in the middle hardly any entry but
+//! that of the system prompt is found, unless a mark was kept at the boundary.
+
+use super::replay::Sent;
+use std::collections::BTreeMap;
+
+/// A place in a view: the characters and the content blocks before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Characters.
+    pub chars: usize,
+    /// Content blocks.
+    pub blocks: usize,
+}
+
+/// Where a cache has entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// After each request, in whole steps of so many tokens; 0: anywhere.
+    Prefix {
+        /// Tokens of a step.
+        step: usize,
+    },
+    /// Where a request was marked.
+    Breakpoints {
+        /// How many blocks before a mark an entry may end, the marked one included.
+        lookback: usize,
+    },
+}
+
+/// A provider's cache, and the requests that are made to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cache {
+    /// Where it has entries.
+    pub rule: Rule,
+    /// The least tokens of an entry.
+    pub min_tokens: usize,
+    /// Seconds that an entry lives after its last use.
+    pub ttl: f64,
+    /// Characters of a token.
+    pub chars_per_token: f64,
+    /// Characters of the system prompt and the tools, which precede each view.
+    pub system_chars: usize,
+    /// The price of a token that is neither read nor written, in the unit of the policies' prices.
+    pub input: f64,
+    /// When requests were made: messages before each, and seconds. A request that is not listed follows at once.
+    pub times: Vec<(usize, f64)>,
+}
+
+/// What a request reads from the cache and writes to it, in characters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Characters sent, including the system prompt.
+    pub view: usize,
+    /// Characters read.
+    pub read: usize,
+    /// Characters written.
+    pub written: usize,
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "characters and tokens of histories"
+)]
+impl Cache {
+    fn tokens(&self, chars: usize) -> usize {
+        (chars as f64 / self.chars_per_token) as usize
+    }
+
+    /// Whether so many characters are enough for an entry.
+    pub(super) fn takes(&self, chars: usize) -> bool {
+        self.tokens(chars) >= self.min_tokens
+    }
+
+    /// What is served of a prefix of so many characters, of which the cache has an entry.
+    pub(super) fn serves(&self, chars: usize) -> usize {
+        match self.rule {
+            _ if !self.takes(chars) => 0,
+            Rule::Breakpoints { .. } | Rule::Prefix { step: 0 } => chars,
+            Rule::Prefix { step } => {
+                let more = (self.tokens(chars) - self.min_tokens) / step * step;
+                ((self.min_tokens + more) as f64 * self.chars_per_token) as usize
+            }
+        }
+    }
+}
+
+impl Cache {
+    /// When each request is made, in seconds; the requests are given by how many messages come before each. Those before the
+    /// first time are taken to be made then.
+    pub(super) fn seconds(&self, requests: &[usize]) -> Vec<f64> {
+        let made = |request: &usize| {
+            let known = self.times.partition_point(|(messages, _)| messages <= request);
+            self.times.get(known.saturating_sub(1)).map_or(0.0, |(_, seconds)| *seconds)
+        };
+        requests.iter().map(made).collect()
+    }
+
+    /// Whether an entry that was used at the one time is gone at the other.
+    pub(super) fn is_cold(&self, used: f64, now: f64) -> bool {
+        now - used > self.ttl
+    }
+
+    /// What each request reads and writes. `is_pinned`: it is also marked at the boundary.
+    #[must_use]
+    pub fn serve(&self, requests: &[usize], sent: &[Sent], is_pinned: bool) -> Vec<Served> {
+        let mut session = CachedSession { cache: self, is_pinned, before: None, entries: BTreeMap::new() };
+        let requests = sent.iter().zip(self.seconds(requests));
+        let served = requests.map(|(sent, now)| {
+            let view = self.system_chars + sent.view.chars;
+            let read = session.request(*sent, now);
+            let read = sent.read.unwrap_or(read);
+            Served { view, read, written: if self.takes(view) { view - read } else { 0 } }
+        });
+        served.collect()
+    }
+
+    /// A place in the request, which begins with the system prompt.
+    fn after_system(&self, place: Place) -> Place {
+        let blocks = usize::from(self.system_chars > 0);
+        Place { chars: self.system_chars + place.chars, blocks: blocks + place.blocks }
+    }
+}
+
+/// A session between two requests.
+struct CachedSession<'a> {
+    cache: &'a Cache,
+    is_pinned: bool,
+    /// The previous request, and when it was made.
+    before: Option<(Sent, f64)>,
+    /// With breakpoints: the entries that are a prefix of the previous request, by their number of blocks: characters, and when
+    /// each was last used.
+    entries: BTreeMap<usize, (usize, f64)>,
+}
+
+impl CachedSession<'_> {
+    /// Makes a request. Returns the characters that it reads.
+    fn request(&mut self, sent: Sent, now: f64) -> usize {
+        let read = match self.cache.rule {
+            Rule::Prefix { .. } => self.read_prefix(sent, now),
+            Rule::Breakpoints { lookback } => self.read_entries(sent, now, lookback),
+        };
+        self.before = Some((sent, now));
+        read
+    }
+
+    fn read_prefix(&self, sent: Sent, now: f64) -> usize {
+        let Some((before, used)) = self.before else { return 0 };
+        let is_cached = self.cache.takes(self.cache.system_chars + before.view.chars);
+        if !is_cached || self.cache.is_cold(used, now) {
+            return 0;
+        }
+        self.cache.serves(self.cache.system_chars + sent.same_chars)
+    }
+
+    fn read_entries(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
+        let cache = self.cache;
+        let marks = self.marks(sent);
+        let same = cache.system_chars + sent.same_block_chars;
+        self.entries.retain(|_, (chars, used)| *chars <= same && !cache.is_cold(*used, now));
+        let found = marks.iter().filter_map(|mark| {
+            let next = mark.blocks + 1;
+            self.entries
+                .range(next.saturating_sub(lookback)..next)
+                .next_back()
+                .map(|(blocks, (chars, _))| (*chars, *blocks))
+        });
+        let found = found.max();
+        let used = found.map(|(chars, blocks)| Place { chars, blocks });
+        self.entries.extend(used.iter().chain(&marks).map(|place| (place.blocks, (place.chars, now))));
+        used.map_or(0, |used| used.chars)
+    }
+
+    /// The client's marks on the system prompt, on the newest message and on the newest one of the previous request; pinned, also
+    /// at the boundary: at a move at the previous one, whose entry is still valid.
+    fn marks(&self, sent: Sent) -> Vec<Place> {
+        let mut places = vec![Place::default(), sent.earlier, sent.view];
+        if self.is_pinned {
+            let before = self.before.map(|(before, _)| before).filter(|before| before.summarized == sent.summarized);
+            let is_moved = before.is_some_and(|before| before.boundary != sent.boundary);
+            places.push(if is_moved { before.unwrap_or_default().boundary } else { sent.boundary });
+        }
+        let marks = places.into_iter().map(|place| self.cache.after_system(place));
+        marks.filter(|mark| mark.blocks > 0 && self.cache.takes(mark.chars)).collect()
+    }
+}

@@ -1,0 +1,179 @@
+"""What a provider's prompt cache serves of each request, to the letter: its entries are whole prefixes.
+
+A view is a list of messages, and a message one of content blocks. A block is equal to another one if it shows the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from recede._pure.outline import Message
+from recede._pure.placeholder import Masked
+
+Block = tuple[object, int]
+"""What a content block shows, and its chars."""
+
+
+class Seen(NamedTuple):
+    """A message as a view shows it: its place in the history, its blocks, and where the last masked one ends."""
+
+    place: int
+    blocks: tuple[Block, ...]
+    masked_end: int = 0
+
+    @property
+    def chars(self) -> int:
+        return sum(chars for _, chars in self.blocks)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request as sent."""
+
+    view: list[Seen]
+    end: int  # messages of the history before it
+    masked: int = 0
+    summarized: int = 0
+    summary_input_chars: int = 0
+    summary_output_chars: int = 0
+    read: int | None = None  # chars that the cache serves, where that is not to be found out
+
+    @property
+    def chars(self) -> int:
+        return sum(message.chars for message in self.view)
+
+
+def seen(message: Message, masked: dict[int, Masked], image_chars: int) -> Seen:
+    """A message with some of its observations masked. Text outside of observations counts for the first block."""
+    count = max(message.blocks, len(message.calls), len(message.results), 1)
+    texts, chars = [""] * count, [0] * count
+    chars[0] = message.own_chars(image_chars)
+    masked_end = 0
+    for result in message.results:
+        one, block = masked.get(result.index), min(result.block, count - 1)
+        chars[block] += result.chars(image_chars) if one is None else one.chars
+        if one is not None:
+            texts[block], masked_end = one.text or "", block + 1
+    blocks = tuple(((message.index, block, texts[block]), chars[block]) for block in range(count))
+    return Seen(message.index, blocks, masked_end)
+
+
+Served = tuple[int, int, int]
+"""Chars of a request, those that it reads from the cache, and those that it writes to it."""
+
+
+def served(cache: Any, sent: list[Sent], is_pinned: bool) -> list[Served]:
+    """What each request reads and writes."""
+    session = _Breakpoints(cache, is_pinned) if cache.rule == "breakpoints" else _Prefix(cache)
+    found = []
+    for one in sent:
+        view = cache.system_chars + one.chars
+        read = session.request(one, seconds(cache, one.end))
+        read = read if one.read is None else one.read
+        found.append((view, read, view - read if takes(cache, view) else 0))
+    return found
+
+
+def seconds(cache: Any, end: int) -> float:
+    """When the request after so many messages was made: what is known last, or for the first ones first."""
+    first = [time for _, time in cache.times][:1]
+    known = [time for messages, time in cache.times if messages <= end]
+    return [0.0, *first, *known][-1]
+
+
+def is_alive(cache: Any, used: float, now: float) -> bool:
+    return bool(now - used <= cache.ttl_seconds)
+
+
+def takes(cache: Any, chars: int) -> bool:
+    """Whether so many chars are enough for an entry."""
+    return math.floor(chars / cache.chars_per_token) >= cache.min_tokens
+
+
+def stepped(cache: Any, chars: int) -> int:
+    """What is served of a prefix of so many chars, where prefixes are served in steps."""
+    tokens = math.floor(chars / cache.chars_per_token)
+    if tokens < cache.min_tokens:
+        return 0
+    if not cache.step_tokens:
+        return chars
+    while (tokens - cache.min_tokens) % cache.step_tokens:
+        tokens -= 1
+    return math.floor(tokens * cache.chars_per_token)
+
+
+class _Prefix:
+    """The cache has the whole request before."""
+
+    def __init__(self, cache: Any) -> None:
+        self.cache = cache
+        self.before: tuple[list[Seen], float] | None = None
+
+    def request(self, sent: Sent, now: float) -> int:
+        before, self.before = self.before, (sent.view, now)
+        if before is None or not is_alive(self.cache, before[1], now):
+            return 0
+        whole = self.cache.system_chars + sum(message.chars for message in before[0])
+        if not takes(self.cache, whole):
+            return 0
+        same = 0
+        while same < min(len(before[0]), len(sent.view)) and before[0][same].blocks == sent.view[same].blocks:
+            same += 1
+        return stepped(self.cache, self.cache.system_chars + sum(message.chars for message in sent.view[:same]))
+
+
+class _Breakpoints:
+    """The cache has the prefixes that earlier requests had marked."""
+
+    def __init__(self, cache: Any, is_pinned: bool) -> None:
+        self.cache, self.is_pinned = cache, is_pinned
+        self.entries: dict[tuple[Block, ...], float] = {}  # and when each was last used
+        self.before: Sent | None = None
+
+    def request(self, sent: Sent, now: float) -> int:
+        system = [(("system",), self.cache.system_chars)] if self.cache.system_chars else []
+        blocks = (*system, *(block for message in sent.view for block in message.blocks))
+        marked = [blocks[: len(system) + mark] for mark in self._marks(sent)]
+        marked = [prefix for prefix in marked if prefix and takes(self.cache, _chars(prefix))]
+        self.before = sent
+        hits = [hit for prefix in marked for hit in self._hits(prefix, now)]
+        used = max(hits, key=lambda prefix: (_chars(prefix), len(prefix)), default=())
+        self.entries.update((prefix, now) for prefix in (used, *marked) if prefix)
+        return _chars(used)
+
+    def _marks(self, sent: Sent) -> list[int]:
+        """How many blocks of the view come before each mark.
+
+        None but the system prompt; all; all of the request before; those up to the boundary, at a move the old one.
+        """
+        whole = sum(len(message.blocks) for message in sent.view)
+        end = 0 if self.before is None else self.before.end
+        marks = [0, whole, sum(len(message.blocks) for message in sent.view if message.place < end)]
+        if self.is_pinned:
+            now, before = _boundary(sent), None if self.before is None else _boundary(self.before)
+            stays = self.before is None or self.before.summarized != sent.summarized or before == now
+            marks.append((now if stays else before) or 0)
+        return marks
+
+    def _hits(self, prefix: tuple[Block, ...], now: float) -> list[tuple[Block, ...]]:
+        """The longest entry that ends at a mark or a few blocks before it, if there is one."""
+        lengths = range(len(prefix), max(0, len(prefix) - self.cache.lookback_blocks), -1)
+        found = (prefix[:length] for length in lengths)
+        alive = (one for one in found if one in self.entries and is_alive(self.cache, self.entries[one], now))
+        return [one for one in [next(alive, None)] if one is not None]
+
+
+def _boundary(sent: Sent) -> int:
+    """How many blocks of a view come before the end of the last masked result."""
+    before = boundary = 0
+    for message in sent.view:
+        if message.masked_end:
+            boundary = before + message.masked_end
+        before += len(message.blocks)
+    return boundary
+
+
+def _chars(blocks: tuple[Block, ...]) -> int:
+    return sum(chars for _, chars in blocks)

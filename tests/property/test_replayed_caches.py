@@ -1,0 +1,126 @@
+"""Replays under a prompt cache: against one that is kept to the letter, and the optimum against every boundary."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recede
+from definitions.cache import Seen, Sent, served
+from recede.costs import Cache, Prices
+from recede.costs._cache import cache_facts
+from recede.testing import histories
+from support import built_engines, using
+
+History = list[dict[str, Any]]
+
+CACHES = st.one_of(
+    st.builds(Cache, st.just("breakpoints"), st.sampled_from([0, 10, 300]), st.just(0), st.sampled_from([0, 1, 4, 20])),
+    st.builds(Cache, st.just("prefix"), st.sampled_from([0, 10, 300]), st.sampled_from([0, 1, 7, 128]), st.just(20)),
+    st.just(recede.costs.CACHES["ideal"]),
+)
+PRICES = st.builds(
+    Prices,
+    st.sampled_from([0, 1, 3]),
+    st.sampled_from([0, 0.1, 1]),
+    st.sampled_from([0.5, 1, 1.25, 3]),
+    st.just(0),
+    st.sampled_from([0, 10, 60, 300]),
+)
+TIMES = st.dictionaries(st.integers(0, 20), st.floats(0, 400, allow_nan=False), max_size=9)
+
+
+def policies(window: int, chunk: int) -> list[str]:
+    masks = [f"sliding:window={window}", f"stepped:window={window},chunk={chunk}", f"break_even:window={window}"]
+    masks += [f"high_water:window={window},chars=300", f"optimum:window={window}"]
+    hybrid = f"hybrid:window={window},at={chunk + 2},tail=2"
+    pinned = [f"{policy},cache_breakpoint=boundary" for policy in (*masks, hybrid)]
+    return [*masks, *pinned, hybrid, f"keep_last:messages={window}", f"summary:every={chunk},tail=1"]
+
+
+@pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")
+@given(
+    history=histories(),
+    window=st.integers(0, 4),
+    chunk=st.integers(1, 3),
+    cache=CACHES,
+    prices=PRICES,
+    times=TIMES,
+    system_chars=st.sampled_from([0, 90, 2_000]),
+)
+def test_replay_under_a_cache_equals_its_definition(
+    history: History, window: int, chunk: int, cache: Cache, prices: Prices, times: dict[int, float], system_chars: int
+) -> None:
+    options: dict[str, Any] = {"prices": prices, "cache": cache, "times": times, "system_chars": system_chars}
+    options["summary_chars"] = 50
+    replayed = recede.costs.replay(history, policies(window, chunk), **options)
+    with using("python"):
+        assert recede.costs.replay(history, policies(window, chunk), **options) == replayed
+    for policy in replayed.policies:
+        for turn in policy.turns:
+            assert 0 <= turn.cached_chars <= turn.cached_chars + turn.written_chars <= turn.view_chars
+
+
+def history_of(sizes: list[tuple[int, int]]) -> History:
+    history: History = [{"role": "user", "content": "Go."}]
+    for number, (said, observed) in enumerate(sizes):
+        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        history.append({"role": "assistant", "content": "y" * said, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * observed})
+    return history
+
+
+def least_cost(sizes: list[tuple[int, int]], window: int, prices: Prices, cache: Any, is_pinned: bool) -> float:
+    """Of turns whose answer and result have these sizes: the least that any sequence of boundaries costs."""
+    masked = [min(size, len(recede.reduction.mask_observation("x" * size))) for _, size in sizes]
+
+    def seen(turn: int, boundary: int) -> list[Seen]:
+        size, is_masked = sizes[turn][1], turn < boundary and masked[turn] < sizes[turn][1]
+        answer = Seen(1 + 2 * turn, ((("answer", turn), 25 + sizes[turn][0]),))
+        shown = ("result", turn, is_masked), masked[turn] if is_masked else size
+        return [answer, Seen(2 + 2 * turn, (shown,), int(is_masked))]
+
+    def cost(boundaries: tuple[int, ...]) -> float:
+        sent = []
+        for request, boundary in enumerate(boundaries):
+            turns = [seen(turn, boundary) for turn in range(request)]
+            sent.append(Sent([Seen(0, ((("task",), 3),)), *itertools.chain(*turns)], 1 + 2 * request))
+        total = 0.0
+        for view, read, written in served(cache, sent, is_pinned):
+            total += read * prices.cached + written * prices.write + (view - read - written) * prices.input
+        return total / 4e6
+
+    choices = itertools.product(*(range(max(0, request - window) + 1) for request in range(len(sizes))))
+    return min(cost(one) for one in choices if list(one) == sorted(one))
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 400)), min_size=1, max_size=6),
+    window=st.integers(0, 3),
+    cache=CACHES,
+    prices=PRICES,
+    times=TIMES,
+    system_chars=st.sampled_from([0, 90, 2_000]),
+    is_pinned=st.booleans(),
+)
+def test_no_boundary_costs_less_than_the_optimum(
+    sizes: list[tuple[int, int]],
+    window: int,
+    cache: Cache,
+    prices: Prices,
+    times: dict[int, float],
+    system_chars: int,
+    is_pinned: bool,
+) -> None:
+    policy = f"optimum:window={window}" + ",cache_breakpoint=boundary" * is_pinned
+    options: dict[str, Any] = {"prices": prices, "cache": cache, "times": times, "system_chars": system_chars}
+    optimum = recede.costs.replay(history_of(sizes), [policy], **options).costs[-1].cost
+    least = least_cost(sizes, window, prices, cache_facts(cache, prices, times, system_chars), is_pinned)
+    assert optimum <= least * (1 + 1e-9)
+    # The optimum takes entries to exist that end before a mark or at the boundary, which depends on the path.
+    if cache.rule != "breakpoints" or (cache.lookback_blocks == 1 and not is_pinned):
+        assert optimum == pytest.approx(least, abs=1e-12)
