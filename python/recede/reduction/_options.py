@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BODY_KEYS",
+    "BUDGETS",
     "CEILING",
     "OPTIONS",
     "TURN_FIELDS",
@@ -29,6 +30,8 @@ __all__ = [
 
 BODY_KEYS = ("messages", "input", "contents")
 """Fields of a request body that may be the history, by precedence."""
+
+BUDGETS = ("max_input_chars", "max_input_tokens")
 
 # Larger numbers mean the same; sums in the core do not overflow.
 CEILING = 1 << 60

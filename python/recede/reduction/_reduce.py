@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from recede import _engine
+from recede.reduction._options import BUDGETS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import compiled
 from recede.reduction._signature import runs
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
 
 __all__ = ["HistoryReducer", "reduce", "reduce_json"]
-
-_BUDGETS = ("max_input_chars", "max_input_tokens")
 
 
 @runs(lambda messages, **options: reduce_messages("reduce", messages, options))
@@ -187,7 +186,7 @@ class HistoryReducer:
     def _hold(self, options: Any) -> None:
         self._options = {**options, "fill": options.get("fill")}
         # A budget may come with each call.
-        has_budget = any(options.get(name) is not None for name in _BUDGETS)
+        has_budget = any(options.get(name) is not None for name in BUDGETS)
         compiled(_engine.engine, "reduce", self._options if has_budget else {**self._options, "max_input_chars": 0})
 
     def reduce(self, messages: list[Any], options: Mapping[str, Any] | None = None) -> Reduction:
@@ -200,8 +199,8 @@ class HistoryReducer:
         if not hasattr(options, "keys"):
             raise TypeError(f"options must be a mapping of names to values, not {type(options).__name__}")
         held = dict(self._options)
-        if not options.keys().isdisjoint(_BUDGETS):  # the other unit may be held
-            for name in _BUDGETS:
+        if not options.keys().isdisjoint(BUDGETS):  # the other unit may be held
+            for name in BUDGETS:
                 held.pop(name, None)
         return {**held, **options}
 
