@@ -348,3 +348,14 @@ def test_histories_take_them() -> None:
         history.append(said("user", answered("f", {"stdout": LONG, "n": number})))
     assert history.view()[1] == said("user", answered("f", {"output": "[observation masked — 1 lines omitted]"}))
     assert json.loads(history.recall(1) or "") == {"stdout": LONG, "n": 0}
+
+
+def test_rewound_histories_pair_with_what_is_left() -> None:
+    history = recede.History()
+    for message in (said("model", asked("f")), said("user", answered("f", {}))):
+        history.append(message)
+    assert history.stats().orphans == 0
+    history.rewind(0)
+    for message in (said("user", {"text": "on"}), said("user", answered("f", {}))):
+        history.append(message)
+    assert history.stats().orphans == 1
