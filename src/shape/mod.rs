@@ -18,13 +18,14 @@ use core::cell::Cell;
 use value::{Place, part, present, refuse_repeated, word, wrong_content};
 use words::{ItemType, PairRole, PartType, RoleName};
 
+// Compared in this order, so the most common ones come first.
 words::keys! {
-    Role "role", Content "content", Type "type", ToolCalls "tool_calls",
-    ToolCallId "tool_call_id", PairRole "pairRole", PairId "pairId",
-    CallId "call_id", Name "name", Arguments "arguments", Input "input",
-    Action "action", Output "output", Tags "tags", Text "text", Id "id",
-    ToolUseId "tool_use_id", IsError "is_error", Function "function",
-    Custom "custom",
+    Role "role", Content "content", Type "type", Id "id", Name "name",
+    Text "text", CallId "call_id", ToolCallId "tool_call_id",
+    Function "function", Arguments "arguments", ToolCalls "tool_calls",
+    Output "output", Input "input", ToolUseId "tool_use_id",
+    IsError "is_error", PairRole "pairRole", PairId "pairId",
+    Action "action", Tags "tags", Custom "custom",
     Parts "parts", FunctionCall "functionCall",
     FunctionCallSnake "function_call", FunctionResponse "functionResponse",
     FunctionResponseSnake "function_response", Args "args",
