@@ -13,10 +13,11 @@ from typing import Any
 from recede._pure.outline import Message, Outline
 from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import Fold, remembers
-from recede._pure.plan.facts import Facts, Plan, Sent
+from recede._pure.plan.facts import Facts, Plan
 from recede._pure.plan.mask import boundaries, mask_observations
 from recede._pure.policy import Policy
 from recede._pure.summary import built_in_summary
+from recede.reduction._report import SentView
 
 Seen = tuple[object, list[str | None], int]
 """A message as a view shows it: which one, or which summary; what its observations became; its chars."""
@@ -59,7 +60,7 @@ def summary_pays(rules: Summaries, waste: int, written_again: int, call: tuple[i
     return waste * read >= written_again * (write - read) + given * input_price + said * output_price
 
 
-def replay_summarized(outline: Outline, policy: Policy, ends: list[int]) -> list[Sent]:
+def replay_summarized(outline: Outline, policy: Policy, ends: list[int]) -> list[SentView]:
     """What each request sends; `ends` says how many messages came before it."""
     session = Session(outline, policy, ends)
     return [session.request(turns, end) for turns, end in enumerate(ends)]
@@ -94,7 +95,7 @@ class Session:
         hidden = frozenset(place for place in range(len(self.turns_of)) if self._is_within(place, summary.turns))
         self.fold = Fold(self.facts, hidden, summary.chars, self.before)
 
-    def request(self, turns: int, end: int) -> Sent:
+    def request(self, turns: int, end: int) -> SentView:
         """A request is made after so many turns and messages."""
         facts = Facts(self.facts.outline.beginning(end), self.facts.policy, None)
         if any(self._is_torn(message, self.summary.turns) for message in range(self.before, end)):
@@ -108,11 +109,11 @@ class Session:
         while same < min(len(self.view), len(view)) and self.view[same] == view[same]:
             same += 1
         self.before, self.view = end, view
-        return Sent(
+        return SentView(
             chars=sum(chars for *_, chars in view),
             cached_chars=sum(chars for *_, chars in view[:same]),
-            masked=len(self.masked),
-            summarized=self.summary.turns,
+            masked_count=len(self.masked),
+            summarized_turns=self.summary.turns,
             summary_input_chars=0 if made is None else made.input_chars,
             summary_output_chars=0 if made is None else made.output_chars,
         )

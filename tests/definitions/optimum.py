@@ -9,8 +9,9 @@ import math
 from bisect import bisect_left
 
 from recede._pure.plan.boundary import ages_of
-from recede._pure.plan.facts import Facts, Sent
+from recede._pure.plan.facts import Facts
 from recede._pure.plan.mask import exempt
+from recede.reduction._report import SentView
 
 
 class Views:
@@ -45,17 +46,17 @@ class Views:
         return self.before[message] - self.removed[bisect_left(self.messages, message)]
 
 
-def replay_optimum(facts: Facts, ends: list[int], read: float, write: float) -> list[Sent]:
+def replay_optimum(facts: Facts, ends: list[int], read: float, write: float) -> list[SentView]:
     """What each request sends under the boundary that costs least."""
     views = Views(facts)
-    sent: list[Sent] = []
+    sent: list[SentView] = []
     counts = _cheapest(views, ends, read, write)
     for request, (end, masked) in enumerate(zip(ends, counts, strict=True)):
         cached = 0
         if request:
             before, fewer = ends[request - 1], counts[request - 1]
             cached = views.chars(before, fewer) if fewer == masked else views.same(before, fewer)
-        sent.append(Sent(views.chars(end, masked), cached, masked))
+        sent.append(SentView(views.chars(end, masked), cached, masked, 0, 0, 0))
     return sent
 
 

@@ -12,40 +12,40 @@ from definitions.hybrid import replay_summarized
 from definitions.optimum import replay_optimum
 from recede._pure.outline import Outline
 from recede._pure.plan import make_plan
-from recede._pure.plan.facts import Facts, Plan, Sent
+from recede._pure.plan.facts import Facts, Plan
 from recede._pure.policy import Policy
 from recede._pure.scan import scan
 from recede._pure.turns import Turns
 from recede._pure.walk import walk
+from recede.reduction._report import ReplayedRequest, SentView
 
-Request = tuple[int, int]
-"""How many messages came before a request, and the chars of its answer."""
+Replayed = tuple[list[ReplayedRequest], list[list[SentView]]]
 
 
-def requests(outline: Outline, image_chars: int) -> list[Request]:
+def requests(outline: Outline, image_chars: int) -> list[ReplayedRequest]:
     """The requests of a session."""
     runs = Turns(outline)
     answers = [outline.messages[start : runs.ends[start] + 1] for start in runs.starts]
-    return [(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers]
+    return [
+        ReplayedRequest(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers
+    ]
 
 
-def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> tuple[list[Request], list[list[Sent]]]:
+def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> Replayed:
     """The requests of a session, and what they would have sent under each policy."""
     return _replayed(walk(messages), policies, image_chars)
 
 
-def replay_json(
-    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int
-) -> tuple[list[Request], list[list[Sent]]]:
+def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> Replayed:
     """The same for bytes."""
     return _replayed(scan(data, surrogates=surrogates), policies, image_chars)
 
 
-def _replayed(outline: Outline, policies: list[Policy], image_chars: int) -> tuple[list[Request], list[list[Sent]]]:
+def _replayed(outline: Outline, policies: list[Policy], image_chars: int) -> Replayed:
     return requests(outline, image_chars), [_replay(outline, policy) for policy in policies]
 
 
-def _replay(outline: Outline, policy: Policy) -> list[Sent]:
+def _replay(outline: Outline, policy: Policy) -> list[SentView]:
     """What each request of a session would have sent."""
     made = requests(outline, policy.image_chars)
     if policy.summaries is not None:
@@ -62,7 +62,7 @@ def _replay(outline: Outline, policy: Policy) -> list[Sent]:
         same = 0
         while same < min(len(before), len(view)) and before[same] == view[same]:
             same += 1
-        sent.append(Sent(facts.chars(plan), sum(chars for *_, chars in view[:same]), len(plan.masked)))
+        sent.append(SentView(facts.chars(plan), sum(chars for *_, chars in view[:same]), len(plan.masked), 0, 0, 0))
         before = view
     return sent
 

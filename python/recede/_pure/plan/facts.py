@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from recede._pure.outline import Outline, Result
 from recede._pure.pairs import Pairs, tools_of, turns_of
@@ -49,17 +49,6 @@ class Plan:
     moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
     summary: Summary | None = None
     cut: dict[int, Masked] = field(default_factory=dict)  # messages of the task, by message
-
-
-class Sent(NamedTuple):
-    """A request as sent."""
-
-    chars: int  # of the view
-    cached_chars: int  # of the prefix shared with the previous view
-    masked: int  # observations
-    summarized: int = 0  # turns replaced by a summary
-    summary_input_chars: int = 0  # to a model for a summary before this request
-    summary_output_chars: int = 0  # of that summary
 
 
 class Facts:
