@@ -1,6 +1,6 @@
 //! The faults of the pairs of a history.
 
-use super::{NONE, Pairs};
+use super::{NONE, Pairs, needs_id};
 use crate::outline::Outline;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// What [`findings`] can find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// No string id, so it never pairs.
+    /// No string id.
     MissingId,
     /// A call of an id whose earlier call has no result yet.
     IdOpenTwice,
@@ -68,7 +68,8 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             let id = call.id.map(|id| outline.text(id));
             let mut add = |kind| found.push(((call.message, call.block), (kind, call.message as usize, id)));
             match id {
-                None => add(FindingKind::MissingId),
+                None if needs_id(outline, calls) => add(FindingKind::MissingId),
+                None => {}
                 Some(id) => {
                     let count = open.entry(id).or_insert(0);
                     *count += 1;
@@ -86,7 +87,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
         let message = seen.message as usize;
         let id = seen.id.map(|id| outline.text(id));
         let mut add = |kind| found.push((place, (kind, message, id)));
-        if id.is_none() {
+        if id.is_none() && seen.name.is_none() {
             add(FindingKind::MissingId);
         }
         match pairs.call_of(result) {
@@ -94,7 +95,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             Some(call) => {
                 if pairs.results_of(call).next() != Some(result) {
                     add(FindingKind::SecondResult);
-                } else if let Some(count) = id.and_then(|id| open.get_mut(id)) {
+                } else if let Some(count) = outline.calls[call].id.and_then(|id| open.get_mut(outline.text(id))) {
                     *count -= 1;
                 }
                 let run_end = turns.run_end(outline.calls[call].message as usize);

@@ -1,8 +1,12 @@
 //! Pairs of a growing history: one message at a time, and back.
 
+use super::open_calls::OpenCalls;
 use super::{NONE, Pairs, open_from};
 use crate::outline::{Name, Outline, ToolResult};
 use std::collections::HashMap;
+
+/// The result of an evicted call: result, tool, whether it is the first result of its call.
+pub type LateResult = (u32, Name, bool);
 
 /// Pairs of a growing history, with incremental counts of orphans.
 #[derive(Debug, Default)]
@@ -13,28 +17,35 @@ pub struct GrowingPairs {
     newest: HashMap<Vec<u8>, u32>,
     /// The previous call with the same id, of each call.
     earlier: Vec<u32>,
+    open_calls: OpenCalls,
     unanswered_calls: usize,
     results_without_call: usize,
 }
 
 impl GrowingPairs {
-    /// Adds the last message of the outline.
-    pub fn push(&mut self, outline: &Outline) {
+    /// Adds the last message of the outline. Some of its results may be those of evicted calls.
+    pub fn push(&mut self, outline: &Outline, late: &[LateResult]) {
         let message = outline.messages.len() - 1;
         let (calls, results) = (outline.calls_of(message), outline.results_of(message));
         self.pairs.first_result.resize(calls.end, NONE);
         self.pairs.call_of.resize(results.end, NONE);
         self.pairs.next_result.resize(results.end, NONE);
-        self.unanswered_calls += calls.len();
+        let (mut late, mut answered, mut unpaired) = (late.iter().peekable(), 0, vec![]);
         for result in results {
-            match self.call_of_last(outline, result) {
-                Some(call) => {
-                    let is_first = self.pairs.join(result as u32, call);
-                    self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
-                }
-                None => self.results_without_call += 1,
+            if let Some(call) = self.call_by_id(outline, result) {
+                answered += usize::from(self.pairs.join(result as u32, call));
+            } else if let Some(late) = late.next_if(|(late, ..)| *late as usize == result) {
+                self.pairs.late.push(*late);
+                answered += usize::from(late.2);
+            } else {
+                unpaired.push(result);
             }
         }
+        self.results_without_call += unpaired.len();
+        let by_place = self.pairs.join_by_place(outline, &mut self.open_calls, unpaired.into_iter());
+        self.results_without_call -= by_place;
+        // The count of evicted calls comes from a store, so it may be wrong.
+        self.unanswered_calls = (self.unanswered_calls + calls.len()).saturating_sub(answered + by_place);
         for call in calls {
             let id = outline.calls[call].id;
             let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), call as u32));
@@ -63,6 +74,7 @@ impl GrowingPairs {
                 (None, _) => {}
             }
         }
+        self.open_calls = OpenCalls::default();
         self.earlier.truncate(calls);
         self.pairs.first_result.truncate(calls);
         self.pairs.call_of.truncate(results);
@@ -75,9 +87,9 @@ impl GrowingPairs {
         late[late.partition_point(|(late, ..)| (*late as usize) < result)..].iter().map(|(late, ..)| *late as usize)
     }
 
-    /// The call of a result of the last message, whether that was pushed or not.
+    /// The call with the id of a result of the last message, which may be new.
     #[must_use]
-    pub fn call_of_last(&self, outline: &Outline, result: usize) -> Option<u32> {
+    pub fn call_by_id(&self, outline: &Outline, result: usize) -> Option<u32> {
         let ToolResult { message, block, id, .. } = &outline.results[result];
         let id = outline.text((*id)?);
         let is_nearest = |call: &usize| {
@@ -86,14 +98,6 @@ impl GrowingPairs {
         };
         let own = outline.calls_of(*message as usize).rev().find(is_nearest);
         own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
-    }
-
-    /// Marks a result of the last message as that of an evicted call.
-    pub fn join_late(&mut self, result: usize, tool: Name, is_first: bool) {
-        self.pairs.late.push((result as u32, tool, is_first));
-        self.results_without_call -= 1;
-        // The count of evicted calls comes from a store, so it may be wrong.
-        self.unanswered_calls = self.unanswered_calls.saturating_sub(usize::from(is_first));
     }
 
     /// Calls without result, including open ones, and results without call.

@@ -1,13 +1,16 @@
-//! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id.
+//! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id; without such a call, in some shapes, to an
+//! open one.
 
 mod findings;
 mod growing;
+mod open_calls;
 mod repair;
 
-use crate::outline::{Name, Outline};
+use crate::outline::{Name, Outline, Shape};
 use crate::text::same;
 pub use findings::{Finding, FindingKind, findings};
-pub use growing::GrowingPairs;
+pub use growing::{GrowingPairs, LateResult};
+use open_calls::OpenCalls;
 pub use repair::{Repair, repairs};
 use std::collections::HashMap;
 
@@ -17,7 +20,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Pairs {
     /// Results of evicted calls, in order: result, tool, whether it is the first result of its call.
-    late: Vec<(u32, Name, bool)>,
+    late: Vec<LateResult>,
     call_of: Vec<u32>,
     first_result: Vec<u32>,
     next_result: Vec<u32>,
@@ -37,12 +40,32 @@ impl Pairs {
             open_from: open_from(outline, |message| outline.holds_results(message)),
         };
         let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
+        let (mut open_calls, mut unpaired) = (OpenCalls::default(), vec![]);
         for result in 0..outline.results.len() {
             calls.advance_to(result);
-            let Some(call) = calls.nearest(result) else { continue };
-            pairs.join(result as u32, call);
+            match calls.nearest(result) {
+                Some(call) => drop(pairs.join(result as u32, call)),
+                None => unpaired.push(result),
+            }
+            if !unpaired.is_empty() && result + 1 == outline.results_of(outline.results[result].message as usize).end {
+                pairs.join_by_place(outline, &mut open_calls, unpaired.drain(..));
+            }
         }
         pairs
+    }
+
+    /// Pairs the other results of a message, once those with the id of a call are. Returns how many it could.
+    fn join_by_place(
+        &mut self,
+        outline: &Outline,
+        open_calls: &mut OpenCalls,
+        results: impl Iterator<Item = usize>,
+    ) -> usize {
+        let join = |result| {
+            let call = open_calls.call_of(outline, result, |call| self.is_answered(call))?;
+            Some(self.join(result as u32, call))
+        };
+        results.filter_map(join).count()
     }
 
     /// Adds a result to a call. Returns whether it is its first one.
@@ -123,6 +146,15 @@ impl Pairs {
         orphans.dedup();
         orphans
     }
+}
+
+/// Whether a call without an id cannot be answered.
+fn needs_id(outline: &Outline, call: usize) -> bool {
+    outline.calls[call].name.is_none() || !shape_of(outline, call).names_results()
+}
+
+fn shape_of(outline: &Outline, call: usize) -> Shape {
+    outline.messages[outline.calls[call].message as usize].shape
 }
 
 /// A call is open when only messages of its own run, and then messages that answer, come after it.

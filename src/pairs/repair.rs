@@ -1,7 +1,7 @@
 //! The steps that repair orphans.
 
-use super::{Pairs, open_from};
-use crate::outline::Outline;
+use super::{Pairs, needs_id, open_from, shape_of};
+use crate::outline::{Outline, Shape};
 use crate::turns::Turns;
 use std::collections::HashMap;
 
@@ -53,37 +53,40 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
             next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
         }
     }
-    let mut places = Places { answers, end: (usize::MAX, 0), sibling: (usize::MAX, None) };
+    let mut places = Places { answers, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::Plain), None) };
+    // By run and shape, the step that answers in a new message.
+    let mut new_messages: HashMap<(usize, Shape), usize> = HashMap::new();
     for (call, next_same) in next_same.into_iter().enumerate() {
         let message = outline.calls[call].message as usize;
-        if pairs.is_answered(call) || message >= open_from || outline.calls[call].id.is_none() {
+        let has_id = outline.calls[call].id.is_some() || !needs_id(outline, call);
+        if pairs.is_answered(call) || message >= open_from || !has_id {
             continue;
         }
         let run_end = turns.run_end(message);
         let place = places.after_answers(run_end);
-        let is_blocks = outline.messages[message].shape.has_blocks();
-        let sibling = if is_blocks { places.sibling(outline, &pairs, &turns, run_end, place) } else { None };
+        let shape = shape_of(outline, call);
+        let sibling = places.sibling(outline, &pairs, &turns, (run_end, shape), place);
         let goes_before = sibling.map_or(place, |(message, _)| message);
         if next_same != usize::MAX && (outline.calls[next_same].message as usize) < goes_before {
             continue;
         }
-        if let Some((message, leading)) = sibling {
-            steps.push(Repair::AddBlock(message, leading, call));
+        if let Some((message, block)) = sibling {
+            steps.push(Repair::AddBlock(message, block, call));
             continue;
         }
-        match steps.last_mut() {
-            Some(Repair::AddMessage(before, calls)) if is_blocks && *before == place && blocks(outline, calls[0]) => {
-                calls.push(call);
-            }
-            _ => steps.push(Repair::AddMessage(place, vec![call])),
+        if let Some(Repair::AddMessage(_, calls)) =
+            new_messages.get(&(run_end, shape)).and_then(|step| steps.get_mut(*step))
+        {
+            calls.push(call);
+            continue;
         }
+        if shape.has_blocks() {
+            new_messages.insert((run_end, shape), steps.len());
+        }
+        steps.push(Repair::AddMessage(place, vec![call]));
     }
     steps.sort_by_key(Repair::place);
     steps
-}
-
-fn blocks(outline: &Outline, call: usize) -> bool {
-    outline.messages[outline.calls[call].message as usize].shape.has_blocks()
 }
 
 fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
@@ -110,7 +113,7 @@ fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
 struct Places {
     answers: Vec<bool>,
     end: (usize, usize),
-    sibling: (usize, Option<(usize, usize)>),
+    sibling: ((usize, Shape), Option<(usize, usize)>),
 }
 
 impl Places {
@@ -123,26 +126,31 @@ impl Places {
         self.end.1
     }
 
-    /// The message that already answers the run that ends at `run_end`, and how many leading results it has.
+    /// The message that already answers calls of this shape of the run that ends at `run_end`, and the block before which
+    /// another answer goes: after the leading results, or after all where answers pair by their place.
     fn sibling(
         &mut self,
         outline: &Outline,
         pairs: &Pairs,
         turns: &Turns,
-        run_end: usize,
+        (run_end, shape): (usize, Shape),
         place: usize,
     ) -> Option<(usize, usize)> {
-        if self.sibling.0 != run_end {
+        if self.sibling.0 != (run_end, shape) {
             let is_of_run = |call: usize| turns.run_end(outline.calls[call].message as usize) == run_end;
             let answers = |message: &usize| {
-                outline.messages[*message].shape.has_blocks()
+                outline.messages[*message].shape == shape
                     && outline.results_of(*message).any(|result| pairs.call_of(result).is_some_and(is_of_run))
             };
-            let leading = |message: usize| {
+            let mut siblings = if shape.has_blocks() { run_end..place } else { 0..0 };
+            let sibling = if shape.wants_results_first() { siblings.find(answers) } else { siblings.rfind(answers) };
+            let block = |message: usize| {
                 let results = &outline.results[outline.results_of(message)];
-                (message, results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count())
+                let leading = results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count();
+                let all = results.last().map_or(0, |last| last.block as usize + 1);
+                (message, if shape.wants_results_first() { leading } else { all })
             };
-            self.sibling = (run_end, (run_end..place).find(answers).map(leading));
+            self.sibling = ((run_end, shape), sibling.map(block));
         }
         self.sibling.1
     }

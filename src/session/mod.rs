@@ -226,10 +226,7 @@ impl Session {
         let mark = self.log.mark();
         self.log.scan(message, surrogates, &self.policy, numbers).map_err(|error| self.at_end(error))?;
         let late = self.late_calls(store.as_deref_mut()).inspect_err(|_| self.log.truncate(&mark))?;
-        self.log.admit(&self.policy);
-        for (result, name, is_first) in late {
-            self.log.pairs.join_late(result, name, is_first);
-        }
+        self.log.admit(&self.policy, &late);
         if let Some(costs) = costs {
             self.log.set_costs(&self.policy, costs);
         }

@@ -60,8 +60,8 @@ def histories(
         shape: the shape of the messages; "mixed" changes it from turn to turn, None draws any of these.
         max_turns: the maximum number of turns.
         max_parallel_calls: the maximum number of calls in one turn.
-        whole: True generates valid pairs only: every call has a unique id and one result, right after its turn. Texts
-            and contents keep their oddities.
+        whole: True generates valid pairs only: every call has a unique id, or in Gemini perhaps none, and one
+            result, right after its turn. Texts and contents keep their oddities.
 
     Returns:
         The strategy. Its histories contain JSON values only.

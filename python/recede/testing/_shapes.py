@@ -191,7 +191,8 @@ class Shapes(Draws):
         parts: list[dict[str, Any]] = []
         for call_id in ids:
             result: dict[str, Any] = {"name": self._name_of(call_id)}
-            if self._has_id(call_id):
+            # Some have no id though their call has one, or the other way around: these pair by their place.
+            if (self._has_id(call_id) or self._whole) != self._chance(4):
                 result["id"] = call_id
             kind = self._number(0, 9)
             if kind <= 5:
@@ -206,8 +207,8 @@ class Shapes(Draws):
         return [self._with_extras({"role": "user", "parts": parts})] if parts else []
 
     def _has_id(self, call_id: Any) -> bool:
-        """Contents have ids or not; here the id decides, so that a result is like its call."""
-        return self._whole or len(str(call_id)) % 3 > 0
+        """Contents have ids or not; here the id decides."""
+        return len(str(call_id)) % 3 > 0
 
     def _name_of(self, call_id: Any) -> str:
         """Without ids, calls and results pair by their names."""

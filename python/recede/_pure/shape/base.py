@@ -15,6 +15,10 @@ class Shape(ABC):
     """Whether it is a `BlockShape`."""
     wants_results_first = False
     """Whether results must come before all other blocks of their message."""
+    pairs_by_place = False
+    """Whether a result and a call that do not both have an id pair by their place."""
+    names_results = False
+    """Whether results name their tool, so that calls and results need no ids."""
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 
