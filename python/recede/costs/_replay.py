@@ -240,13 +240,13 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     """Add up what each policy costs over several sessions.
 
     Args:
-        replays: sessions replayed under the same policies and prices; at least one.
+        replays: sessions replayed under the same policies, each at its own prices; at least one.
 
     Returns:
         A `PolicyCost` for each policy, in order.
 
     Raises:
-        ValueError: there are none, or their policies or prices differ.
+        ValueError: there are none, or their policies differ.
 
     Example:
         >>> import recede
@@ -260,12 +260,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0][1:]
-    for session in sessions:
-        if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
-            raise ValueError("the sessions must be replayed under the same policies and prices")
+    if any([replayed.policy for replayed in session.policies] != names for session in sessions):
+        raise ValueError("the sessions must be replayed under the same policies")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
-    return costs_of(names, usages, *prices)
+    return costs_of(names, usages, [(session.prices, session.summary_prices) for session in sessions])
 
 
 def _checked(name: str, prices: Prices) -> Prices:
