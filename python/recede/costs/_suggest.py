@@ -61,9 +61,9 @@ class Suggestion(NamedTuple):
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> found = suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
         >>> found
-        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 63% of raw>
+        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 64% of raw>
         >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
-        [(5, '+0%'), (10, '+25%'), (20, '+49%')]
+        [(5, '+0%'), (10, '+24%'), (20, '+47%')]
     """
 
     costs: tuple[PolicyCost, ...]
@@ -198,7 +198,7 @@ def suggest_window(
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> found = suggest_window([history], windows=[5, 10], chunks=[1, 10], summarize_at=[21, 43, "never"])
         >>> found.window, found.chunk, found.summarize_at, round(found.best.of_raw, 2)
-        (5, 10, 'never', 0.87)
+        (5, 10, 'never', 0.98)
     """
     policies = _grid(windows, chunks, summarize_at, tail)
     flat = Prices() if prices is None else prices
