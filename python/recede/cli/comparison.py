@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.files import Transcript
 from recede.cli.tables import cost_table, share, table
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, verdict
-from recede.costs import PolicyCost, cheapest_policy, compare_costs
+from recede.costs import PolicyCost, Prices, cheapest_policy, compare_costs
 
-__all__ = ["as_json", "costs_as_json", "for_people"]
+__all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
 
 # The columns that a narrow screen lacks, the first to go first.
 _OPTIONAL = ("mean", "worst", "no cache", "summaries", "from cache", "tokens sent", "losses", "of optimum")
@@ -27,14 +28,15 @@ def for_people(sessions: list[Session], *, by_format: bool, turns: bool, has_not
     else:
         costs = compare_costs(replays)
         parts.append(_costs_table(costs, len(sessions)))
-        lines = [_on_its_own_line(line) for line in verdict(costs, len(sessions), replays[0].prices)]
+        lines = verdict_lines(costs, len(sessions), replays[0].prices)
         lines += notes(costs, len(sessions)) if has_notes else []
     return "\n".join([*parts, "\n".join([*lines, price_line(replays)]) + "\n"])
 
 
-def _on_its_own_line(sentence: str) -> str:
-    """The line to paste below its sentence, so that it can be copied whole."""
-    return f"{PASTE.rstrip()}\n    {sentence.removeprefix(PASTE)}" if sentence.startswith(PASTE) else sentence
+def verdict_lines(costs: Sequence[PolicyCost], sessions: int, prices: Prices) -> list[str]:
+    """The sentences of the verdict, the line to paste below its own, so that it can be copied whole."""
+    found = verdict(costs, sessions, prices)
+    return [line.replace(PASTE, f"{PASTE.rstrip()}\n    ") if line.startswith(PASTE) else line for line in found]
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:

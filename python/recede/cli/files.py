@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import click
 
@@ -19,7 +19,17 @@ from recede import History, StoreError, TranscriptError, reduce_json, transcript
 from recede._files import identity, is_same_file, write_whole
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 
-__all__ = ["BadFile", "Transcript", "bad_file", "is_gzipped", "keep_apart", "read", "read_bytes", "write"]
+__all__ = [
+    "BadFile",
+    "Transcript",
+    "bad_file",
+    "is_gzipped",
+    "keep_apart",
+    "messages_of",
+    "read",
+    "read_bytes",
+    "write",
+]
 
 _Result = TypeVar("_Result")
 
@@ -246,15 +256,20 @@ def _error(value: bytes) -> TranscriptError | None:
     return None
 
 
-def _count(data: bytes) -> int:
-    fault = _error(data)
-    if fault is not None:
-        raise fault
+def messages_of(data: bytes) -> list[Any]:
+    """The messages of an array or a request body."""
     value = json.loads(data)
     if isinstance(value, dict):
         fields = (value.get(key) for key in ("messages", "input", "contents"))
         value = next(field for field in fields if isinstance(field, list))
-    return len(value)
+    return list(value)
+
+
+def _count(data: bytes) -> int:
+    fault = _error(data)
+    if fault is not None:
+        raise fault
+    return len(messages_of(data))
 
 
 def write(

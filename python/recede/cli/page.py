@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
-from recede import approx_tokens
-from recede.cli.chart import (
-    breakable,
-    cost_chart,
-    element,
-    emphasized,
-    growth_chart,
-    kind_of,
-    printable,
-    sample,
-    sources,
-    sources_chart,
-)
+from recede.cli.bars import cost_chart, sources_chart, uncached_chart
+from recede.cli.chart import breakable, element, emphasized, kind_of, sources
+from recede.cli.markup import costs_table, count, legend, observations, swatch, table, text
+from recede.cli.savings import of_sessions, savings_chart, scatter_chart
+from recede.cli.session_page import session_article
+from recede.cli.style import STYLE
 from recede.cli.suggestion import curve_chart, curves, rows, sentences
-from recede.cli.tables import cost_table, share
-from recede.cli.timeline import moved, timeline
-from recede.cli.verdict import Session, money, notes, percent, price_line, verdict
+from recede.cli.verdict import PASTE, Session, notes, price_line, verdict
 from recede.costs import PolicyCost, Suggestion, cheapest_policy, compare_costs
 
-__all__ = ["page"]
+__all__ = ["CONTEXT_WINDOW", "page"]
+
+CONTEXT_WINDOW = 200_000
+"""The tokens that a model takes, if nothing else is said."""
 
 _MOST_SESSIONS = 12
-_NO_MARKS: Mapping[str, str] = {}
-
-_TIMELINE = "Request by request, with a cache"
 
 _KINDS = {
     "raw": "everything is sent, at every turn",
@@ -44,138 +35,40 @@ _KINDS = {
     "keep_last": "the system messages, the first of the user and the newest are sent, the rest is left out",
 }
 
-_STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1a1d21; --soft: #5a626b; --grid: #dfe3e8; --panel: #f5f7f9;
-  --one: #0a5fb0; --two: #b3450b; --three: #2c7a3f; --four: #7a3fa0; --thin: #98a1ab; --pale: #c3dbf2; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e9ecef; --soft: #a3acb5; --grid: #333a41;
-  --panel: #1d2125; --one: #6cb2f7; --two: #f2995c; --three: #74c98a; --four: #c79bea; --thin: #727c86;
-  --pale: #1f4468; } }
-@media print { :root { color-scheme: light; --paper: #fff; --ink: #000; --soft: #444; --grid: #ccc; --panel: #fff;
-  --one: #0a5fb0; --two: #b3450b; --three: #2c7a3f; --four: #7a3fa0; --thin: #888; --pale: #c3dbf2; } }
-@media (forced-colors: active) { :root { --paper: Canvas; --ink: CanvasText; --soft: CanvasText; --grid: GrayText;
-  --panel: Canvas; --one: LinkText; --two: CanvasText; --three: CanvasText; --four: CanvasText; --thin: GrayText;
-  --pale: Canvas; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1rem 3rem; max-width: 60rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .25rem; }
-h2 { font-size: 1.3rem; line-height: 1.3; margin: 3rem 0 .25rem; }
-h3 { font-size: 1.05rem; line-height: 1.3; margin: 0 0 .25rem; }
-h4 { font-size: .95rem; margin: 1.75rem 0 .75rem; }
-p { margin: 0 0 .75rem; max-width: 46rem; }
-.note, .legend, dl, footer, details, caption { color: var(--soft); font-size: .9rem; }
-.verdict { margin: 1.25rem 0; padding: 1rem 1.25rem; list-style: none; background: var(--panel);
-  border-left: .3rem solid var(--one); }
-.verdict li { margin: .5rem 0 0; }
-.verdict li::first-letter { text-transform: uppercase; }
-.verdict li:first-child { margin: 0; font-size: 1.2rem; font-weight: 600; line-height: 1.35; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 1rem 0; }
-dt { font-weight: 600; color: var(--ink); }
-dd { margin: 0; }
-article { margin: 1.5rem 0 0; padding: 1.5rem 0 0; border-top: 1px solid var(--grid); }
-figure { display: flow-root; margin: 1rem 0; overflow: clip; break-inside: avoid; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 0 0 .75rem; padding: 0; list-style: none; }
-.legend li { display: flex; align-items: center; gap: .5rem; }
-.legend b { color: var(--ink); font-weight: 600; }
-.legend svg { flex: none; }
-.scroll { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: .875rem; line-height: 1.35; font-variant-numeric: tabular-nums; }
-caption { text-align: left; padding: 0 0 .5rem; }
-th, td { padding: .3rem .75rem; border-bottom: 1px solid var(--grid); text-align: right; vertical-align: bottom;
-  color: var(--ink); }
-td { white-space: nowrap; }
-th:first-child { text-align: left; padding-left: 0; min-width: 12.75rem; }
-thead th + th { overflow-wrap: normal; }
-thead th { border-bottom-color: var(--soft); }
-tbody th { font-weight: 400; }
-tr.best > * { font-weight: 700; }
-summary { cursor: pointer; }
-.chart { display: block; font-size: 13px; }
-.chart text { fill: var(--ink); }
-.ground { fill: var(--paper); }
-.growth { margin: 28px var(--right) 30px 46px; width: calc(100% - 46px - var(--right)); }
-.bars { margin: 0 128px 0 1px; width: calc(100% - 129px); }
-.panel { margin: 1.25rem 0 0; }
-figcaption { max-width: 46rem; }
-.timeline { margin: 32px 52px 22px 54px; width: calc(100% - 106px); }
-.timeline.last { margin-bottom: 42px; }
-.timeline text { fill: var(--soft); }
-.chart .left { text-anchor: end; }
-.chart .middle { text-anchor: middle; }
-.growth text { fill: var(--soft); }
-.growth .end { font-weight: 600; }
-.chart .name { font-weight: 500; }
-.chart .best { font-weight: 700; }
-.chart .tool { font-family: ui-monospace, "SFMono-Regular", Consolas, "Liberation Mono", monospace; }
-.grid { stroke: var(--grid); }
-.tick { stroke: var(--soft); }
-.leader { stroke: var(--thin); fill: none; }
-polyline, .sample line { fill: none; stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
-.thin { stroke: var(--thin); stroke-width: 1; opacity: .75; }
-.line-0 { stroke: var(--ink); stroke-width: 2.5; }
-.line-1 { stroke: var(--one); stroke-width: 2.5; }
-.line-2 { stroke: var(--two); stroke-dasharray: 7 4; }
-.line-3 { stroke: var(--three); stroke-dasharray: 2 3; }
-.line-4 { stroke: var(--four); stroke-dasharray: 10 3 2 3; }
-.mark-1, .mark-2, .mark-3, .mark-4 { stroke: var(--paper); stroke-width: 1; }
-.mark-1 { fill: var(--one); }
-.mark-2 { fill: var(--two); }
-.mark-3 { fill: var(--three); }
-.mark-4 { fill: var(--four); }
-.growth .end-0 { fill: var(--ink); }
-.growth .end-1 { fill: var(--one); }
-.growth .end-2 { fill: var(--two); }
-.growth .end-3 { fill: var(--three); }
-.growth .end-4 { fill: var(--four); }
-.bar { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.cached, .source { fill: var(--one); }
-.cached.costlier { fill: var(--two); }
-.uncached { fill: url(#hatch); stroke: var(--soft); }
-.cached.reference, .uncached.reference { fill: var(--paper); stroke: var(--soft); stroke-width: 1.5; }
-.cached.reference { stroke: var(--one); stroke-dasharray: 5 3; }
-.chart .aside, tr.reference > * { font-style: italic; color: var(--soft); }
-.written, .served, .plain, .move { vector-effect: non-scaling-stroke; print-color-adjust: exact;
-  -webkit-print-color-adjust: exact; }
-.written { fill: var(--two); }
-.served { fill: var(--pale); stroke: var(--one); stroke-width: .75; }
-.plain { fill: var(--paper); stroke: var(--soft); stroke-dasharray: 3 2; }
-.move { fill: none; stroke: var(--ink); stroke-width: 1.5; }
-.hatch { stroke: var(--soft); stroke-width: 1.5; }
-.rest { fill: none; stroke: var(--soft); }
-.raw-mark { stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 3; }
-.key { flex: none; }
-footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--grid); }
-@media print { body { max-width: none; padding: 0; } .scroll { overflow: visible; }
-  h2, h3, h4, section > p, article > p { break-after: avoid; } tr { break-inside: avoid; }
-  details::details-content { content-visibility: visible; } }
-"""
 
-
-def page(sessions: Sequence[Session], suggestion: Suggestion | None = None) -> str:
-    """The verdict, the costs as a chart and a table, then the most expensive sessions one by one.
+def page(
+    sessions: Sequence[Session], suggestion: Suggestion | None = None, context_window: int = CONTEXT_WINDOW
+) -> str:
+    """The verdict, the costs, what is saved in each session, then the most expensive sessions one by one.
 
     Args:
         sessions: replayed under the same policies and prices; at least one.
-        suggestion: the cheapest window, chunk and summaries, if requested.
+        suggestion: the cheapest window, chunk and summaries, if requested; the verdict is then of these.
+        context_window: the tokens that the model takes.
 
     Returns:
         A page that can be encoded as UTF-8, whatever the names of files and tools are.
     """
     costs = compare_costs(session.replay for session in sessions)
     requests = costs[0].usage.requests
-    counts = f"{_count(requests, 'request')} of {_count(len(sessions), 'session')}, {_count(len(costs), 'policy')}"
+    counts = f"{count(requests, 'request')} of {count(len(sessions), 'session')}, {count(len(costs), 'policy')}"
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="generator" content="recede replay">\n'
-        f"<title>What masking would have cost — {counts}</title>\n<style>{_STYLE}</style>\n"
+        f"<title>What was paid, and what masking would have cost — {counts}</title>\n<style>{STYLE}</style>\n"
     )
     body = [
-        element("header", element("h1", "What masking would have cost"), element("p", counts, class_="note")),
-        _verdict(costs, sessions),
+        element(
+            "header",
+            element("h1", "What was paid, and what masking would have cost"),
+            element("p", counts, class_="note"),
+        ),
+        _verdict(costs, sessions, suggestion),
         _costs(costs, len(sessions)) if requests else "",
         _suggestion(suggestion) if requests and suggestion is not None else "",
+        _savings(sessions, cheapest_policy(costs)) if len(sessions) > 1 and requests else "",
         _sources_of_all(sessions) if len(sessions) > 1 else "",
-        _dearest(sessions, emphasized(costs)),
+        _most_expensive(sessions, emphasized(costs), context_window),
         _footer(sessions),
     ]
     main = "\n".join(filter(None, body))
@@ -184,21 +77,32 @@ def page(sessions: Sequence[Session], suggestion: Suggestion | None = None) -> s
     )
 
 
-def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> str:
-    lines = [*verdict(costs, len(sessions), sessions[0].replay.prices), *notes(costs, len(sessions))]
+def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], suggestion: Suggestion | None) -> str:
+    compared = costs if suggestion is None else suggestion.costs
+    items = [
+        element("li", text(PASTE.rstrip()), element("pre", element("code", text(line.removeprefix(PASTE)))))
+        if line.startswith(PASTE)
+        else element("li", breakable(line))
+        for line in verdict(compared, len(sessions), sessions[0].replay.prices)
+    ]
+    others = [element("li", breakable(line)) for line in notes(costs, len(sessions))] if suggestion is None else []
     kinds = dict.fromkeys(kind_of(cost.policy) for cost in costs)
-    items = (element("li", breakable(line)) for line in lines)
-    terms = "".join(element("dt", _text(kind)) + element("dd", _text(_KINDS[kind])) for kind in kinds if kind in _KINDS)
-    return element("ul", *items, class_="verdict") + element("dl", terms)
+    terms = "".join(element("dt", text(kind)) + element("dd", text(_KINDS[kind])) for kind in kinds if kind in _KINDS)
+    return "".join(
+        [
+            element("ul", *items, class_="verdict"),
+            element("ul", *others, class_="notes") if others else "",
+            element("dl", terms),
+        ]
+    )
 
 
 def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
-    keys = [("cached", "with a prompt cache"), ("uncached", "without a cache")]
+    keys = [("bar cached", "less than raw, or as much")]
     if any(cost.of_raw > 1 and not cost.is_optimum for cost in costs):
-        keys.insert(1, ("cached costlier", "the same, more than raw"))
+        keys.append(("bar cached costlier", "more than raw"))
     if any(cost.is_optimum for cost in costs):
-        keys.append(("cached reference", "the optimum knows the future: what a rule can be measured by"))
-    legend = element("ul", *(element("li", _swatch(class_), words) for class_, words in keys), class_="legend")
+        keys.append(("bar cached reference", "the optimum knows the future: what a rule can be measured by"))
     return element(
         "section",
         element("h2", "Cost by policy"),
@@ -209,33 +113,24 @@ def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
             "and with Anthropic's breakpoints nearly the whole conversation. So a mask that moves at every turn can "
             "cost several times as much as none.",
         ),
-        element("figure", legend, cost_chart("costs", costs)),
-        _costs_table("costs-table", "All requests added up", costs, sessions),
+        element("figure", legend((swatch(class_), words) for class_, words in keys), cost_chart("costs", costs)),
+        costs_table("costs-table", "All requests added up", costs, sessions),
+        element("h3", "Where nothing is cached"),
+        element(
+            "p", "Each request then pays for all of its input. The scale is its own: here 100 % is another amount."
+        ),
+        element("figure", uncached_chart("uncached", costs)),
     )
-
-
-def _swatch(class_: str) -> str:
-    box = element("rect", class_=f"bar {class_}", x=1, y=2, width=26, height=12)
-    return element("svg", box, class_="key", width=28, height=16, aria_hidden="true")
-
-
-def _costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: int) -> str:
-    headings, rows = cost_table(costs, "cost without cache")
-    if sessions > 1:
-        headings.append("sessions over raw")
-        rows = [[*row, f"{cost.dearer_count:,}"] for row, cost in zip(rows, costs, strict=True)]
-    marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
-    return _table(key, caption, headings, rows, marks)
 
 
 def _suggestion(suggestion: Suggestion) -> str:
     found = curves(suggestion)
     widest = max(choice.cost.of_raw for curve in found for choice in curve.choices)
-    parts = [element("ul", *(element("li", breakable(line)) for line in sentences(suggestion)), class_="verdict")]
+    parts = [element("ul", *(element("li", breakable(line)) for line in sentences(suggestion)), class_="notes")]
     for curve in found:
         key, caption = f"curve-{curve.name}", f"{curve.name}: {curve.meaning}"
-        details = _table(f"{key}-table", caption, *rows(curve))
-        heading = element("h3", _text(caption[0].upper() + caption[1:]))
+        details = table(f"{key}-table", caption, *rows(curve))
+        heading = element("h3", text(caption[0].upper() + caption[1:]))
         chart = element("figure", curve_chart(key, curve, widest))
         parts.append(element("article", heading, chart, element("details", element("summary", "Figures"), details)))
     words = (
@@ -245,124 +140,47 @@ def _suggestion(suggestion: Suggestion) -> str:
     return element("section", element("h2", "Which window, chunk and summaries"), element("p", words), *parts)
 
 
-def _table(
-    key: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], marks: Mapping[str, str] = _NO_MARKS
-) -> str:
-    """A table with a name and figures in each row; some rows have a CSS class.
-
-    A wide table scrolls by itself, also with the keyboard.
-    """
-    head = "".join(element("th", _text(heading), scope="col") for heading in headings)
-    lines = []
-    for name, *figures in rows:
-        cells = element("th", breakable(name), scope="row") + "".join(
-            element("td", _text(figure)) for figure in figures
-        )
-        lines.append(element("tr", cells, **({"class_": marks[name]} if name in marks else {})))
-    drawn = element(
-        "table",
-        element("caption", _text(caption), id=key),
-        element("thead", element("tr", head)),
-        element("tbody", "\n".join(lines) or " "),
+def _savings(sessions: Sequence[Session], best: PolicyCost) -> str:
+    savings = of_sessions(sessions, best.policy)
+    words = (
+        f"What {best.policy} would have saved in each session, as a share of what the raw history costs: sorted, then "
+        "by the number of requests. A short session has little to mask."
     )
-    return element("div", drawn, class_="scroll", role="region", aria_labelledby=key, tabindex=0)
+    if best.policy == "raw":
+        return ""
+    return element(
+        "section",
+        element("h2", "Saved in each session"),
+        element("p", breakable(words)),
+        element("figure", savings_chart("savings", savings)),
+        element("h3", "Saved by length of the session"),
+        element("figure", scatter_chart("scatter", savings)),
+    )
 
 
 def _sources_of_all(sessions: Sequence[Session]) -> str:
     return element(
         "section",
         element("h2", "Where the characters come from"),
-        element("p", _observations(sessions)),
+        element("p", observations(sessions)),
         element("figure", sources_chart("sources", sources(sessions))),
     )
 
 
-def _observations(sessions: Sequence[Session]) -> str:
-    chars = sum(session.chars for session in sessions)
-    results = sum(tool.chars for session in sessions for tool in session.tools.values())
-    return f"Of {_count(chars, 'character')} tools gave {share(results, chars)}: this is what masking can take away."
-
-
-def _dearest(sessions: Sequence[Session], strong: Sequence[int]) -> str:
+def _most_expensive(sessions: Sequence[Session], strong: Sequence[int], context_window: int) -> str:
     ranked = sorted(sessions, key=lambda session: -session.replay.costs[0].cost)
     shown = ranked[:_MOST_SESSIONS]
     left = len(ranked) - len(shown)
-    words = "What each request sends. A raw history only grows; a mask cuts it down again."
+    words = "What each request sends, and what that costs. A raw history only grows; a mask cuts it down again."
     if left:
         words += f" These are the {len(shown)} most expensive sessions by raw cost; {left:,} cheaper ones are left out."
-    articles = [_session(place, session, strong, len(sessions)) for place, session in enumerate(shown, 1)]
-    title = "Growth by turn" if len(sessions) == 1 else "Growth by turn, session by session"
-    return element("section", element("h2", title), element("p", words), *articles)
-
-
-def _session(place: int, session: Session, strong: Sequence[int], sessions: int) -> str:
-    key = f"session-{place}"
-    parts = [element("h3", _text(session.name))]
-    costs = session.replay.costs
-    raw, best = costs[0], cheapest_policy(costs)
-    if raw.usage.requests:
-        words = f"{_count(raw.usage.requests, 'request')}, format {session.format}. Raw costs {money(raw.cost)}; "
-        gain = f"{best.policy} is the cheapest: {money(best.cost)}, {percent(best.of_raw)} of raw."
-        parts += [
-            element("p", breakable(words + ("nothing is cheaper." if best is raw else gain))),
-            element(
-                "figure",
-                growth_chart(key, session.replay, strong),
-                _legend([costs[place].policy for place in strong], len(costs) - len(strong)),
-            ),
-        ]
-        drawn = timeline(f"{key}-timeline", session.replay)
-        if drawn and place == 1:
-            parts += [element("h4", _TIMELINE), drawn]
-        elif drawn:  # the most expensive one explains the result; the others are collapsed
-            parts.append(element("details", element("summary", _TIMELINE), drawn))
-    else:
-        parts.append(element("p", _text(f"No request was made (format {session.format}).")))
-    found = sources([session])
-    if sessions == 1 or session.tools:
-        parts += [
-            element("h4", "Where the characters come from"),
-            element("p", _observations([session])),
-            element("figure", sources_chart(f"{key}-sources", found)),
-        ]
-    parts.append(_figures(key, session, is_open=sessions == 1))
-    return element("article", *parts)
-
-
-def _legend(policies: Sequence[str], thin: int) -> str:
-    lines = [element("li", sample(rank), element("b", breakable(policy))) for rank, policy in enumerate(policies)]
-    if thin:
-        lines.append(element("li", sample(None), f"the {_count(thin, 'other')}, see the figures"))
-    return element("ul", *lines, class_="legend")
-
-
-def _figures(key: str, session: Session, is_open: bool) -> str:
-    costs = session.replay.costs
-    parts = [element("summary", "Figures of this session")]
-    if costs[0].usage.requests:
-        views = [[turn.view_tokens for turn in replayed.turns] for replayed in session.replay.policies]
-        rows = [
-            [
-                replayed.policy,
-                *(f"{figure:,}" for figure in (tokens[0], max(tokens), tokens[-1])),
-                f"{approx_tokens(replayed.usage.written_chars):,}",
-                f"{approx_tokens(replayed.usage.cached_chars):,}",
-                "-" if (count := moved(replayed)) is None else f"{count:,}",
-            ]
-            for replayed, tokens in zip(session.replay.policies, views, strict=True)
-        ]
-        headings = ["policy", "first request", "largest", "last", "all written", "all from cache", "boundary moved"]
-        if not is_open:
-            parts.append(_costs_table(f"{key}-costs", "Costs of this session", costs, 1))
-        parts.append(_table(f"{key}-tokens", "Tokens of the requests", headings, rows))
-    rows = [
-        [name or "(unknown)", f"{tool.observations:,}", f"{tool.chars:,}", share(tool.chars, session.chars)]
-        for name, tool in session.tools.items()
+    articles = [
+        session_article(place, session, strong, len(sessions), context_window) for place, session in enumerate(shown, 1)
     ]
-    rest = max(0, session.chars - sum(tool.chars for tool in session.tools.values()))
-    rows.append(["text, reasoning and calls", "", f"{rest:,}", share(rest, session.chars)])
-    parts.append(_table(f"{key}-tools", "Characters by tool", ["tool", "results", "characters", "of all"], rows))
-    return element("details", *parts, **({"open": ""} if is_open else {}))
+    on_paper = "Printed is only the first of these sessions; the others are on the screen."
+    note = [element("p", on_paper, class_="note printed")] if len(shown) > 1 else []
+    title = "Growth by turn" if len(sessions) == 1 else "Growth by turn, session by session"
+    return element("section", element("h2", title), element("p", words), *note, *articles, class_="sessions")
 
 
 def _footer(sessions: Sequence[Session]) -> str:
@@ -372,15 +190,5 @@ def _footer(sessions: Sequence[Session]) -> str:
         "rest is written to it. Answers cost the same under every policy: they are those of the recorded session. What "
         "a model takes for summaries is part of the costs."
     )
-    return element(
-        "footer", element("p", _text(price_line([session.replay for session in sessions]))), element("p", words)
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _text(words: str) -> str:
-    return html.escape(printable(words))
+    prices = html.escape(price_line([session.replay for session in sessions]))
+    return element("footer", element("p", prices), element("p", words))

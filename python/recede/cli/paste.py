@@ -1,10 +1,12 @@
-"""The line of Python that does what a policy of a replay does."""
+"""What does in Python what a policy of a replay does: the options of a mask, and a line to paste."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from recede.costs import Prices
 
-__all__ = ["line_for"]
+__all__ = ["line_for", "mask_options"]
 
 
 def line_for(policy: str, prices: Prices) -> str | None:
@@ -20,33 +22,51 @@ def line_for(policy: str, prices: Prices) -> str | None:
         >>> line_for("break_even:window=10", Prices())
         'view = recede.mask_observations(messages, keep_results=10, boundary="break_even").messages'
     """
-    kind, _, rest = policy.partition(":")
-    values = dict(part.split("=") for part in filter(None, rest.split(",")))
+    kind, values = _parsed(policy)
+    mask = mask_options(policy, prices)
+    if mask is not None:
+        return f"view = recede.mask_observations(messages, {_written(mask)}).messages"
     if kind == "keep_last":
         window = f"preserve_recent_raw_turns={values['messages']}"
         return f"view = recede.reduction.truncate_history(messages, {window}).messages"
-    if kind == "hybrid" and values["at"] != "never":
+    if kind == "hybrid":
         at = '"break_even"' if values["at"] == "break_even" else values["at"]
-        options = ", ".join([values["window"], at, values["tail"], *_boundary(values)])
+        options = ", ".join(filter(None, [values["window"], at, values["tail"], _written(_boundary(values))]))
         return f"manager = recede.HybridContextManager(recede.summarizers.builtin(), {options})"
-    if kind in ("sliding", "stepped", "break_even", "hybrid"):
-        window = f"keep_turns={values['window']}" if kind == "hybrid" else f"keep_results={values['window']}"
-        boundary = _boundary(values if kind == "hybrid" else {**values, "boundary": kind})
-        options = ", ".join(["messages", window, *boundary, *_cache(boundary, prices)])
-        return f"view = recede.mask_observations({options}).messages"
     return None
 
 
-def _boundary(values: dict[str, str]) -> list[str]:
+def mask_options(policy: str, prices: Prices) -> dict[str, Any] | None:
+    """The options of `mask_observations` for a policy; None if it does anything else than mask."""
+    kind, values = _parsed(policy)
+    if kind == "hybrid" and values["at"] == "never":
+        return {"keep_turns": int(values["window"]), **_boundary(values), **_cache(values, prices)}
+    if kind in ("sliding", "stepped", "break_even"):
+        values = {**values, "boundary": kind}
+        return {"keep_results": int(values["window"]), **_boundary(values), **_cache(values, prices)}
+    return None
+
+
+def _parsed(policy: str) -> tuple[str, dict[str, str]]:
+    kind, _, rest = policy.partition(":")
+    return kind, dict(part.split("=") for part in filter(None, rest.split(",")) if "=" in part)
+
+
+def _written(options: dict[str, Any]) -> str:
+    pairs = ((name, f'"{value}"' if isinstance(value, str) else value) for name, value in options.items())
+    return ", ".join(f"{name}={value}" for name, value in pairs)
+
+
+def _boundary(values: dict[str, str]) -> dict[str, Any]:
     if values.get("boundary") == "break_even":
-        return ['boundary="break_even"']
-    return [f"mask_chunk={values['chunk']}"] if "chunk" in values else []
+        return {"boundary": "break_even"}
+    return {"mask_chunk": int(values["chunk"])} if "chunk" in values else {}
 
 
-def _cache(boundary: list[str], prices: Prices) -> list[str]:
+def _cache(values: dict[str, str], prices: Prices) -> dict[str, Any]:
     """What reading and writing cost compared with an uncached token, where that is not the default."""
-    if boundary != ['boundary="break_even"'] or not prices.input:
-        return []
+    if values.get("boundary") != "break_even" or not prices.input:
+        return {}
     shares = {"cache_read": prices.cached / prices.input, "cache_write": prices.write / prices.input}
     usual = {"cache_read": 0.1, "cache_write": 1.25}
-    return [f"{name}={share:.4g}" for name, share in shares.items() if abs(share - usual[name]) > 1e-9]
+    return {name: float(f"{share:.4g}") for name, share in shares.items() if abs(share - usual[name]) > 1e-9}

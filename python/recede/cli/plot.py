@@ -32,7 +32,7 @@ _LINES = (
 )
 
 
-def plot(sessions: Sequence[Session]) -> bytes:
+def plot(sessions: Sequence[Session], context_window: int = 200_000) -> bytes:
     """The most expensive session request by request, the costs by policy and the sources of characters, as a PNG.
 
     Args:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from recede import mask_observations_json
+from recede.cli.anatomy import anatomy
 from recede.cli.comparison import as_json as session_as_json
-from recede.cli.comparison import costs_as_json, for_people
-from recede.cli.files import Transcript, keep_apart, write
+from recede.cli.comparison import costs_as_json, for_people, verdict_lines
+from recede.cli.files import Transcript, keep_apart, messages_of, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.notices import output_options
-from recede.cli.page import page
+from recede.cli.page import CONTEXT_WINDOW, page
 from recede.cli.plot import plot
 from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
@@ -177,6 +180,14 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
 @click.option("--turns", is_flag=True, help="What each request would have sent, too.")
 @click.option("--by-format", is_flag=True, help="A table by format instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option(
+    "--context-window",
+    type=click.IntRange(min=1),
+    default=CONTEXT_WINDOW,
+    show_default=True,
+    metavar="N",
+    help="The tokens that the model takes: a line in the pictures.",
+)
 @click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
 @click.option("--png", metavar="OUT", help="Write the pictures here as one image; needs the extra recede[plot].")
 @output_options
@@ -202,6 +213,7 @@ def replay(
     turns: bool,
     by_format: bool,
     as_json: bool,
+    context_window: int,
     html: str | None,
     png: str | None,
 ) -> None:
@@ -244,7 +256,8 @@ def replay(
         used = cache_of_format(history.format) if cache is None else CACHES[cache]
         replayed = history.run(lambda data: replay_json(data, wanted, cache=used, **options))
         raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
-        session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before)
+        found = None if html is png is None else anatomy(messages_of(history.json), replayed)
+        session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, found)
         if suggest and _results(session) >= min_results:
             suggestions.append(history.run(lambda data: suggest_window([data], cache=used, **grid, **options)))
         return session
@@ -256,10 +269,12 @@ def replay(
     done = [(history, session) for history, session in done if _results(session) >= min_results]
     sessions = [session for _, session in done]
     suggestion = Suggestion.total(suggestions) if suggestions else None
-    if sessions and html is not None:
-        write(html, page(sessions, suggestion).encode(), [history.path for history, _ in done])
-    if sessions and png is not None:
-        write(png, plot(sessions), [history.path for history, _ in done])
+    paths = [history.path for history, _ in done]
+    drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]
+    if drawn and html is not None:
+        write(html, page(drawn, suggestion, context_window).encode(), paths)
+    if drawn and png is not None:
+        write(png, plot(drawn, context_window), paths)
     if sessions and as_json:
         histories = [session_as_json(history, session, turns) for history, session in done]
         total = costs_as_json(compare_costs(session.replay for session in sessions))
@@ -270,7 +285,8 @@ def replay(
         reason = f"no session has {min_results} results or more" if min_results else "no session can be read"
         write(None, f"{reason}\n".encode())
     elif suggestion is not None:
-        lines = [*sentences(suggestion), price_line([session.replay for session in sessions])]
+        lines = [*verdict_lines(suggestion.costs, len(sessions), prices), *sentences(suggestion)]
+        lines.append(price_line([session.replay for session in sessions]))
         write(None, "\n".join([tables_of(suggestion, len(sessions)), *lines, ""]).encode())
     elif sessions:
         text = for_people(sessions, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
@@ -280,6 +296,16 @@ def replay(
 
 def _is_given(parameter: str) -> bool:
     return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
+
+
+def _short_names(sessions: Sequence[Session]) -> list[str]:
+    """The names without the folder that all are in."""
+    folders = {str(Path(session.name).parent) for session in sessions}
+    try:
+        shared = os.path.commonpath(folders) if folders else "."
+    except ValueError:  # on several drives
+        return [session.name for session in sessions]
+    return [str(Path(session.name).relative_to(shared or ".")) for session in sessions]
 
 
 def _results(session: Session) -> int:

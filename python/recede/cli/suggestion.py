@@ -46,14 +46,11 @@ def curves(suggestion: Suggestion) -> list[Curve]:
 
 
 def sentences(suggestion: Suggestion) -> list[str]:
-    """What to take, and how much that matters."""
+    """How much each choice matters; the verdict says what to take."""
     raw, best = suggestion.costs[0], suggestion.best
-    if not raw.usage.requests:
-        return ["no request was made: the history holds no message of an agent"]
-    if best.cost >= raw.cost:
-        return [f"raw, {money(raw.cost)}, is the cheapest: neither a mask nor a summary pays in so short sessions"]
-    gain = f"{percent(1 - best.of_raw)} less than raw"
-    lines = [f"suggested: {best.policy}, {money(best.cost)} instead of {money(raw.cost)}, {gain}"]
+    if not raw.usage.requests or best.cost >= raw.cost:
+        return []
+    lines = []
     for curve in curves(suggestion):
         if len(curve.choices) < 2:
             continue

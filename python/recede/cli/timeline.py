@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recede import approx_tokens
-from recede.cli.chart import at, breakable, compact, element, kind_of, label, picture, ticks, turn_ticks
+from recede.cli.chart import at, breakable, compact, element, kind_of, label, picture, ticks
+from recede.cli.lines import turn_ticks
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from recede.cli.anatomy import Anatomy
 from recede.cli.paste import line_for
 from recede.costs import CACHES, PRESETS, PolicyCost, Prices, Replay, cheapest_policy
 from recede.reduction import ToolReport
@@ -27,6 +28,7 @@ class Session(NamedTuple):
         replay: what its requests would have sent under each policy.
         tools: its observations by tool.
         chars: characters of the whole history.
+        anatomy: what its text is drawn from; None where no pictures were asked for.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Session(NamedTuple):
     replay: Replay
     tools: Mapping[str, ToolReport]
     chars: int
+    anatomy: Anatomy | None = None
 
 
 def money(amount: float) -> str:
