@@ -23,7 +23,7 @@ import recede
 from recede.cli.anatomy import anatomy
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
-from recede.cli.plot import plot
+from recede.cli.plot import drawn, plot
 from recede.cli.suggestion import curves, sentences
 from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
 from recede.cli.verdict import PASTE, Session, money, notes, percent, price_line, verdict
@@ -687,6 +687,18 @@ onload = () => {
       const box = found.getBoundingClientRect();
       return box.left < -0.5 || box.right > width + 0.5 || (!found.closest("svg") && found.scrollWidth > width);
     });
+    inner.querySelectorAll("svg.chart").forEach(chart => {
+      const frame = chart.closest("figure").getBoundingClientRect();
+      const texts = [...chart.querySelectorAll("text")].map(found => [found.textContent, found.getBoundingClientRect()]);
+      texts.forEach(([words, box], place) => {
+        if (box.top < frame.top - 1 || box.bottom > frame.bottom + 1) outside.push({textContent: "cut: " + words});
+        texts.slice(place + 1).forEach(([others, other]) => {
+          const across = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+          const down = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+          if (across > 1 && down > 3) outside.push({textContent: words + " lies on " + others});
+        });
+      });
+    });
     const line = inner.querySelector("polyline").getBoundingClientRect();
     return [inner.documentElement.scrollWidth, line.width > width / 3, ...outside.map(found => found.textContent)];
   });
@@ -766,6 +778,36 @@ def test_the_image_shows_all_pictures() -> None:
     # What each request wrote has a color of its own, and there is far more of it where the mask slides.
     written = (abs(pixels[:, :, :3] - (0xB3 / 255, 0x45 / 255, 0x0B / 255)).max(axis=2) < 0.01).sum(axis=1)
     assert written[-230:].sum() > 1_000
+
+
+@pytest.mark.parametrize("count", [1, 3, 60])
+def test_no_word_of_the_image_lies_on_another_or_is_cut(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pytest.importorskip("matplotlib.text")
+    boxes: list[tuple[str, Any]] = []
+    draw = texts.Text.draw
+
+    def watched(text: Any, renderer: Any) -> None:
+        if text.get_visible() and text.get_text().strip():
+            boxes.append((text.get_text(), text.get_window_extent(renderer)))
+        draw(text, renderer)
+
+    policies = ["sliding:window=5", "hybrid:window=10,at=43,tail=10,boundary=break_even", "optimum:window=5"]
+    named = "-Users-me-a-project-with-a-long-name/0b54c1b2-11f2-4a2e-9a5e-27b9a1c7e1d5.jsonl"
+    sessions = [
+        session(history(80), named, policies),
+        *(session(history(9 + n), f"{n}", policies) for n in range(count)),
+    ]
+    monkeypatch.setattr(texts.Text, "draw", watched)
+    figure = drawn(sessions, context_window=30_000)
+    figure.savefig(io.BytesIO(), format="png")
+    assert len(boxes) > 60
+    width, height = figure.canvas.get_width_height()
+    for place, (words, box) in enumerate(boxes):
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, f"cut: {words}"
+        for others, other in boxes[place + 1 :]:
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            down = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert across <= 1 or down <= 1, f"{words!r} lies on {others!r}"
 
 
 def test_the_image_takes_hostile_names() -> None:
