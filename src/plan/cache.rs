@@ -92,19 +92,19 @@ impl Cache {
 }
 
 impl Cache {
-    /// When each request is made, in seconds; the requests are given by how many messages come before each.
+    /// When each request is made, in seconds; the requests are given by how many messages come before each. Those before the
+    /// first time are taken to be made then.
     pub(super) fn seconds(&self, requests: &[usize]) -> Vec<f64> {
         let made = |request: &usize| {
             let known = self.times.partition_point(|(messages, _)| messages <= request);
-            known.checked_sub(1).map_or(f64::NEG_INFINITY, |last| self.times[last].1)
+            self.times.get(known.saturating_sub(1)).map_or(0.0, |(_, seconds)| *seconds)
         };
         requests.iter().map(made).collect()
     }
 
     /// Whether an entry that was used at the one time is gone at the other.
     pub(super) fn is_cold(&self, used: f64, now: f64) -> bool {
-        // Nothing is known of requests before the first time.
-        used.is_finite() && now - used > self.ttl
+        now - used > self.ttl
     }
 
     /// What each request reads and writes. `is_pinned`: it is also marked at the boundary.

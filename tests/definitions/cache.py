@@ -17,7 +17,7 @@ Block = tuple[object, int]
 
 
 class Seen(NamedTuple):
-    """A message as a view shows it: its place in the history, its blocks, and after how many the last masked one ends."""
+    """A message as a view shows it: its place in the history, its blocks, and where the last masked one ends."""
 
     place: int
     blocks: tuple[Block, ...]
@@ -76,14 +76,15 @@ def served(cache: Any, sent: list[Sent], is_pinned: bool) -> list[Served]:
     return found
 
 
-def seconds(cache: Any, end: int) -> float | None:
-    """When the request after so many messages was made; None before the first one that is known."""
+def seconds(cache: Any, end: int) -> float:
+    """When the request after so many messages was made: what is known last, or for the first ones first."""
+    first = [time for _, time in cache.times][:1]
     known = [time for messages, time in cache.times if messages <= end]
-    return known[-1] if known else None
+    return [0.0, *first, *known][-1]
 
 
-def is_alive(cache: Any, used: float | None, now: float | None) -> bool:
-    return used is None or now is None or now - used <= cache.ttl_seconds
+def is_alive(cache: Any, used: float, now: float) -> bool:
+    return bool(now - used <= cache.ttl_seconds)
 
 
 def takes(cache: Any, chars: int) -> bool:
@@ -108,9 +109,9 @@ class _Prefix:
 
     def __init__(self, cache: Any) -> None:
         self.cache = cache
-        self.before: tuple[list[Seen], float | None] | None = None
+        self.before: tuple[list[Seen], float] | None = None
 
-    def request(self, sent: Sent, now: float | None) -> int:
+    def request(self, sent: Sent, now: float) -> int:
         before, self.before = self.before, (sent.view, now)
         if before is None or not is_alive(self.cache, before[1], now):
             return 0
@@ -128,10 +129,10 @@ class _Breakpoints:
 
     def __init__(self, cache: Any, is_pinned: bool) -> None:
         self.cache, self.is_pinned = cache, is_pinned
-        self.entries: dict[tuple[Block, ...], float | None] = {}  # and when each was last used
+        self.entries: dict[tuple[Block, ...], float] = {}  # and when each was last used
         self.before: Sent | None = None
 
-    def request(self, sent: Sent, now: float | None) -> int:
+    def request(self, sent: Sent, now: float) -> int:
         system = [(("system",), self.cache.system_chars)] if self.cache.system_chars else []
         blocks = (*system, *(block for message in sent.view for block in message.blocks))
         marked = [blocks[: len(system) + mark] for mark in self._marks(sent)]
@@ -143,8 +144,9 @@ class _Breakpoints:
         return _chars(used)
 
     def _marks(self, sent: Sent) -> list[int]:
-        """How many blocks of the view come before each mark: none but the system prompt, all, all of the request before,
-        and those up to the boundary, or at a move up to the one before it.
+        """How many blocks of the view come before each mark.
+
+        None but the system prompt; all; all of the request before; those up to the boundary, at a move the old one.
         """
         whole = sum(len(message.blocks) for message in sent.view)
         end = 0 if self.before is None else self.before.end
@@ -155,7 +157,7 @@ class _Breakpoints:
             marks.append((now if stays else before) or 0)
         return marks
 
-    def _hits(self, prefix: tuple[Block, ...], now: float | None) -> list[tuple[Block, ...]]:
+    def _hits(self, prefix: tuple[Block, ...], now: float) -> list[tuple[Block, ...]]:
         """The longest entry that ends at a mark or a few blocks before it, if there is one."""
         lengths = range(len(prefix), max(0, len(prefix) - self.cache.lookback_blocks), -1)
         found = (prefix[:length] for length in lengths)

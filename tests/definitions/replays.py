@@ -31,8 +31,8 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
 
 
 Row = tuple[int, ...]
-"""A request: chars sent, read from the cache and written to it; masked observations, summarized turns, and the chars that
-a model was given for a summary and wrote."""
+"""A request: chars sent, read from the cache and written to it; masked observations, summarized turns, and the chars
+that a model was given for a summary and wrote."""
 
 
 def replay(

@@ -18,6 +18,7 @@ History = list[dict[str, Any]]
 
 SYSTEM = 1_000
 PRICES = recede.costs.Prices(min_cached_tokens=0)
+OPTIONS: dict[str, Any] = {"prices": PRICES, "cache": "ideal", "system_chars": SYSTEM}
 
 
 def is_agent_made(message: dict[str, Any]) -> bool:
@@ -82,13 +83,8 @@ def test_each_turn_is_the_view_of_what_came_before(
         ),
     }
     with using(engine_name):
-        replayed = recede.costs.replay(history, list(views), prices=PRICES, cache="ideal", system_chars=SYSTEM)
+        replayed = recede.costs.replay(history, list(views), **OPTIONS)
         assert [policy.policy for policy in replayed.policies] == list(views)
         for policy, view_of in zip(replayed.policies, views.values(), strict=True):
             assert list(map(tuple, policy.turns)) == expected_turns(history, view_of)
-        assert (
-            recede.costs.replay_json(
-                data.draw(spelled(history)), list(views), prices=PRICES, cache="ideal", system_chars=SYSTEM
-            )
-            == replayed
-        )
+        assert recede.costs.replay_json(data.draw(spelled(history)), list(views), **OPTIONS) == replayed

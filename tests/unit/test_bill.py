@@ -377,9 +377,9 @@ def test_by_time_stamps_alone_a_pause_makes_the_cache_cold() -> None:
 
 def test_the_cache_is_that_of_the_provider_unless_another_is_named() -> None:
     made = session(20)
-    [by_model] = costs.replay_transcript(made, ["sliding:window=2"])
-    [ideal] = costs.replay_transcript(made, ["sliding:window=2"], cache="ideal")
-    [other] = costs.replay_transcript(made, ["sliding:window=2"], prices=costs.SessionPrices(Prices(), "openai"))
+    by_model = costs.replay_transcript(made, ["sliding:window=2"])
+    ideal = costs.replay_transcript(made, ["sliding:window=2"], cache="ideal")
+    other = costs.replay_transcript(made, ["sliding:window=2"], prices=costs.SessionPrices(Prices(), "openai"))
     served = [one.policies[1].usage.cached_chars for one in (by_model, ideal, other)]
     assert served[0] < served[2] <= served[1]
 
@@ -389,7 +389,7 @@ def test_without_usage_pauses_come_from_time_stamps() -> None:
     bare = tuple(one._replace(usage=None, time=1_000.0 * place) for place, one in enumerate(made.requests))
     untimed = Transcript(made.messages, 12, "claude_code", "x", requests=bare)
     options = {"system_chars": 400_000}
-    [paused], [never] = (costs.replay_transcript(untimed, ["raw"], pauses=p, **options) for p in ("logged", "none"))
+    paused, never = (costs.replay_transcript(untimed, ["raw"], pauses=p, **options) for p in ("logged", "none"))
     assert paused.policies[0].usage.cached_chars == 0 < never.policies[0].usage.cached_chars
 
 
@@ -407,7 +407,10 @@ def test_each_context_is_replayed_alone() -> None:
         requests=made.requests,
         compactions=(transcripts.Compaction(7, [user("So far.")]),),
     )
-    first, second = costs.replay_transcript(compacted, ["raw"])
-    assert [turn.messages for turn in first.policies[0].turns] == [1, 3, 5]
-    assert [turn.messages for turn in second.policies[0].turns][-1] == 5
-    assert first.prices == second.prices == costs.session_prices(compacted).prices
+    played = costs.replay_transcript(compacted, ["raw"])
+    assert [turn.messages for turn in played.policies[0].turns] == [1, 3, 5, 7, 9, 11]
+    assert played.prices == costs.session_prices(compacted).prices
+    unlogged = Transcript(made.messages, 6, "codex", "x", compactions=compacted.compactions)
+    turns = costs.replay_transcript(unlogged, ["raw"], system_chars=0).policies[0].turns
+    assert [turn.messages for turn in turns] == [1, 3, 5, 7, 9, 11]
+    assert turns[3].view_chars == len("So far.")

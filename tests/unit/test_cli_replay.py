@@ -93,7 +93,7 @@ def test_the_sentences_say_what_was_paid_what_would_have_been_and_what_does_it()
     losing = f"costs more than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)"
     assert any(line.startswith(losing) for line in shown)
     prices = "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15; under 2,048 tokens no cache"
-    assert shown[-1] == f"{prices} (anthropic)"
+    assert shown[-1] == f"{prices} (anthropic); cache: anthropic"
     shown = lines_of("-", *POLICIES, "--price", "openai,output=0", stdin=dumps(HISTORY))
     assert "input $2.5, cached $0.25, write $2.5, output $0; under 1,024 tokens" in shown[-1]
 
@@ -113,6 +113,20 @@ def test_few_policies_are_compared_by_default_and_all_on_request() -> None:
     played = recede.costs.replay(HISTORY).policies
     assert [line.split()[0] for line in every[3 : 3 + len(played)]] == [one.policy for one in played]
     assert any(line.startswith("window: ") for line in every)
+
+
+def test_the_cache_is_that_of_the_format_or_the_option(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    path.write_bytes(dumps(HISTORY))
+    for cache in ("anthropic", "openai", "ideal"):
+        costs = recede.costs.replay(HISTORY, NAMES, cache=cache).costs
+        report = json.loads(run(path, *POLICIES, "--cache", cache, "--json").stdout)
+        assert report["total"]["policies"] == costs_as_json(costs)
+    said = run(path, "--cache", "opnai", code=2).stderr.decode()
+    assert "--cache" in said and "'opnai'" in said
+    codex = tmp_path / "codex.jsonl"
+    codex.write_bytes(FILES["codex"][1])
+    assert lines_of(path, codex, *POLICIES)[-1].endswith("; cache: anthropic, openai")
 
 
 def test_in_a_short_session_raw_is_cheapest() -> None:
@@ -276,7 +290,11 @@ def test_every_format_is_played(tmp_path: Path) -> None:
         paths.append(tmp_path / name)
         paths[-1].write_bytes(data)
     report = json.loads(run(*paths, "--all", "--json").stdout)
-    expected = [recede.costs.replay(one.messages) for path in paths for one in transcripts.read_all(path)]
+    expected = [
+        recede.costs.replay(one.messages, cache=recede.costs.cache_of_format(one.format))
+        for path in paths
+        for one in transcripts.read_all(path)
+    ]
     assert [one["policies"] for one in report["histories"]] == [costs_as_json(session.costs) for session in expected]
     assert [one["requests"] for one in report["histories"]] == [
         one.turns for path in paths for one in transcripts.read_all(path)

@@ -18,6 +18,5 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        super().__init__(
-            **{"max_cost": None, "lines_form": False, "summaries": None, "pins_boundary": False, **parameters}
-        )
+        defaults = {"max_cost": None, "lines_form": False, "summaries": None, "pins_boundary": False}
+        super().__init__(**{**defaults, **parameters})

@@ -109,8 +109,9 @@ def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
         element(
             "p",
             "As a share of what it costs to send the raw history. A prompt cache serves the beginning of a request "
-            "that is the same as in the previous request; everything after the first change is written to it again. "
-            "So a mask that moves at every turn can cost more than none.",
+            "that is the same as in the previous request; everything after the first change is written to it again, "
+            "and with Anthropic's breakpoints nearly the whole conversation. So a mask that moves at every turn can "
+            "cost several times as much as none.",
         ),
         element("figure", legend((swatch(class_), words) for class_, words in keys), cost_chart("costs", costs)),
         costs_table("costs-table", "All requests added up", costs, sessions),
@@ -185,7 +186,7 @@ def _most_expensive(sessions: Sequence[Session], strong: Sequence[int], context_
 def _footer(sessions: Sequence[Session]) -> str:
     words = (
         "Characters are code points; a token is about four of them. Without a cache each request pays for all of its "
-        "input; with one, what it shares with the beginning of the request before is read from the cache, and the "
+        "input; with one, what the cache has of its beginning is read from the cache, and the "
         "rest is written to it. Answers cost the same under every policy: they are those of the recorded session. What "
         "a model takes for summaries is part of the costs."
     )

@@ -38,12 +38,12 @@ def draw_layers(axes: Any, found: Anatomy) -> None:
     tokens = [[chars / 4 for chars in layer] for _, layer in names]
     if len(turns) == 1:  # an area all the same
         turns, tokens = [turns[0] - 1, turns[0]], [[each[0]] * 2 for each in tokens]
-    axes.stackplot(turns, tokens, labels=[plain(name, 40) for name, _ in names], colors=_LAYERS)
+    axes.stackplot(turns, tokens, labels=[plain(name, 24) for name, _ in names], colors=_LAYERS)
     axes.set_xlim(turns[0], turns[-1])
     axes.yaxis.set_major_formatter(lambda tokens, _: compact(round(tokens)))
     axes.set_ylabel("tokens")
     axes.set_xlabel("turn", loc="right")
-    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=4, frameon=False)
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=3, frameon=False)
 
 
 def draw_sizes(axes: Any, found: Anatomy) -> None:

@@ -24,10 +24,12 @@ from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
 from recede.cli.verdict import Session, price_line
 from recede.costs import (
+    CACHES,
     SUMMARY_CHARS,
     SYSTEM_CHARS,
     Prices,
     Suggestion,
+    cache_of_format,
     compare_costs,
     replay_json,
     replay_policies,
@@ -136,6 +138,14 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     "openai,output=0.",
 )
 @click.option(
+    "--cache",
+    "cache",
+    type=click.Choice(list(CACHES)),
+    metavar="NAME",
+    help="How the provider caches prompts: anthropic, anthropic_1h, openai, gemini, or ideal, which serves whatever "
+    "prefix two requests share. By default openai for Codex, gemini for the Gemini CLI, else anthropic.",
+)
+@click.option(
     "--summary-price",
     "summary_prices",
     callback=_prices,
@@ -193,6 +203,7 @@ def replay(
     optimum: bool,
     policies: tuple[str, ...],
     prices: Prices,
+    cache: str | None,
     summary_prices: Prices | None,
     summary_chars: int,
     system_chars: int,
@@ -212,8 +223,9 @@ def replay(
     their usual places are read.
 
     A prompt cache serves the beginning of a request that is the same as in the previous request;
-    everything after the first change is written to it again. So a mask that moves at every turn can
-    cost more than none. Characters are code points; a token is about four of them.
+    everything after the first change is written to it again, and with Anthropic's breakpoints nearly
+    the whole conversation. So a mask that moves at every turn can cost several times as much as none.
+    Characters are code points; a token is about four of them.
 
     \b
     Example:
@@ -241,12 +253,13 @@ def replay(
     options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
 
     def play(history: Transcript) -> Session:
-        replayed = history.run(lambda data: replay_json(data, wanted, **options))
+        used = cache_of_format(history.format) if cache is None else CACHES[cache]
+        replayed = history.run(lambda data: replay_json(data, wanted, cache=used, **options))
         raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
         found = None if html is png is None else anatomy(messages_of(history.json), replayed)
         session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, found)
         if suggest and _results(session) >= min_results:
-            suggestions.append(history.run(lambda data: suggest_window([data], **grid, **options)))
+            suggestions.append(history.run(lambda data: suggest_window([data], cache=used, **grid, **options)))
         return session
 
     suggestions: list[Suggestion] = []

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recede.cli.anatomy import Anatomy
 from recede.cli.paste import line_for
-from recede.costs import PRESETS, PolicyCost, Prices, Replay, cheapest_policy
+from recede.costs import CACHES, PRESETS, PolicyCost, Prices, Replay, cheapest_policy
 from recede.reduction import ToolReport
 
 __all__ = ["PASTE", "Session", "money", "notes", "percent", "price_line", "verdict"]
@@ -59,7 +59,12 @@ def price_line(replays: Sequence[Replay]) -> str:
     figures = ", ".join(f"{name} ${price:g}" for name, price in zip(names, prices, strict=False))
     known = [name for name, preset in PRESETS.items() if preset == prices]
     source = f" ({known[0]})" if known else ""
-    line = f"prices for a million tokens: {figures}; under {prices.min_cached_tokens:,} tokens no cache{source}"
+    used = dict.fromkeys(replay.cache for replay in replays)
+    caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
+    line = (
+        f"prices for a million tokens: {figures}; under {prices.min_cached_tokens:,} tokens no cache{source}; "
+        f"cache: {caches}"
+    )
     if (others != prices or not others.output) and any(
         policy.usage.summary_calls for replay in replays for policy in replay.policies
     ):

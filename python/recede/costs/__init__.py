@@ -1,7 +1,7 @@
 """Costs of sessions: prices, replay of every request under several policies, and the best window."""
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
-from recede.costs._cache import CACHES, Cache
+from recede.costs._cache import CACHES, Cache, cache_of_format
 from recede.costs._calibrate import calibrate
 from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
@@ -33,6 +33,7 @@ __all__ = [
     "SessionPrices",
     "Suggestion",
     "Usage",
+    "cache_of_format",
     "calibrate",
     "cheapest_policy",
     "check_bill",

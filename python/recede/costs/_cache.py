@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from recede.costs._prices import CHARS_PER_TOKEN, Prices
 
-__all__ = ["CACHES", "Cache", "CacheFacts", "cache_facts"]
+__all__ = ["BY_FORMAT", "CACHES", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
 
 _RULES = ("breakpoints", "prefix", "ideal")
 _CEILING = 1 << 60
@@ -23,9 +23,9 @@ class Cache(NamedTuple):
     Attributes:
         rule: where the cache has entries.
 
-            - ``"breakpoints"``: only where an earlier request had a cache breakpoint (`cache_control`). Clients mark the
-              system prompt, the newest message and the newest message of the request before. A request reads the longest
-              entry that ends at one of its own breakpoints or few blocks before it.
+            - ``"breakpoints"``: only where an earlier request had a cache breakpoint (`cache_control`). Clients mark
+              the system prompt, the newest message and the newest message of the request before. A request reads the
+              longest entry that ends at one of its own breakpoints or few blocks before it.
             - ``"prefix"``: everywhere; a request reads what it shares with the beginning of the request before, in
               steps of `step_tokens`.
             - ``"ideal"``: the same without steps; entries live forever.
@@ -68,11 +68,34 @@ CACHES = {
     # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use (platform.openai.com/docs, prompt
     # caching). The least of that is reckoned with.
     "openai": Cache("prefix", step_tokens=128),
-    # Implicit caching; how long an entry lives is not documented, so the same is assumed (ai.google.dev/gemini-api/docs).
+    # Implicit caching; how long an entry lives is not documented, the same is assumed (ai.google.dev/gemini-api/docs).
     "gemini": Cache("prefix"),
     "ideal": Cache("ideal", ttl_seconds=math.inf),
 }
 """Prompt caches by provider, with the names of `PRESETS`; ``"ideal"`` serves whatever prefix a request shares."""
+
+
+BY_FORMAT = {"codex": "openai", "gemini": "gemini"}
+
+
+def cache_of_format(format: str) -> Cache:
+    """The prompt cache that sessions of a format were probably served by.
+
+    Args:
+        format: a name in `recede.transcripts.FORMATS`.
+
+    Returns:
+        OpenAI's for Codex, Gemini's for the Gemini CLI, Anthropic's for all others.
+
+    Raises:
+        Nothing: an unknown format has Anthropic's.
+
+    Example:
+        >>> from recede.costs import cache_of_format
+        >>> cache_of_format("codex").rule, cache_of_format("claude_code").rule
+        ('prefix', 'breakpoints')
+    """
+    return CACHES[BY_FORMAT.get(format, "anthropic")]
 
 
 class CacheFacts(NamedTuple):
@@ -89,24 +112,35 @@ class CacheFacts(NamedTuple):
     times: list[tuple[int, float]]
 
 
-def cache_facts(cache: Cache | str, prices: Prices, times: Mapping[int, float] | None, system_chars: int) -> CacheFacts:
-    """The facts of a cache, given as one or by its name, at these prices."""
+def named_cache(cache: Cache | str) -> Cache:
+    """A cache, given as one or by its name."""
     if isinstance(cache, str):
         if cache not in CACHES:
             close = difflib.get_close_matches(cache, CACHES, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(CACHES)}"
             raise ValueError(f"there is no cache {cache!r}{hint}")
-        cache = CACHES[cache]
+        return CACHES[cache]
     if not isinstance(cache, Cache):
         raise TypeError(f"cache must be recede.costs.Cache or its name, not {type(cache).__name__}")
-    rule, ttl_seconds, step_tokens, lookback_blocks = cache.checked()
+    return cache.checked()
+
+
+def cache_facts(
+    cache: Cache,
+    prices: Prices,
+    times: Mapping[int, float] | None,
+    system_chars: int,
+    chars_per_token: float = CHARS_PER_TOKEN,
+) -> CacheFacts:
+    """The facts of requests to a cache at these prices."""
+    rule, ttl_seconds, step_tokens, lookback_blocks = cache
     return CacheFacts(
         rule="breakpoints" if rule == "breakpoints" else "prefix",
         min_tokens=int(min(prices.min_cached_tokens, _CEILING)),
         step_tokens=0 if rule == "ideal" else min(step_tokens, _CEILING),
         lookback_blocks=min(lookback_blocks, _CEILING),
         ttl_seconds=float(ttl_seconds),
-        chars_per_token=float(CHARS_PER_TOKEN),
+        chars_per_token=chars_per_token,
         system_chars=min(system_chars, _CEILING),
         input_price=float(prices.input),
         times=_sorted_times(times),

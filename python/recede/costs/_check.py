@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
@@ -67,7 +67,7 @@ def replay_transcript(
     cache: Cache | str | None = None,
     pauses: str = "logged",
     **options: Any,
-) -> tuple[Replay, ...]:
+) -> Replay:
     """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
 
     Args:
@@ -81,7 +81,8 @@ def replay_transcript(
         options: further arguments of `replay`.
 
     Returns:
-        A `Replay` for each of `Transcript.contexts`; one without logged usage is replayed with four characters a token.
+        A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
+        `ReplayedTurn.messages` counts the messages of the transcript.
 
     Raises:
         ValueError: `pauses` is unknown.
@@ -90,30 +91,43 @@ def replay_transcript(
         >>> from recede import costs, transcripts
         >>> session = transcripts.read(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]')
         >>> costs.replay_transcript(session, ["sliding:window=10"])
-        (<Replay: 1 requests, cheapest raw at 100% of raw>,)
+        <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     if pauses not in _PAUSES:
         raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
     found = session_prices(transcript, own_prices) if prices is None else prices
+    options = {**options, "prices": found.prices, "cache": found.provider if cache is None else cache}
     policies = list(policies)
-
-    def played(context: Transcript) -> Replay:
+    starts = [0, *(compaction.messages for compaction in transcript.compactions)]
+    replays = []
+    for start, context in zip(starts, transcript.contexts, strict=True):
         calibration = calibrate(context)
         times = {request.messages: request.time for request in context.requests if request.time is not None}
         if calibration is not None and pauses != "logged":
             calibration = calibration._replace(misses={})
         has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
-        return replay(
-            context.messages,
-            policies,
-            prices=found.prices,
-            cache=found.provider if cache is None else cache,
-            times=times if has_times else None,
-            calibration=calibration,
-            **options,
+        played = replay(
+            context.messages, policies, times=times if has_times else None, calibration=calibration, **options
         )
+        replays.append(_placed(played, start, context.shown))
+    joined = [tuple(chain.from_iterable(parts)) for parts in zip(*map(_turns, replays), strict=True)]
+    first = replays[0]
+    return first._replace(
+        policies=tuple(policy._replace(turns=turns) for policy, turns in zip(first.policies, joined, strict=True))
+    )
 
-    return tuple(map(played, transcript.contexts))
+
+def _turns(played: Replay) -> list[tuple[ReplayedTurn, ...]]:
+    return [policy.turns for policy in played.policies]
+
+
+def _placed(played: Replay, start: int, shown: int) -> Replay:
+    """The requests of a context, counted in messages of the session: it shows some others, and begins at `start`."""
+
+    def placed(turns: Iterable[ReplayedTurn]) -> tuple[ReplayedTurn, ...]:
+        return tuple(turn._replace(messages=turn.messages - shown + start) for turn in turns if turn.messages >= shown)
+
+    return played._replace(policies=tuple(policy._replace(turns=placed(policy.turns)) for policy in played.policies))
 
 
 def check_bill(
@@ -135,14 +149,15 @@ def check_bill(
     found = session_prices(transcript, own_prices)
     pairs: list[_Pair] = []
     unplayed = 0
-    replays = replay_transcript(transcript, ["raw"], prices=found, pauses=pauses)
-    for context, played in zip(transcript.contexts, replays, strict=True):
-        turns = {turn.messages: turn for turn in played.policies[0].turns}
-        for request in context.requests:
-            if request.usage is not None and request.messages in turns:
-                pairs.append(_Pair(turns[request.messages], request, request.usage))
-            elif request.usage is not None:
-                unplayed += 1
+    turns = {
+        turn.messages: turn
+        for turn in replay_transcript(transcript, ["raw"], prices=found, pauses=pauses).policies[0].turns
+    }
+    for request in transcript.requests:
+        if request.usage is not None and request.messages in turns:
+            pairs.append(_Pair(turns[request.messages], request, request.usage))
+        elif request.usage is not None:
+            unplayed += 1
     if not pairs:
         return None
     errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede.costs._cache import Cache, CacheFacts, cache_facts
+from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
@@ -99,6 +99,7 @@ class Replay(NamedTuple):
         policies: a `PolicyReplay` for each, ``raw`` first.
         prices: the prices for the costs.
         summary_prices: the prices of the summarizing model; None: the same.
+        cache: how the provider caches prompts.
 
     Example:
         >>> import recede
@@ -114,6 +115,7 @@ class Replay(NamedTuple):
     policies: tuple[PolicyReplay, ...]
     prices: Prices
     summary_prices: Prices | None = None
+    cache: Cache = CACHES["anthropic"]
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -167,7 +169,8 @@ def replay(
 
             The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
             ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
-            mask whose window counts turns.
+            mask whose window counts turns. With ``cache_breakpoint=boundary`` requests of a mask have one more cache
+            breakpoint, on the last masked result.
         prices: per million tokens; see `Prices` for the defaults.
         cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
         times: when requests were made, in seconds since any moment, by how many messages came before each. A request
@@ -201,14 +204,14 @@ def replay(
         >>> result
         <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
         >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
-        [('raw', 1.0, 1.0), ('sliding:window=10', 2.44, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
+        [('raw', 1.0, 1.0), ('sliding:window=10', 2.52, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
         >>> last = result.policies[1].turns[-1]
         >>> last.view_chars, last.cached_chars, last.masked_count
-        (55400, 15067, 49)
+        (55400, 12000, 49)
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     _engine.core("replay")
-    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.cache)[0])
+    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.facts)[0])
 
 
 def replay_json(
@@ -232,7 +235,7 @@ def replay_json(
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     return asked.answer(
-        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.cache)
+        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.facts)
     )
 
 
@@ -240,13 +243,13 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     """Add up what each policy costs over several sessions.
 
     Args:
-        replays: sessions replayed under the same policies and prices; at least one.
+        replays: sessions replayed under the same policies, each at its own prices; at least one.
 
     Returns:
         A `PolicyCost` for each policy, in order.
 
     Raises:
-        ValueError: there are none, or their policies or prices differ.
+        ValueError: there are none, or their policies differ.
 
     Example:
         >>> import recede
@@ -260,12 +263,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0][1:]
-    for session in sessions:
-        if [replayed.policy for replayed in session.policies] != names or session[1:] != prices:
-            raise ValueError("the sessions must be replayed under the same policies and prices")
+    if any([replayed.policy for replayed in session.policies] != names for session in sessions):
+        raise ValueError("the sessions must be replayed under the same policies")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
-    return costs_of(names, usages, *prices)
+    return costs_of(names, usages, [(session.prices, session.summary_prices) for session in sessions])
 
 
 def _checked(name: str, prices: Prices) -> Prices:
@@ -286,7 +287,8 @@ class _Asked(NamedTuple):
     policies: list[Any]
     prices: Prices
     summary_prices: Prices | None
-    cache: CacheFacts
+    cache: Cache
+    facts: CacheFacts
     calibration: Calibration | None
 
     @classmethod
@@ -308,10 +310,11 @@ class _Asked(NamedTuple):
             summary_prices = _checked("summary_prices", summary_prices)
         summary_chars = _checked_count("summary_chars", summary_chars)
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
+        cache = named_cache(cache)
         facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
         if calibration is not None:
             facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
-        return cls(names, policies, prices, summary_prices, facts, calibration)
+        return cls(names, policies, prices, summary_prices, cache, facts, calibration)
 
     def answer(self, replayed: tuple[Any, Any]) -> Replay:
         requests, by_policy = replayed
@@ -323,4 +326,4 @@ class _Asked(NamedTuple):
             )
             counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
             policies.append(PolicyReplay(name, counted))
-        return Replay(tuple(policies), self.prices, self.summary_prices)
+        return Replay(tuple(policies), self.prices, self.summary_prices, self.cache)
