@@ -328,7 +328,9 @@ def test_a_session_that_is_a_straight_line_is_reckoned_exactly() -> None:
     assert found.second_half_error < 0.001
     for kind in ("cached_tokens", "written_tokens", "output_tokens", "cost"):
         assert getattr(found.reckoned, kind) == pytest.approx(getattr(found.logged, kind), rel=0.002), kind
-    assert found.notes == ("1 requests found less in the cache than the request before had sent, without a pause",)
+    assert found.notes == (
+        "requests that found less in the cache than the request before had sent, without a pause: 1",
+    )
 
 
 def test_the_second_half_is_foretold_from_the_first_alone() -> None:
@@ -352,8 +354,8 @@ def test_reasons_are_named() -> None:
     found = costs.check_bill(Transcript(made.messages, 8, "pi", "x", requests=(*requests, aborted)))
     assert found is not None
     assert found.notes[-2:] == (
-        "2 requests sent much less than the request before: compactions that the log hides",
-        "1 billed answers are not in the history",
+        "requests much smaller than the one before, as after a compaction that the log hides: 2",
+        "answers that were billed and are not in the history: 1",
     )
 
 
@@ -367,7 +369,7 @@ def test_by_time_stamps_alone_a_pause_makes_the_cache_cold() -> None:
     assert logged is not None
     assert timed is not None
     assert logged == never
-    assert logged.notes == ("1 pauses were longer than the cache is kept, and it was kept",)
+    assert logged.notes == ("pauses longer than the cache is kept, after which it was kept: 1",)
     lost = made.requests[7].usage
     assert lost is not None
     assert logged.reckoned.cached_tokens - timed.reckoned.cached_tokens == pytest.approx(lost.sent_tokens, rel=0.01)

@@ -290,11 +290,7 @@ def test_every_format_is_played(tmp_path: Path) -> None:
         paths.append(tmp_path / name)
         paths[-1].write_bytes(data)
     report = json.loads(run(*paths, "--all", "--json").stdout)
-    expected = [
-        recede.costs.replay(one.messages, cache=recede.costs.cache_of_format(one.format))
-        for path in paths
-        for one in transcripts.read_all(path)
-    ]
+    expected = [recede.costs.replay_transcript(one) for path in paths for one in transcripts.read_all(path)]
     assert [one["policies"] for one in report["histories"]] == [costs_as_json(session.costs) for session in expected]
     assert [one["requests"] for one in report["histories"]] == [
         one.turns for path in paths for one in transcripts.read_all(path)

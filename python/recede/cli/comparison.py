@@ -16,8 +16,8 @@ __all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
 _OPTIONAL = ("mean", "worst", "no cache", "summaries", "from cache", "tokens sent", "losses", "of optimum")
 
 
-def for_people(sessions: list[Session], *, by_format: bool, turns: bool, has_notes: bool) -> str:
-    """The tables and sentences that the options ask for."""
+def for_people(sessions: list[Session], said: list[str], *, by_format: bool, turns: bool, has_notes: bool) -> str:
+    """The tables and sentences that the options ask for, and what was said of the logs."""
     replays = [session.replay for session in sessions]
     parts = []
     if turns:
@@ -30,7 +30,7 @@ def for_people(sessions: list[Session], *, by_format: bool, turns: bool, has_not
         parts.append(_costs_table(costs, len(sessions)))
         lines = verdict_lines(costs, len(sessions), replays[0].prices)
         lines += notes(costs, len(sessions)) if has_notes else []
-    return "\n".join([*parts, "\n".join([*lines, price_line(replays)]) + "\n"])
+    return "\n".join([*parts, "\n".join([*lines, *said, price_line(replays)]) + "\n"])
 
 
 def verdict_lines(costs: Sequence[PolicyCost], sessions: int, prices: Prices) -> list[str]:

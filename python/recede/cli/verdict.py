@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 from recede.cli.anatomy import Anatomy
 from recede.cli.paste import line_for
-from recede.costs import CACHES, PRESETS, PolicyCost, Prices, Replay, cheapest_policy
+from recede.costs import (
+    CACHES,
+    PRESETS,
+    Bill,
+    BillCheck,
+    PolicyCost,
+    Prices,
+    Replay,
+    SessionPrices,
+    cheapest_policy,
+)
 from recede.reduction import ToolReport
 
 __all__ = ["PASTE", "Session", "money", "notes", "percent", "price_line", "verdict"]
@@ -19,6 +29,22 @@ PASTE = "to get it, before each request: "
 _WORTH_OF_RAW = 0.1
 
 
+class Logged(NamedTuple):
+    """What the log of a session says.
+
+    Attributes:
+        bill: what its requests cost.
+        prices: those of its models.
+        timed: the replay of the raw history against it, with pauses from time stamps; None unless asked for.
+        as_logged: the same, with a cache that is as cold as the log shows.
+    """
+
+    bill: Bill
+    prices: SessionPrices
+    timed: BillCheck | None = None
+    as_logged: BillCheck | None = None
+
+
 class Session(NamedTuple):
     """A session that was played again.
 
@@ -28,6 +54,7 @@ class Session(NamedTuple):
         replay: what its requests would have sent under each policy.
         tools: its observations by tool.
         chars: characters of the whole history.
+        log: what its log says; None where the file is no log.
         anatomy: what its text is drawn from; None where no pictures were asked for.
     """
 
@@ -37,6 +64,7 @@ class Session(NamedTuple):
     tools: Mapping[str, ToolReport]
     chars: int
     anatomy: Anatomy | None = None
+    log: Logged | None = None
 
 
 def money(amount: float) -> str:
@@ -52,19 +80,18 @@ def percent(share: float) -> str:
 
 
 def price_line(replays: Sequence[Replay]) -> str:
-    """The prices that the costs are reckoned with, all with the same."""
+    """The prices that the costs are reckoned with."""
     prices = replays[0].prices
     others = replays[0].summary_prices or prices
     *names, _ = prices._fields
-    figures = ", ".join(f"{name} ${price:g}" for name, price in zip(names, prices, strict=False))
+    figures = ", ".join(f"{name} ${price:.4g}" for name, price in zip(names, prices, strict=False))
     known = [name for name, preset in PRESETS.items() if preset == prices]
-    source = f" ({known[0]})" if known else ""
+    figures += f"; under {prices.min_cached_tokens:,} tokens no cache" + (f" ({known[0]})" if known else "")
+    if any(replay.prices != prices for replay in replays):
+        figures = "by the models of each session (recede prices)"
     used = dict.fromkeys(replay.cache for replay in replays)
     caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
-    line = (
-        f"prices for a million tokens: {figures}; under {prices.min_cached_tokens:,} tokens no cache{source}; "
-        f"cache: {caches}"
-    )
+    line = f"prices for a million tokens: {figures}; cache: {caches}"
     if (others != prices or not others.output) and any(
         policy.usage.summary_calls for replay in replays for policy in replay.policies
     ):

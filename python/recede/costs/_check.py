@@ -11,8 +11,9 @@ from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES
-from recede.costs._prices import Prices
-from recede.costs._replay import Replay, ReplayedTurn, replay
+from recede.costs._prices import SUMMARY_CHARS, Prices
+from recede.costs._replay import SYSTEM_CHARS, Replay, replay
+from recede.costs._turn import ReplayedTurn
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
@@ -46,8 +47,8 @@ class BillCheck(NamedTuple):
         >>> asked = [{"type": "user", "content": "x" * 400}, {"type": "user", "content": "y" * 800}]
         >>> messages = [asked[0], answer(9_200, 0), asked[1], answer(9_602, 9_200)]
         >>> check = costs.check_bill(transcripts.read(json.dumps({"sessionId": "1", "messages": messages}).encode()))
-        >>> check.logged.cached_tokens, check.reckoned.cached_tokens, round(check.input_error, 3)
-        (9200, 9200.0, 0.0)
+        >>> check.logged.cached_tokens, round(check.reckoned.cached_tokens), round(check.input_error, 3)
+        (9200, 9200, 0.0)
     """
 
     logged: Bill
@@ -66,7 +67,9 @@ def replay_transcript(
     prices: SessionPrices | None = None,
     cache: Cache | str | None = None,
     pauses: str = "logged",
-    **options: Any,
+    system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
 ) -> Replay:
     """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
 
@@ -78,7 +81,9 @@ def replay_transcript(
         cache: as for `replay`; None: that of the provider of the logged models.
         pauses: when the cache is cold: ``"logged"`` where the log says that it served less than it had, or by time
             stamps if the log has no usage; ``"timed"`` by time stamps alone; ``"none"`` never.
-        options: further arguments of `replay`.
+        system_chars: as for `replay`, where the log has no usage.
+        summary_prices: as for `replay`.
+        summary_chars: as for `replay`.
 
     Returns:
         A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
@@ -96,7 +101,8 @@ def replay_transcript(
     if pauses not in _PAUSES:
         raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
     found = session_prices(transcript, own_prices) if prices is None else prices
-    options = {**options, "prices": found.prices, "cache": found.provider if cache is None else cache}
+    options: dict[str, Any] = {"prices": found.prices, "cache": found.provider if cache is None else cache}
+    options |= {"system_chars": system_chars, "summary_prices": summary_prices, "summary_chars": summary_chars}
     policies = list(policies)
     starts = [0, *(compaction.messages for compaction in transcript.compactions)]
     replays = []
@@ -145,6 +151,14 @@ def check_bill(
 
     Returns:
         A `BillCheck`; None if the log has no usage.
+
+    Raises:
+        ValueError: `pauses` is unknown.
+
+    Example:
+        >>> from recede import costs, transcripts
+        >>> costs.check_bill(transcripts.read(b'[{"role": "user", "content": "no log"}]')) is None
+        True
     """
     found = session_prices(transcript, own_prices)
     pairs: list[_Pair] = []
@@ -161,16 +175,13 @@ def check_bill(
     if not pairs:
         return None
     errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]
-    notes = _notes(transcript, CACHES[found.provider].ttl_seconds)
-    if unplayed:
-        notes += (f"{unplayed} billed answers are not in the history",)
     return BillCheck(
         logged=logged_bill((pair.request for pair in pairs), own_prices, found.prices),
         reckoned=Bill.total(_reckoned(pair.turn, found.prices) for pair in pairs),
         input_error=sum(errors) / len(errors),
         second_half_error=_second_half(transcript),
         prices=found,
-        notes=notes,
+        notes=_notes(transcript, CACHES[found.provider].ttl_seconds, unplayed),
     )
 
 
@@ -208,7 +219,7 @@ def _second_half(transcript: Transcript) -> float | None:
     return abs(sum(tokens for tokens, _ in later) / max(1, sum(sent for _, sent in later)) - 1)
 
 
-def _notes(transcript: Transcript, ttl_seconds: float) -> tuple[str, ...]:
+def _notes(transcript: Transcript, ttl_seconds: float, unplayed: int) -> tuple[str, ...]:
     """What happened between requests that only the provider or the client knows."""
     missed = survived = shrunk = 0
     for context in transcript.contexts:
@@ -222,8 +233,9 @@ def _notes(transcript: Transcript, ttl_seconds: float) -> tuple[str, ...]:
             missed += not (has_shrunk or is_served) and pause <= ttl_seconds
             survived += is_served and pause > ttl_seconds
     found = {
-        f"{missed} requests found less in the cache than the request before had sent, without a pause": missed,
-        f"{survived} pauses were longer than the cache is kept, and it was kept": survived,
-        f"{shrunk} requests sent much less than the request before: compactions that the log hides": shrunk,
+        "requests that found less in the cache than the request before had sent, without a pause": missed,
+        "pauses longer than the cache is kept, after which it was kept": survived,
+        "requests much smaller than the one before, as after a compaction that the log hides": shrunk,
+        "answers that were billed and are not in the history": unplayed,
     }
-    return tuple(note for note, count in found.items() if count)
+    return tuple(f"{note}: {count}" for note, count in found.items() if count)
