@@ -63,9 +63,7 @@ def drawn(sessions: Sequence[Session], context_window: int = CONTEXT_WINDOW) -> 
     # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
     figure = matplotlib.Figure(figsize=(11, sum(heights) + 1.2), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
-    words = [
-        plain(line) for found in verdict(costs, len(sessions), sessions[0].replay.prices) for line in _lines_of(found)
-    ]
+    words = [plain(line) for found in verdict(costs, sessions) for line in _lines_of(found)]
     figure.suptitle("\n".join(words), x=0.02, ha="left", fontsize="medium")
     axes = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     for each, (_, draw) in zip(axes, pictures, strict=True):
