@@ -294,8 +294,8 @@ class _Asked(NamedTuple):
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
             turns = tuple(
-                ReplayedTurn(messages, one.view_chars, one.cached_chars, one.written_chars, answer_chars, *one[3:])
-                for (messages, answer_chars), one in zip(requests, sent, strict=True)
+                ReplayedTurn(messages, view, cached, written, answer_chars, *counts)
+                for (messages, answer_chars), (view, cached, written, *counts) in zip(requests, sent, strict=True)
             )
             counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
             policies.append(PolicyReplay(name, counted))
