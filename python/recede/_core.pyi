@@ -17,6 +17,7 @@ __all__ = [
     "repairs",
     "replay",
     "replay_json",
+    "replay_session",
     "scanners",
     "stored_options",
     "texts",
@@ -28,7 +29,8 @@ _MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
 # Per request (messages before it, chars of its answer); per policy and request (chars, cached chars, masked,
 # summarized turns, chars given to the summarizer, chars of the summary).
-_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[tuple[int, int, int, int, int, int]]]]
+_Sent: TypeAlias = tuple[int, int, int, int, int, int]
+_Replay: TypeAlias = tuple[list[tuple[int, int]], list[list[_Sent]]]
 
 @final
 class Policy:
@@ -113,6 +115,9 @@ def reduce_json(
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
 def replay(messages: list[Any], policies: list[Policy], image_chars: int) -> _Replay: ...
 def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int) -> _Replay: ...
+def replay_session(
+    data: bytes, surrogates: bool, policy: Policy, model: tuple[int, int] | None = None
+) -> list[_Sent]: ...
 def stored_options(store: Store) -> bytes | None: ...
 def texts(
     messages: list[Any], policy: Policy, numbers: list[int] | None = None

@@ -9,6 +9,7 @@ mod named;
 mod new_bytes;
 mod placeholders;
 mod premask;
+mod replay;
 mod session;
 mod store;
 mod values;
@@ -22,8 +23,6 @@ use crate::plan::{self, Costs, Move, Outcome, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
-use crate::scan::scan;
-use crate::source::{Bytes, Source, count_newlines};
 use convert::{
     PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
     transcript_error,
@@ -101,63 +100,6 @@ fn reduce_json<'py>(
             }
         }
     })
-}
-
-/// A request: characters, cached ones, masked observations, summarized turns, characters that a summary replaced and its own.
-type RawSent = (usize, usize, usize, usize, usize, usize);
-type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
-
-/// The requests of a session and what each policy would have sent; see `recede.replay`.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay(messages: &Bound<'_, PyAny>, policies: Vec<PyRef<'_, PyPolicy>>, image_chars: usize) -> PyResult<Replay> {
-    guarded(|| {
-        let mut dicts = Dicts::of(messages)?;
-        let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
-        Ok(replay_outline(&outline, &dicts, policies.iter().map(|policy| &policy.policy), image_chars))
-    })
-}
-
-/// The same for serialized input.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay_json(
-    data: &Bound<'_, PyBytes>,
-    surrogates: bool,
-    policies: Vec<PyRef<'_, PyPolicy>>,
-    image_chars: usize,
-) -> PyResult<Replay> {
-    guarded(|| {
-        let (py, bytes) = (data.py(), data.as_bytes());
-        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
-        let replayed = py.detach(|| {
-            let mut outline = scan(bytes, surrogates)?;
-            if policies.iter().any(|policy| policy.names_lines()) {
-                count_newlines(bytes, &mut outline, 0);
-            }
-            Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars))
-        });
-        replayed.map_err(|error| transcript_error(py, &error))
-    })
-}
-
-fn replay_outline<'a>(
-    outline: &Outline,
-    source: &dyn Source,
-    policies: impl Iterator<Item = &'a Policy>,
-    image_chars: usize,
-) -> Replay {
-    let requests = plan::requests(outline, image_chars);
-    let of_policy = |policy| {
-        let sent = plan::replay(outline, source, policy);
-        let fields = |sent: plan::Sent| {
-            let (input, output) = sent.summary;
-            (sent.chars, sent.cached_chars, sent.masked, sent.summarized, input, output)
-        };
-        sent.into_iter().map(fields).collect()
-    };
-    let requests = requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect();
-    (requests, policies.map(of_policy).collect())
 }
 
 static REDUCTION: NamedTuple = NamedTuple::new("Reduction");
@@ -373,8 +315,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<store::PyStore>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
-        module.add_function(wrap_pyfunction!(replay, module)?)?;
-        module.add_function(wrap_pyfunction!(replay_json, module)?)?;
+        module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+        module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
+        module.add_function(wrap_pyfunction!(replay::replay_session, module)?)?;
         module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;

@@ -303,6 +303,7 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "py/session.rs",
         "py/store.rs",
         "py/named.rs",
+        "py/replay.rs",
         "py/placeholders.rs",
         "py/values.rs",
     }

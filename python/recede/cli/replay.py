@@ -102,7 +102,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     metavar="NAME:KEY=N,...",
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
     "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K, summary:every=N,tail=M, "
-    "hybrid:window=W,at=N,tail=M. Repeatable.",
+    "hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. Repeatable.",
 )
 @click.option(
     "--price",

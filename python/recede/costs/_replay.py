@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
-from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
+from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.reduction._api import as_bytes, ask_engine
 from recede.reduction._policy import image_chars_of, whole_number
@@ -40,7 +41,7 @@ class ReplayedTurn(NamedTuple):
         written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
         answer_chars: characters of the answer.
         masked_count: the number of masked observations in the view.
-        summarized_turns: the number of turns that the summary replaces.
+        summarized_turns: the number of turns that the summary replaces; with a budget, that the view no longer has.
         summary_input_chars: characters sent for a new summary before this request; 0 without one.
         summary_output_chars: characters of that summary.
 
@@ -161,14 +162,18 @@ def replay(
               turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
               boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
 
-            The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
-            ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
-            mask whose window counts turns.
+            - ``budget:tokens=20000,fill=0.5``: a `History` with ``max_input_tokens=20000``, or ``chars=80000`` for
+              ``max_input_chars``; its boundary breaks even at these prices. ``fill=none`` is the published rule, and
+              `History` has the other defaults.
+
+            The numbers of ``summary`` and ``hybrid`` can be omitted and default to the published values. With
+            ``every=break_even`` or ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is
+            made, which leaves a mask whose window counts turns.
         prices: per million tokens; see `Prices` for the defaults.
         system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary that a model writes; 0: the built-in summary, which is free and has its
-            actual length.
+            actual length. With a budget, a view has at most 1,400 of them.
 
     Returns:
         A `Replay`: for each policy, what each request sent, how much of it a prompt cache would have served, and the
@@ -199,7 +204,11 @@ def replay(
     """
     asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
     _engine.core("replay")
-    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}))[0])
+    replayed, forms = ask_engine("replay", messages, asked.without_sessions, image_chars_of({}))
+    plain = messages if forms is None else forms.messages
+    return asked.answer(
+        replayed, lambda: as_bytes(json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    )
 
 
 def replay_json(
@@ -219,7 +228,9 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     asked = _Asked.of(policies, prices, system_chars, summary_prices, summary_chars)
-    return asked.answer(_engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({})))
+    raw = as_bytes(data)
+    replayed = _engine.core("replay").replay_json(*raw, asked.without_sessions, image_chars_of({}))
+    return asked.answer(replayed, lambda: raw)
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
@@ -268,8 +279,7 @@ def _checked_count(name: str, count: int) -> int:
 class _Asked(NamedTuple):
     """The validated arguments of a replay."""
 
-    names: list[str]
-    policies: list[Any]
+    policies: dict[str, Compiled]
     prices: Prices
     summary_prices: Prices | None
     system_chars: int
@@ -287,14 +297,25 @@ class _Asked(NamedTuple):
         if summary_prices is not None:
             summary_prices = _checked("summary_prices", summary_prices)
         summary_chars = _checked_count("summary_chars", summary_chars)
-        names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
-        return cls(names, policies, prices, summary_prices, _checked_count("system_chars", system_chars))
+        policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
+        return cls(policies, prices, summary_prices, _checked_count("system_chars", system_chars))
 
-    def answer(self, replayed: tuple[Any, Any]) -> Replay:
-        requests, by_policy = replayed
+    @property
+    def without_sessions(self) -> list[Any]:
+        """What one reading of the history replays."""
+        return [one.policy for one in self.policies.values() if not one.is_session]
+
+    def _sent(self, replayed: list[Any], data: Callable[[], tuple[bytes, bool]]) -> Iterator[Any]:
+        """What each request sent, by policy."""
+        others = iter(replayed)
+        for policy, model, is_session in self.policies.values():
+            yield _engine.engine.replay_session(*data(), policy, model) if is_session else next(others)
+
+    def answer(self, replayed: tuple[Any, Any], data: Callable[[], tuple[bytes, bool]]) -> Replay:
+        requests, others = replayed
         least = 4 * self.prices.min_cached_tokens
         policies = []
-        for name, sent in zip(self.names, by_policy, strict=True):
+        for name, sent in zip(self.policies, self._sent(others, data), strict=True):
             turns = []
             before = 0  # cached characters of the previous request; at first none, not even the system prompt
             for (messages, answer_chars), (chars, same, masked_count, *summary) in zip(requests, sent, strict=True):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BODY_KEYS",
     "OPTIONS",
+    "SESSION_DEFAULTS",
     "Kind",
     "Option",
     "block_policy",
@@ -320,6 +321,8 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
 )
 # fmt: on
 OPTIONS = {name: Option(name, *declared) for name, *declared in _DECLARED}
+SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
+"""What a `History` with a budget has instead: a compaction leaves room for what comes."""
 
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})

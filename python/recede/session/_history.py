@@ -20,6 +20,7 @@ from recede._response import messages_of
 from recede._strict import unique
 from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
 from recede.reduction._policy import (
+    SESSION_DEFAULTS,
     block_policy,
     compiled,
     image_chars_of,
@@ -207,7 +208,7 @@ class History:
             if threshold_tokens or max_view_tokens is not None:
                 name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
                 raise TypeError(f"{name} is for a History without a budget")
-            options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
+            options = {**SESSION_DEFAULTS, **options, "token_counter": token_counter}
             self._policy = compiled(self._engine, "reduce", options)
         else:
             chunk = options.pop("mask_chunk", None)
