@@ -6,16 +6,17 @@ import re
 
 from recede._pure.placeholder import Masked
 
-_MARKER = "[… {} chars omitted …]"
-_MARKER_FORM = re.compile(r"\[… [0-9]{1,20} chars omitted …\]")
+_MARKER = "[… {} chars omitted{} …]"
+_MARKER_FORM = re.compile(r"\[… [0-9]{1,20} chars omitted(, recall #[0-9]{1,20})? …\]")
 LEAST_CHARS = 60
 """The minimum length of a cut text, of which the marker is a large part."""
 
 
-def clip(text: str, max_chars: int, image_chars: int = 0) -> Masked:
-    """Cut a text with images to so many characters."""
+def clip(text: str, max_chars: int, image_chars: int = 0, recall: int | None = None) -> Masked:
+    """Cut a text with images to so many characters; the marker may name the observation."""
+    handle = "" if recall is None else f", recall #{recall}"
     kept, marker = min(len(text), max_chars), ""
-    while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept)):
+    while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept, handle)):
         kept = min(len(text), max_chars - len(marker))
     at_end = kept // 2 if kept < len(text) else 0
     beginning, end = slice(0, kept - at_end), slice(len(text) - at_end, len(text))
