@@ -68,6 +68,40 @@ impl Clip {
     }
 }
 
+/// A part of a message.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Part {
+    /// It has text that counts.
+    pub has_text: bool,
+    /// It is an image or a document.
+    pub is_image: bool,
+    /// It has a cache mark of its own.
+    pub is_marked: bool,
+}
+
+/// What stays of the parts of a message that is cut: one part has all text, images go, and other parts stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutParts {
+    /// The part with the text: the first that had some.
+    pub text: usize,
+    /// All that stay.
+    pub kept: Vec<usize>,
+    /// The part whose cache mark it takes over.
+    pub mark_of: Option<usize>,
+}
+
+impl CutParts {
+    /// None if no part has text.
+    #[must_use]
+    pub fn of(parts: &[Part]) -> Option<Self> {
+        let text = parts.iter().position(|part| part.has_text)?;
+        let stays = |place: &usize| *place == text || !(parts[*place].has_text || parts[*place].is_image);
+        let mark_of = (0..parts.len()).rfind(|place| parts[*place].is_marked && !stays(place));
+        let mark_of = mark_of.filter(|_| !parts[text].is_marked);
+        Some(CutParts { text, kept: (0..parts.len()).filter(stays).collect(), mark_of })
+    }
+}
+
 fn digits_of(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }

@@ -17,6 +17,8 @@ class Shape:
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 
+    text_field = "content"
+    """The field with the text of a message."""
     text_frame = ("", "")
     """The JSON around the string that is the whole text of a message."""
 

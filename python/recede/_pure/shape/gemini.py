@@ -22,6 +22,7 @@ _DEPTH = 4  # the message, its parts, the part, its field
 class Gemini(Shape):
     name = "gemini"
     results_are_blocks = True
+    text_field = "parts"
     text_frame = ('[{"text":', "}]")
     takes_system_messages = False
 
