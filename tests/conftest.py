@@ -33,6 +33,7 @@ _SHARED_TESTS = (
     "test_budgets_corpus.py",
     "test_corpus.py",
     "test_json_suite.py",
+    "test_requests_corpus.py",
     "test_tokens_corpus.py",
     "test_transcripts_corpus.py",
     "test_views_corpus.py",
@@ -50,8 +51,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 # Sessions, managers of turns, replays and the kit have no mirror, but definitions, compared with the core where a test
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
 _WITHOUT_MIRROR = frozenset(
-    "test_budget test_coming_from test_history test_hybrid test_replay test_replay_hybrid test_replayed "
-    "test_replayed_summaries test_suggest test_summaries_asked_for test_transcripts test_turn_managers "
+    "test_budget test_coming_from test_history test_hybrid test_logged_requests test_replay test_replay_hybrid "
+    "test_replayed test_replayed_summaries test_suggest test_summaries_asked_for test_transcripts test_turn_managers "
     "test_turns".split()
 )
 

@@ -1,9 +1,11 @@
 //! The offline optimum: the lower bound of the cost of any boundary with the same window. A dynamic program over the requests,
 //! whose states are the number of masked observations.
 
-use super::boundary::{Fold, cost};
+use super::boundary::cost;
+use super::fold::Fold;
+use super::outcome::Masked;
+use super::planner::Planner;
 use super::replay::Sent;
-use super::{Masked, Planner};
 
 /// The views of a history by the number of masked observations.
 struct Views {

@@ -25,7 +25,7 @@ from recede.cli.page import page
 from recede.cli.plot import plot
 from recede.cli.suggestion import curves, sentences
 from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
-from recede.cli.verdict import Session, money, percent, price_line, verdict
+from recede.cli.verdict import Session, money, notes, percent, price_line, verdict
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = frozenset({"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
@@ -246,8 +246,10 @@ def test_the_sentences_are_those_of_the_command() -> None:
     sessions = [session(history(30)), session(history(3), "short.json")]
     document = checked(page(sessions))
     text = "".join(data for _, data in document.texts)
+    costs = recede.costs.compare_costs(each.replay for each in sessions)
     for line in [
-        *verdict(recede.costs.compare_costs(each.replay for each in sessions), 2),
+        *verdict(costs, 2, sessions[0].replay.prices),
+        *notes(costs, 2),
         price_line([sessions[0].replay]),
     ]:
         assert line in text

@@ -80,26 +80,46 @@ def test_a_report_can_be_read_by_those_who_may_read_all_of_its_sessions(tmp_path
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
 
 
-def test_the_sentences_name_the_cheapest_and_what_was_dearer_than_raw() -> None:
+def test_the_sentences_say_what_was_paid_what_would_have_been_and_what_does_it() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
     raw, sliding, stepped = recede.costs.replay(HISTORY, NAMES).costs
-    gain = f"{100 * (1 - stepped.of_raw):.0f} % less than raw"
-    cheapest = f"cheapest: stepped:window=10,chunk=10, ${stepped.cost:.2f} instead of ${raw.cost:.2f}, {gain}"
-    assert cheapest in shown
-    assert any(
-        line.startswith(f"costs more than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)")
-        for line in shown
-    )
+    paid = shown.index(f"paid: ${raw.cost:.2f} for 40 requests, as reckoned for the raw history")
+    gain = f"{100 * (1 - stepped.of_raw):.0f} % less"
+    assert shown[paid + 1 : paid + 4] == [
+        f"would have paid: ${stepped.cost:.2f} with stepped:window=10,chunk=10, {gain}",
+        "to get it, before each request:",
+        "    view = recede.mask_observations(messages, keep_results=10, mask_chunk=10).messages",
+    ]
+    losing = f"costs more than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)"
+    assert any(line.startswith(losing) for line in shown)
     prices = "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15; under 2,048 tokens no cache"
     assert shown[-1] == f"{prices} (anthropic)"
     shown = lines_of("-", *POLICIES, "--price", "openai,output=0", stdin=dumps(HISTORY))
     assert "input $2.5, cached $0.25, write $2.5, output $0; under 1,024 tokens" in shown[-1]
 
 
+def test_few_policies_are_compared_by_default_and_all_on_request() -> None:
+    few = lines_of("-", stdin=dumps(HISTORY))
+    names = [line.split()[0] for line in few[3:8]]
+    assert names == [
+        "raw",
+        "sliding:window=10",
+        "break_even:window=10",
+        "break_even:window=20",
+        "hybrid:window=10,at=43,tail=10,boundary=break_even",
+    ]
+    assert few[8] == "" and not any(line.startswith("window: ") for line in few)
+    every = lines_of("-", "--all", stdin=dumps(HISTORY))
+    played = recede.costs.replay(HISTORY).policies
+    assert [line.split()[0] for line in every[3 : 3 + len(played)]] == [one.policy for one in played]
+    assert any(line.startswith("window: ") for line in every)
+
+
 def test_in_a_short_session_raw_is_cheapest() -> None:
     shown = lines_of("-", stdin=dumps(SHORT))
-    assert any(line.startswith("cheapest: raw, $0.0") for line in shown)
-    assert not any(line.startswith("window:") for line in shown)
+    assert any(line.startswith("paid: $0.0") for line in shown)
+    assert any(line.startswith("would have paid: no less under any other policy") for line in shown)
+    assert not any("view = " in line for line in shown)
     assert "no request was made: the history holds no message of an agent" in lines_of("-", stdin=dumps([user("hi")]))
 
 
@@ -180,7 +200,7 @@ def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
     assert [line.split()[0] for line in shown[3:7]] == [*NAMES, "optimum:window=10"]
     shares = ["-", *(f"{100 * cost.of_optimum:.0f} %" for cost in costs[1:] if cost.of_optimum is not None)]
     assert [line[-5:].strip() for line in shown[3:7]] == shares
-    assert any(line.startswith("cheapest: stepped") for line in shown)
+    assert any(line.startswith("would have paid: ") and "with stepped" in line for line in shown)
     gain = f"{100 * (1 - costs[3].cost / costs[2].cost):.0f} % less"
     assert f"optimum: knowing the future, the same window would have cost {gain}" in shown
     report = json.loads(run("-", *POLICIES, "--optimum", "--json", stdin=dumps(HISTORY)).stdout)
@@ -255,7 +275,7 @@ def test_every_format_is_played(tmp_path: Path) -> None:
     for name, (_, data, *_) in FILES.items():
         paths.append(tmp_path / name)
         paths[-1].write_bytes(data)
-    report = json.loads(run(*paths, "--json").stdout)
+    report = json.loads(run(*paths, "--all", "--json").stdout)
     expected = [recede.costs.replay(one.messages) for path in paths for one in transcripts.read_all(path)]
     assert [one["policies"] for one in report["histories"]] == [costs_as_json(session.costs) for session in expected]
     assert [one["requests"] for one in report["histories"]] == [

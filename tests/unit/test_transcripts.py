@@ -125,13 +125,31 @@ def test_a_result_before_its_call_is_put_behind_it() -> None:
     assert recede.check_pairs(transcript.messages).is_whole
 
 
-def test_subagents_are_left_out_unless_the_file_is_theirs() -> None:
+def test_subagents_are_histories_of_their_own_after_the_main_one() -> None:
     side = [claude("user", user("Search."), isSidechain=True), block("m9", said("Found."), isSidechain=True)]
-    transcript = transcripts.read(lines(*side, *CLAUDE))
-    assert transcript.messages == transcripts.read(lines(*CLAUDE)).messages
-    assert transcript.warnings == ("record of a subagent left out: 2 times, first in line 1",)
-    alone = transcripts.read(lines(*side))
+    main, agent = transcripts.read_all(lines(*side, *CLAUDE))
+    assert main == transcripts.read(lines(*CLAUDE))
+    assert (main.context, agent.context, agent.index) == (None, "", 1)
+    [alone] = transcripts.read_all(lines(*side))
     assert [message["content"] for message in alone.messages] == ["Search.", [said("Found.")]]
+    assert alone.messages == agent.messages
+
+
+def test_subagents_are_told_apart_by_name_or_by_their_chain() -> None:
+    def side(text: str, **fields: Any) -> dict[str, Any]:
+        return claude("user", user(text), isSidechain=True, **fields)
+
+    chains = [
+        side("A.", uuid="a", parentUuid=None),
+        side("B.", uuid="b", parentUuid=None),
+        side("A on.", uuid="a2", parentUuid="a"),
+        side("B on.", uuid="b2", parentUuid="b"),
+        side("A still.", uuid="a3", parentUuid="a2"),
+    ]
+    found = [(one.context, [m["content"] for m in one.messages]) for one in transcripts.read_all(lines(*chains))]
+    assert found == [("a", ["A.", "A on.", "A still."]), ("b", ["B.", "B on."])]
+    named = [{**record, "agentId": name} for record, name in zip(chains, "xyxyx", strict=True)]
+    assert [one.context for one in transcripts.read_all(lines(*named))] == ["x", "y"]
 
 
 def test_copies_are_left_out_and_unknown_records_are_named() -> None:

@@ -11,6 +11,8 @@ def main() -> None:
     """Run the command line; without the extra, one line says how to get it."""
     try:
         from recede.cli.commands import recede
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise

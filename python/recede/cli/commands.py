@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from recede import __version__
@@ -14,7 +16,22 @@ from recede.cli.store import store
 __all__ = ["recede"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Group(click.Group):
+    """On a terminal the name alone is `recede replay`; Ctrl-C ends every command with 130, as shells have it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and sys.stdin.isatty() and sys.stdout.isatty():
+            args = ["replay"]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="recede %(version)s", help="Print the version and exit.")
 def recede() -> None:
     """Keep the history of a long-running LLM agent small.
@@ -24,10 +41,11 @@ def recede() -> None:
     FILES are histories as agents write them: sessions of Claude Code, Codex, pi and Gemini CLI,
     trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, JSON
     arrays of messages, request bodies, JSON Lines; each may be gzipped. The format is detected from
-    the content. `-` is standard input.
+    the content. `-` is standard input. On a terminal, `recede` alone is `recede replay`: what your
+    own sessions have cost, and what they would have.
 
     Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
-    usage.
+    usage, 130 for Ctrl-C.
     """
 
 

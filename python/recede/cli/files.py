@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -14,8 +15,9 @@ from typing import BinaryIO, TypeVar, cast
 
 import click
 
-from recede import TranscriptError, reduce_json, transcripts
+from recede import History, StoreError, TranscriptError, reduce_json, transcripts
 from recede._files import identity, is_same_file, write_whole
+from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 
 __all__ = ["BadFile", "Transcript", "bad_file", "is_gzipped", "keep_apart", "read", "read_bytes", "write"]
 
@@ -82,11 +84,15 @@ class Transcript:
 
 
 def read(path: str, format: str | None = None, max_bytes: int = transcripts.MAX_BYTES) -> list[Transcript]:
-    """Read the histories of a file, or of standard input where the path is `-`."""
+    """Read the histories of a file, of a folder of events, or of standard input where the path is `-`."""
     name = "standard input" if path == "-" else path
+    source: str | bytes = path
     try:
+        if path == "-" or not Path(path).is_file():
+            source = _joined(Path(path)) if path != "-" and Path(path).is_dir() else read_bytes(path, max_bytes)
+        elif is_saved_history(_head(path)):
+            return [replace(_saved(path), path=path)]
         # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
-        source = path if path != "-" and Path(path).is_file() else read_bytes(path, max_bytes)
         found = transcripts.detect(source, name=name, max_bytes=max_bytes) if format is None else format
         if found in _OWN_FORMS and (
             format is None or transcripts.detect(source, name=name, max_bytes=max_bytes) == format
@@ -95,12 +101,54 @@ def read(path: str, format: str | None = None, max_bytes: int = transcripts.MAX_
             return [replace(_own_form(name, found, data), path=path)]
         histories = transcripts.read_all(source, format, name=name, max_bytes=max_bytes)
     except TranscriptError as error:
-        raise BadFile(str(error)) from None
+        raise _misread(error, name, source) from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BadFile(str(TranscriptError("gzip", source=name))) from None
+        raise BadFile(str(TranscriptError("gzip", source=name)), str(TranscriptError("gzip"))) from None
     except OSError as error:
         raise bad_file(name, error.strerror or str(error)) from None
     return [replace(_converted(history, len(histories)), path=path) for history in histories]
+
+
+def _head(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def _joined(folder: Path) -> bytes:
+    """The events of OpenHands, each of which is a file named by its number, as one array."""
+    files = sorted((path for path in folder.glob("*.json") if path.stem.isdigit()), key=lambda path: int(path.stem))
+    if not files:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return b"[" + b",".join(path.read_bytes() for path in files) + b"]"
+
+
+def _saved(path: str) -> Transcript:
+    """What `History.save` wrote."""
+    try:
+        data = History.load(path).to_json()
+    except StoreError as error:
+        raise BadFile(str(error)) from None
+    except TranscriptError as error:
+        if error.kind != "session":
+            raise
+        raise bad_file(path, "it is a store without the messages of a history: see recede store info") from None
+    messages = len(json.loads(data))
+    return Transcript(path, "history", data, data, messages, messages, is_own_form=False)
+
+
+def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
+    """The error of a reader, or what the file looks like where that is no JSON at all."""
+    looks = None
+    if error.kind not in ("size", "gzip", *_WRONG_SHAPES):
+        looks = likeness(source[:HEAD_BYTES] if isinstance(source, bytes) else _head(source))
+    if looks is None:
+        return BadFile(str(error), _kind_of(error))
+    return bad_file(name, f"it looks like {looks}; histories are JSON or JSON Lines")
+
+
+def _kind_of(error: TranscriptError) -> str:
+    """What is wrong, without the place."""
+    return str(TranscriptError(error.kind))
 
 
 def _own_form(name: str, format: str, data: bytes) -> Transcript:
@@ -148,7 +196,8 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
         malformed = fault is not None and fault.kind not in _WRONG_SHAPES
         if fault is not None and malformed and fault.kind != "trailing":
             places = {**fault.places, "offset": at + (fault.offset or 0), "message_index": None}
-            raise BadFile(str(TranscriptError(fault.kind, **{**places, "source": name, "line": number})))
+            error = TranscriptError(fault.kind, **{**places, "source": name, "line": number})
+            raise BadFile(str(error), _kind_of(error))
         end = at + (fault.offset or 0) if fault is not None and malformed else len(line)
         values.append(line[at:end])
         at = end
@@ -244,7 +293,16 @@ def _mode_of(sources: Sequence[str]) -> int:
 
 
 class BadFile(click.ClickException):
-    """Ends the work on a file with one line on standard error, and the command with exit code 1."""
+    """Ends the work on a file with one line on standard error, and the command with exit code 1.
+
+    Attributes:
+        kind: what is wrong, without the name of the file and the place in it.
+    """
+
+    def __init__(self, message: str, kind: str | None = None) -> None:
+        """The whole line; and what is wrong, where that is less than the line."""
+        super().__init__(message)
+        self.kind = message if kind is None else kind
 
     def show(self, file: object = None) -> None:
         """Print the line."""
@@ -253,7 +311,7 @@ class BadFile(click.ClickException):
 
 def bad_file(name: str, reason: str) -> BadFile:
     """The error for a file that cannot be read or written."""
-    return BadFile(f"{shown(name)}: {reason}")
+    return BadFile(f"{shown(name)}: {reason}", reason)
 
 
 def shown(name: str) -> str:
@@ -267,4 +325,4 @@ def _failure(error: TranscriptError, name: str, data: bytes, lines: list[int] | 
     if lines is not None and error.message_index is not None and error.offset is not None:
         places["line"] = lines[error.message_index]
         places["offset"] = error.offset - (data.rfind(b"\n", 0, error.offset) + 1)
-    return BadFile(str(TranscriptError(error.kind, **places)))
+    return BadFile(str(TranscriptError(error.kind, **places)), _kind_of(error))

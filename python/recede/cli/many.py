@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from rich.console import Console
@@ -13,8 +13,10 @@ from rich.progress import Progress
 
 from recede import transcripts
 from recede.cli.files import BadFile, Transcript, read, write
+from recede.cli.notices import warning_lines
+from recede.cli.sessions import Chosen
 
-__all__ = ["finish", "format_option", "max_bytes_option", "named", "over", "write_report"]
+__all__ = ["Failure", "finish", "format_option", "max_bytes_option", "named", "over", "write_report"]
 
 _Done = TypeVar("_Done")
 
@@ -36,20 +38,32 @@ max_bytes_option = click.option(
 )
 
 
+class Failure(NamedTuple):
+    """A file that could not be read or written.
+
+    Attributes:
+        file: as it was named or found.
+        error: why not.
+    """
+
+    file: Chosen
+    error: BadFile
+
+
 def over(
-    files: Sequence[str], format: str | None, max_bytes: int, work: Callable[[Transcript], _Done]
-) -> tuple[list[tuple[Transcript, _Done]], list[BadFile]]:
+    files: Sequence[Chosen], format: str | None, max_bytes: int, work: Callable[[Transcript], _Done]
+) -> tuple[list[tuple[Transcript, _Done]], list[Failure]]:
     """Do the work for each history of each file, with a bar on a terminal where there are several."""
     done: list[tuple[Transcript, _Done]] = []
-    failed: list[BadFile] = []
+    failed: list[Failure] = []
     hidden = len(files) < 2 or not sys.stderr.isatty()
     with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
         for file in bar.track(files, description="reading"):
             try:
-                histories = read(file, format, max_bytes)
+                histories = read(file.path, format, max_bytes)
                 done += [(_without_text(history), work(history)) for history in histories]
             except BadFile as error:
-                failed.append(error)
+                failed.append(Failure(file, error))
     return done, failed
 
 
@@ -63,19 +77,20 @@ def named(history: Transcript) -> str:
     return name if history.siblings == 1 else f"{name}#{history.index + 1}"
 
 
-def write_report(histories: list[dict[str, Any]], total: dict[str, Any], failed: list[BadFile]) -> None:
+def write_report(histories: list[dict[str, Any]], total: dict[str, Any], failed: Sequence[Failure]) -> None:
     """The JSON report, of the same form for any number of files."""
-    report = {"histories": histories, "total": total, "failed": [error.message for error in failed]}
+    report = {"histories": histories, "total": total, "failed": [failure.error.message for failure in failed]}
     write(None, json.dumps(report, indent=2).encode() + b"\n")
 
 
-def finish(done: list[tuple[Transcript, _Done]], failed: list[BadFile], warn: bool) -> None:
-    """Report errors on standard error, and exit with 1 if a file was bad."""
+def finish(done: Sequence[tuple[Transcript, _Done]], failed: Sequence[Failure], warn: bool) -> None:
+    """Report warnings and errors on standard error, and exit with 1 if a file that was named is bad."""
+    errors = [failure.error for failure in failed if failure.file.is_named]
     if warn:
-        for history, _ in done:
-            for warning in history.warnings:
-                click.echo(f"recede: {named(history)}: warning: {warning}", err=True)
-    for error in failed:
+        found = [failure.error for failure in failed if not failure.file.is_named]
+        for line in warning_lines([(named(history), history.warnings) for history, _ in done], found):
+            click.echo(f"recede: {line}", err=True)
+    for error in errors:
         error.show()
-    if failed:
+    if errors:
         click.get_current_context().exit(1)

@@ -21,7 +21,7 @@ from recede.cli.chart import (
 from recede.cli.suggestion import curve_chart, curves, rows, sentences
 from recede.cli.tables import cost_table, share
 from recede.cli.timeline import moved, timeline
-from recede.cli.verdict import Session, money, percent, price_line, verdict
+from recede.cli.verdict import Session, money, notes, percent, price_line, verdict
 from recede.costs import PolicyCost, Suggestion, cheapest_policy, compare_costs
 
 __all__ = ["page"]
@@ -185,7 +185,7 @@ def page(sessions: Sequence[Session], suggestion: Suggestion | None = None) -> s
 
 
 def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> str:
-    lines = verdict(costs, len(sessions))
+    lines = [*verdict(costs, len(sessions), sessions[0].replay.prices), *notes(costs, len(sessions))]
     kinds = dict.fromkeys(kind_of(cost.policy) for cost in costs)
     items = (element("li", breakable(line)) for line in lines)
     terms = "".join(element("dt", _text(kind)) + element("dd", _text(_KINDS[kind])) for kind in kinds if kind in _KINDS)

@@ -11,9 +11,11 @@ from recede import HistoryReducer, JsonReduction
 from recede._files import identity
 from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options
+from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
-from recede.reduction._policy import OPTIONS
+from recede.reduction._options import OPTIONS
 
 __all__ = ["reduce"]
 
@@ -30,6 +32,8 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 @format_option
 @max_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a view is over its budget; it is written all the same.")
+@output_options
 @policy_options("reduce")
 def reduce(
     files: tuple[str, ...],
@@ -38,6 +42,7 @@ def reduce(
     format_name: str | None,
     max_bytes: int,
     as_json: bool,
+    strict: bool,
     **options: Any,
 ) -> None:
     """Reduce FILES to a budget: mask old tool outputs, then summarize, then truncate.
@@ -71,7 +76,7 @@ def reduce(
             target.write(history, history.file_form(result.json))
         return result._replace(json=b"")
 
-    done, failed = over(files, format_name, max_bytes, work)
+    done, failed = over([Chosen(file, True) for file in files], format_name, max_bytes, work)
     if done and as_json:
         total = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
         write_report([_as_json(*one) for one in done], {"histories": len(done), **total}, failed)
@@ -79,7 +84,12 @@ def reduce(
         click.echo(_for_people(done[0][1]), err=True, nl=False)
     elif done:
         click.echo(_table(done), err=True, nl=False)
+    over_budget = [history for history, result in done if strict and not result.within_budget]
+    for history in over_budget:
+        click.echo(f"recede: {named(history)}: the view is over its budget", err=True)
     finish(done, failed, warn=not as_json)
+    if over_budget:
+        click.get_current_context().exit(1)
 
 
 def _put_back(history: Transcript, view: bytes) -> None:

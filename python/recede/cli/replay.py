@@ -10,20 +10,21 @@ import click
 from click.core import ParameterSource
 
 from recede import mask_observations_json
+from recede.cli.comparison import as_json as session_as_json
+from recede.cli.comparison import costs_as_json, for_people
 from recede.cli.files import Transcript, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.notices import output_options
 from recede.cli.page import page
 from recede.cli.plot import plot
+from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
-from recede.cli.tables import cost_table, share, table
-from recede.cli.verdict import Session, percent, price_line, verdict
+from recede.cli.verdict import Session, price_line
 from recede.costs import (
     SUMMARY_CHARS,
     SYSTEM_CHARS,
-    PolicyCost,
     Prices,
     Suggestion,
-    cheapest_policy,
     compare_costs,
     replay_json,
     replay_policies,
@@ -33,6 +34,15 @@ from recede.costs import (
 __all__ = ["replay"]
 
 _EVERYTHING = 1 << 60
+
+# Compared by default: the mask that most agents have, break-even at two windows, and the hybrid.
+_FEW = (
+    "raw",
+    "sliding:window=10",
+    "break_even:window=10",
+    "break_even:window=20",
+    "hybrid:window=10,at=43,tail=10,boundary=break_even",
+)
 
 
 def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, ...]]:
@@ -56,8 +66,16 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-@click.command(no_args_is_help=True, short_help="Replay sessions and compare what policies cost.")
-@click.argument("files", nargs=-1, required=True)
+@click.command(short_help="Replay sessions and compare what policies cost.")
+@click.argument("files", nargs=-1)
+@since_option
+@project_option
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Compare each --keep with each --chunk, not only a few policies; so does giving one of these.",
+)
 @click.option(
     "--keep",
     "windows",
@@ -151,8 +169,12 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
 @click.option("--png", metavar="OUT", help="Write the pictures here as one image; needs the extra recede[plot].")
+@output_options
 def replay(
     files: tuple[str, ...],
+    since: float | None,
+    project: str | None,
+    is_all: bool,
     windows: tuple[int, ...],
     chunks: tuple[int, ...],
     keep_last: tuple[int, ...],
@@ -172,7 +194,10 @@ def replay(
     html: str | None,
     png: str | None,
 ) -> None:
-    """Replay the sessions in FILES, request by request, and compare what masking would have cost.
+    """Replay sessions request by request: what was paid, and what masking would have cost.
+
+    FILES may be folders. Without any, the sessions of Claude Code, Codex, Gemini CLI and OpenHands in
+    their usual places are read.
 
     A prompt cache serves the beginning of a request that is the same as in the previous request;
     everything after the first change is written to it again. So a mask that moves at every turn can
@@ -180,13 +205,17 @@ def replay(
 
     \b
     Example:
-      recede replay session.jsonl --html report.html
-      recede replay ~/.claude/projects/*/*.jsonl --keep 5,10,20 --optimum
-      recede replay ~/.claude/projects/*/*.jsonl --suggest --html report.html
+      recede replay
+      recede replay --since 7d --project my-app --html report.html
+      recede replay session.jsonl --keep 5,10,20 --optimum
+      recede replay logs --suggest
     """
-    keep_apart("--html", html, files)
-    keep_apart("--png", png, files)
-    wanted = policies or replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
+    files_read = chosen(files, since, project)
+    keep_apart("--html", html, [file.path for file in files_read])
+    keep_apart("--png", png, [file.path for file in files_read])
+    has_grid = is_all or any(_is_given(name) for name in ("windows", "chunks", "keep_last"))
+    grid_of = replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
+    wanted = policies or (grid_of if has_grid else _FEW)
     if optimum:
         masks = (re.match(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)", policy) for policy in wanted)
         found = dict.fromkeys(mask[1] for mask in masks if mask)
@@ -208,9 +237,9 @@ def replay(
         return session
 
     suggestions: list[Suggestion] = []
-    given = {"windows": _given("windows", windows), "chunks": _given("chunks", chunks)}
-    grid: dict[str, Any] = {name: numbers for name, numbers in given.items() if numbers}
-    done, failed = over(files, format_name, max_bytes, play)
+    grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
+    grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
+    done, failed = over(files_read, format_name, max_bytes, play)
     done = [(history, session) for history, session in done if _results(session) >= min_results]
     sessions = [session for _, session in done]
     suggestion = Suggestion.total(suggestions) if suggestions else None
@@ -219,112 +248,26 @@ def replay(
     if sessions and png is not None:
         write(png, plot(sessions), [history.path for history, _ in done])
     if sessions and as_json:
-        histories = [_as_json(history, session, turns) for history, session in done]
-        total = _costs_as_json(compare_costs(session.replay for session in sessions))
+        histories = [session_as_json(history, session, turns) for history, session in done]
+        total = costs_as_json(compare_costs(session.replay for session in sessions))
         if suggestion is not None:
             total["suggestion"] = suggestion_as_json(suggestion)
         write_report(histories, {"histories": len(sessions), **total}, failed)
-    elif not sessions and not failed:
-        write(None, f"no session has {min_results} results or more\n".encode())
+    elif not sessions and not any(failure.file.is_named for failure in failed):
+        reason = f"no session has {min_results} results or more" if min_results else "no session can be read"
+        write(None, f"{reason}\n".encode())
     elif suggestion is not None:
         lines = [*sentences(suggestion), price_line([session.replay for session in sessions])]
         write(None, "\n".join([tables_of(suggestion, len(sessions)), *lines, ""]).encode())
     elif sessions:
-        write(None, _for_people(sessions, by_format, turns).encode())
+        text = for_people(sessions, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
+        write(None, text.encode())
     finish(done, failed, warn=not as_json)
 
 
-def _given(parameter: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """The given numbers; by default a suggestion tries more of them."""
-    source = click.get_current_context().get_parameter_source(parameter)
-    return () if source is ParameterSource.DEFAULT else numbers
+def _is_given(parameter: str) -> bool:
+    return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
 
 
 def _results(session: Session) -> int:
     return sum(tool.observations for tool in session.tools.values())
-
-
-def _for_people(sessions: list[Session], by_format: bool, turns: bool) -> str:
-    replays = [session.replay for session in sessions]
-    parts = []
-    if turns:
-        parts += [_turns_table(session, len(sessions)) for session in sessions]
-    if by_format:
-        parts.append(_format_table(sessions))
-    else:
-        parts.append(_costs_table(compare_costs(replays), len(sessions)))
-    lines = [] if by_format else verdict(compare_costs(replays), len(sessions))
-    return "\n".join([*parts, "\n".join([*lines, price_line(replays)]) + "\n"])
-
-
-def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
-    requests = costs[0].usage.requests
-    headings, rows = cost_table(costs, "no cache")
-    if sessions > 1:
-        headings += ["mean", "worst", "losses"]
-        of_sessions = (
-            [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
-        )
-        rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
-    head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
-    return f"{head}\n\n{table(headings, rows)}"
-
-
-def _turns_table(session: Session, sessions: int) -> str:
-    """A row for each request: the tokens sent under each policy, and the share that the cache would serve."""
-    policies = session.replay.policies
-    rows = []
-    for number, turns in enumerate(zip(*(replayed.turns for replayed in policies), strict=True), 1):
-        cells = (f"{turn.view_tokens:,} {share(turn.cached_chars, turn.view_chars):>5}" for turn in turns)
-        rows.append([str(number), *cells])
-    head = f"{session.name}\n" if sessions > 1 else ""
-    return head + table(["turn", *(replayed.policy for replayed in policies)], rows)
-
-
-def _format_table(sessions: list[Session]) -> str:
-    """For each format, and for all, a row for each policy but raw."""
-    groups: dict[str, list[Session]] = {}
-    for session in sessions:
-        groups.setdefault(session.format, []).append(session)
-    headings = [
-        "format",
-        "policy",
-        "sessions",
-        "requests",
-        "of raw",
-        "mean",
-        "worst",
-        "losses",
-        "of optimum",
-        "no cache",
-    ]
-    rows = []
-    for name, group in [*groups.items(), ("total", sessions)]:
-        raw, *others = compare_costs(session.replay for session in group)
-        counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
-        for cost in others:
-            figures = [percent(share) for share in (cost.of_raw, cost.mean_of_raw, cost.worst_of_raw)]
-            of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
-            figures += [str(cost.dearer_count), of_optimum, percent(cost.of_raw_uncached)]
-            rows.append([name, cost.policy, *counts, *figures])
-            name, counts = "", ["", ""]
-    return table(headings, rows, names=2)
-
-
-def _as_json(history: Transcript, session: Session, turns: bool) -> dict[str, Any]:
-    report: dict[str, Any] = {
-        "file": history.name,
-        "index": history.index,
-        "format": history.format,
-        **_costs_as_json(session.replay.costs),
-        "warnings": history.warnings,
-    }
-    if turns:
-        for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
-            policy["turns"] = [turn._asdict() for turn in replayed.turns]
-    return report
-
-
-def _costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
-    policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
-    return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}

@@ -10,7 +10,9 @@ import click
 from recede import JsonReduction, approx_tokens, mask_observations_json
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.notices import output_options
 from recede.cli.options import policy_option
+from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, share, size, table, tools_table
 from recede.reduction import ToolReport
 
@@ -42,23 +44,26 @@ class _Figures(NamedTuple):
 @max_bytes_option
 @click.option("--by-format", is_flag=True, help="A line for each format instead of each history.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@output_options
 def stats(
     files: tuple[str, ...], keep_results: int, format_name: str | None, max_bytes: int, by_format: bool, as_json: bool
 ) -> None:
     """Show how large FILES are, and what masking all but the newest results would leave.
+
+    FILES may be folders: what is in them and can be read as a history is counted.
 
     Characters are code points of the text that a model reads; a token is about four of them.
 
     \b
     Example:
       recede stats session.jsonl
-      recede stats --by-format logs/*
+      recede stats --by-format logs
     """
 
     def measure(history: Transcript) -> JsonReduction:
         return history.run(lambda data: mask_observations_json(data, keep_results=keep_results))._replace(json=b"")
 
-    done, failed = over(files, format_name, max_bytes, measure)
+    done, failed = over(chosen(files), format_name, max_bytes, measure)
     if done and as_json:
         write_report(
             [_as_json(history, result) for history, result in done],

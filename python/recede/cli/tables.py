@@ -6,11 +6,13 @@ import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from recede import approx_tokens
+from recede.cli.notices import has_colors
 from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost
 from recede.reduction import ToolReport
@@ -73,16 +75,50 @@ def tools_table(tools: Mapping[str, ToolReport]) -> str:
     return "\n" + table(("tool", "results", "masked", "chars", "removed"), rows)
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
-    """One name or several, then figures."""
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    names: int = 1,
+    *,
+    optional: Sequence[int] | None = None,
+    best: int | None = None,
+) -> str:
+    """One name or several, then figures.
+
+    Args:
+        headings: of the columns.
+        rows: the cells.
+        names: how many columns are names.
+        optional: the columns that a narrow screen may lack, the first to go first; no name is folded then. None: names
+            are folded there.
+        best: the row to highlight on a terminal.
+    """
+    rows = [list(row) for row in rows]
+    console = Console(
+        file=(text := io.StringIO()),
+        # Only for a screen: in a file or a pipe each row is one line.
+        width=None if sys.stdout.isatty() else 1_000,
+        force_terminal=has_colors(),
+        color_system="standard" if has_colors() else None,
+    )
+    kept = list(range(len(headings)))
+    for column in optional or ():
+        if _width(headings, rows, kept) > console.width:
+            kept.remove(column)
     drawn = Table(box=None, pad_edge=False)
-    for heading in headings[:names]:
-        drawn.add_column(heading, overflow="fold")
-    for heading in headings[names:]:
-        drawn.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        drawn.add_row(*map(Text, row[:names]), *row[names:])
-    text = io.StringIO()
-    # Long names are folded for a screen only: in a file or a pipe each row is one line.
-    Console(file=text, width=None if sys.stdout.isatty() else 1_000).print(drawn)
+    for column in kept:
+        if column < names:
+            drawn.add_column(headings[column], overflow="fold", no_wrap=optional is not None)
+        else:
+            drawn.add_column(headings[column], justify="right", no_wrap=True)
+    for place, row in enumerate(rows):
+        drawn.add_row(*(Text(row[column]) for column in kept), style="bold green" if place == best else None)
+    if optional is not None:
+        console.width = max(console.width, _width(headings, rows, kept))
+    console.print(drawn)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def _width(headings: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
+    """The width of a table with these columns: two spaces are between them."""
+    return sum(max(cell_len(row[column]) for row in (headings, *rows)) + 2 for column in columns) - 2

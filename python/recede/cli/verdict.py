@@ -1,15 +1,18 @@
-"""The result of a replay in sentences: the cheapest policy, by how much, and which cost more than no mask."""
+"""The result of a replay in sentences: what was paid, what would have been, and the line to paste."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recede.costs import PRESETS, PolicyCost, Replay, cheapest_policy
+from recede.cli.paste import line_for
+from recede.costs import PRESETS, PolicyCost, Prices, Replay, cheapest_policy
 from recede.reduction import ToolReport
 
-__all__ = ["Session", "money", "percent", "price_line", "verdict"]
+__all__ = ["PASTE", "Session", "money", "notes", "percent", "price_line", "verdict"]
 
+PASTE = "to get it, before each request: "
+"""What the sentence begins with that ends with the line to paste."""
 
 # How much more than the cheapest a larger window may cost, as a share of raw.
 _WORTH_OF_RAW = 0.1
@@ -61,19 +64,35 @@ def price_line(replays: Sequence[Replay]) -> str:
     return line
 
 
-def verdict(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
-    """The sentences; the first policy is the raw history."""
-    raw, *others = [cost for cost in costs if not cost.is_optimum]
+def verdict(costs: Sequence[PolicyCost], sessions: int, prices: Prices) -> list[str]:
+    """What was paid, what would have been, and the line that does it: at most three sentences.
+
+    Args:
+        costs: of the policies; the first is the raw history.
+        sessions: how many they are the costs of.
+        prices: of the costs.
+    """
+    raw = costs[0]
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
     best = cheapest_policy(costs)
+    of = f"{raw.usage.requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
+    paid = f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
     if best is raw:
-        lines = [f"cheapest: raw, {money(raw.cost)}: masking pays off later, or never, in so short a session"]
-    else:
-        gain = f"{percent(1 - best.of_raw)} less than raw"
-        lines = [f"cheapest: {best.policy}, {money(best.cost)} instead of {money(raw.cost)}, {gain}"]
+        reason = "masking pays off later, or never, in so short a session"
+        return [paid, f"would have paid: no less under any other policy; {reason}"]
+    would = f"would have paid: {money(best.cost)} with {best.policy}, {percent(1 - best.of_raw)} less"
+    line = line_for(best.policy, prices)
+    return [paid, would] if line is None else [paid, would, f"{PASTE}{line}"]
+
+
+def notes(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
+    """What else the figures say: policies that cost more than raw, windows, summaries, the optimum."""
+    raw, *others = [cost for cost in costs if not cost.is_optimum]
+    best = cheapest_policy(costs)
+    lines = []
     losing = [cost for cost in others if cost.cost > raw.cost]
-    if losing:
+    if losing and raw.usage.requests:
         named = ", ".join(f"{cost.policy} (+{percent(cost.of_raw - 1)})" for cost in losing)
         lines.append(f"costs more than raw: {named}: a change invalidates the prompt cache from there on")
     lines += _window([raw, *others])

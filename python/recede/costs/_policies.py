@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from recede import _engine
 from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
-from recede.reduction._policy import SESSION_DEFAULTS, replay_policy
+from recede.reduction._options import SESSION_DEFAULTS
+from recede.reduction._policy import replay_policy
 
 __all__ = ["DEFAULT_POLICIES", "compiled_policies", "is_optimum", "replay_policies", "values_of", "window_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.reduction._policy import BODY_KEYS
+from recede.reduction._options import BODY_KEYS
 from recede.transcripts._draft import Draft, text
 from recede.transcripts._source import Record
 
@@ -20,7 +20,7 @@ def recognizes(record: dict[str, Any]) -> bool:
     return "role" in record or "pairRole" in record or kind in _ITEMS or kind.endswith(("_call", "_call_output"))
 
 
-def read_lines(records: Iterable[Record]) -> Draft:
+def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """The messages, one per line."""
     draft = Draft()
     for value, line, _ in records:
@@ -28,7 +28,7 @@ def read_lines(records: Iterable[Record]) -> Draft:
             draft.note("message of unknown shape kept", line)
         draft.records += 1
         draft.add(value, line)
-    return draft
+    yield draft
 
 
 def is_messages(value: Any) -> bool:
@@ -52,4 +52,10 @@ def read_messages(value: Any) -> Iterator[Draft]:
 
 def read_body(value: Any) -> Iterator[Draft]:
     """The array that holds the history of the request."""
-    yield from read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list)))
+    for draft in read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))):
+        response = value.get("response")
+        if isinstance(response, dict) and response.get("usage") is not None:
+            # A log of requests keeps the answer beside the body.
+            time = value.get("timestamp", response.get("created"))
+            draft.request(response["usage"], response.get("model", value.get("model")), time)
+        yield draft

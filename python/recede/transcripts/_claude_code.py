@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._requests import usage_of
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
@@ -28,26 +29,40 @@ def recognizes(record: dict[str, Any]) -> bool:
     return kind in _LEFT_OUT or (kind in ("user", "assistant") and isinstance(record.get("message"), dict))
 
 
-def read(records: Iterable[Record]) -> Draft:
-    """The main conversation; that of a subagent if the file contains nothing else."""
-    main, side = _Session(), _Session()
+def read(records: Iterable[Record]) -> Iterator[Draft]:
+    """The main conversation, then those of subagents, whose contexts are their own."""
+    main = _Session(None)
+    agents: dict[str, _Session] = {}
+    agent_of: dict[Any, str] = {}  # identifier of a record -> its subagent
+    name = ""
     for record in records:
-        if isinstance(record.value, dict) and record.value.get("isSidechain") is True:
-            main.draft.note("record of a subagent left out", record.line)
-            if not main.draft.messages:
-                side.read(record)
-            else:
-                side = _Session()
-        else:
+        value = record.value
+        if not (isinstance(value, dict) and value.get("isSidechain") is True):
             main.read(record)
-    return (main if main.draft.messages or not side.draft.messages else side).finish()
+            continue
+        # Early versions do not name the agent: its records are a chain that begins with one without a parent.
+        identity, parent = _name(value.get("uuid")), value.get("parentUuid")
+        began = identity if parent is None and identity not in agent_of else None
+        known = agent_of.get(parent) if isinstance(parent, str) else None
+        name = _name(value.get("agentId")) or known or began or name
+        agent_of[identity] = name
+        agents.setdefault(name, _Session(name)).read(record)
+    drafts = [session.finish() for session in (main, *agents.values())]
+    return iter([draft for draft in drafts if draft.messages] or drafts[:1])
+
+
+class _Answer(NamedTuple):
+    """An answer, and its place among the requests."""
+
+    message: dict[str, Any]
+    request: int | None
 
 
 class _Session:
-    def __init__(self) -> None:
-        self.draft = Draft()
+    def __init__(self, context: str | None) -> None:
+        self.draft = Draft(context)
         self._seen: set[str] = set()
-        self._answers: dict[str, dict[str, Any]] = {}
+        self._answers: dict[str, _Answer] = {}
         self._answered: set[Any] = set()
 
     def read(self, record: Record) -> None:
@@ -56,7 +71,7 @@ class _Session:
         message = value.get("message")
         if kind in _LEFT_OUT:
             if value.get("subtype") == "compact_boundary":
-                self.draft.note("the session was compacted; the messages before it are kept", record.line)
+                self._compacted(record.line)
             return
         if not isinstance(message, dict) or not isinstance(message.get("role", kind), str):
             self.draft.note(f"record of unknown type {kind!r} left out, since it holds no message", record.line)
@@ -70,26 +85,53 @@ class _Session:
                 return
             self._seen.add(identity)
         self.draft.records += 1
+        if value.get("isCompactSummary") is True:
+            self._compacted(record.line)
         role = message.get("role", kind)
         content = message.get("content")
         self._answered |= {_name(block.get("tool_use_id")) for block in objects(content)} - {None}
-        if role == "assistant" and isinstance(message.get("id"), str):
-            self._extend(message["id"], content, record.line)
+        if role == "assistant":
+            self._answer(message, value.get("timestamp"), record.line)
         else:
             self.draft.add({"role": role, "content": content}, record.line)
 
-    def _extend(self, identity: str, content: Any, line: int) -> None:
+    def _compacted(self, line: int) -> None:
+        # A boundary and the summary after it are one compaction.
+        if [compaction.messages for compaction in self.draft.compactions[-1:]] != [len(self.draft.messages)]:
+            self.draft.compacted(line)
+
+    def _answer(self, message: dict[str, Any], time: Any, line: int) -> None:
         """Append the blocks of a line to the same answer, so that parallel calls are one turn."""
+        identity, content = message.get("id"), message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for block in objects(blocks):
             if block.get("type") == "tool_use" and _name(block.get("id")) in self._answered:
                 self.draft.note("result before its call, moved after it", line)
-        answer = self._answers.get(identity)
-        if answer is None or not isinstance(blocks, list) or not isinstance(answer["content"], list):
-            answer = self._answers[identity] = {"role": "assistant", "content": blocks}
-            self.draft.add(answer, line)
+        answer = self._answers.get(identity) if isinstance(identity, str) else None
+        if answer is not None and isinstance(blocks, list) and isinstance(answer.message["content"], list):
+            answer.message["content"] += [block for block in blocks if block not in answer.message["content"]]
+            self._count(answer, message.get("usage"), line)
             return
-        answer["content"] += [block for block in blocks if block not in answer["content"]]
+        request = self._request(message, time, line) if answer is None else answer.request
+        answer = _Answer({"role": "assistant", "content": blocks}, request)
+        if isinstance(identity, str):
+            self._answers[identity] = answer
+        self.draft.add(answer.message, line)
+
+    def _request(self, message: dict[str, Any], time: Any, line: int) -> int | None:
+        if message.get("model") == "<synthetic>":  # an error, which the program logs as an answer
+            return None
+        self.draft.request(message.get("usage"), message.get("model"), time, line)
+        return len(self.draft.requests) - 1
+
+    def _count(self, answer: _Answer, usage: Any, line: int) -> None:
+        """Each line of an answer repeats its usage; the output grows until it is complete."""
+        found = usage_of(usage, lambda what: self.draft.note(what, line))
+        if answer.request is None or found is None:
+            return
+        request = self.draft.requests[answer.request]
+        if request.usage is None or found.output_tokens > request.usage.output_tokens:
+            self.draft.requests[answer.request] = request._replace(usage=found)
 
     def finish(self) -> Draft:
         """Move results that precede their call after it."""
@@ -110,6 +152,10 @@ class _Session:
                 order += [index, *waiting.get(index, ())]
         self.draft.messages = [messages[index] for index in order]
         self.draft.lines = [self.draft.lines[index] for index in order]
+        now = {before: index for index, before in enumerate([*order, len(order)])}
+        requests = (request._replace(messages=now[request.messages]) for request in self.draft.requests)
+        self.draft.requests = sorted(requests, key=lambda request: request.messages)
+        self.draft.compactions = [one._replace(messages=now[one.messages]) for one in self.draft.compactions]
         return self.draft
 
 

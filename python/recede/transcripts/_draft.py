@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede.transcripts._requests import Compaction, LoggedRequest, time_of, usage_of
+
 __all__ = ["Draft", "call", "objects", "result", "text"]
 
 
@@ -14,9 +16,15 @@ class Draft:
         messages: in a shape that the reducer knows.
         lines: the line of each message, if the file has one record per line.
         records: the number of message records read, before merging.
+        requests: what the log says of each request, in order.
+        compactions: where the agent replaced the history.
+        context: the name of a subagent; None for the main conversation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: str | None = None) -> None:
+        self.requests: list[LoggedRequest] = []
+        self.compactions: list[Compaction] = []
+        self.context = context
         self.messages: list[dict[str, Any]] = []
         self.lines: list[int | None] = []
         self.records = 0
@@ -26,6 +34,17 @@ class Draft:
         """Append a message."""
         self.messages.append(message)
         self.lines.append(line)
+
+    def request(self, usage: Any, model: Any, time: Any, line: int | None = None, messages: int | None = None) -> None:
+        """A request whose answer follows, or follows that many messages; fields as the log has them."""
+        messages = len(self.messages) if messages is None else messages
+        found = usage_of(usage, lambda what: self.note(what, line))
+        self.requests.append(LoggedRequest(messages, text(model) or None, time_of(time), found))
+
+    def compacted(self, line: int | None = None, shown: list[dict[str, Any]] | None = None) -> None:
+        """The model sees `shown`, and the messages that follow."""
+        self.compactions.append(Compaction(len(self.messages), shown or []))
+        self.note("the session was compacted; the messages before it are kept", line)
 
     def note(self, what: str, line: int | None = None) -> None:
         """Count something that the user should know; the first line is kept."""

@@ -26,7 +26,45 @@ def read_inspect(value: Any) -> Iterator[Draft]:
         for message in objects(sample.get("messages")):
             draft.records += 1
             draft.add(_inspect_message(message, attachments if isinstance(attachments, dict) else {}))
+        _requests(sample, draft)
         yield draft
+
+
+def _requests(sample: dict[str, Any], draft: Draft) -> None:
+    """The calls of models whose answer is a message of the sample; others are those of a scorer or a tool."""
+    messages = objects(sample.get("messages"))
+    transcript = sample.get("transcript")
+    events = transcript.get("events") if isinstance(transcript, dict) else sample.get("events")
+    for event in objects(events):
+        output = event.get("output")
+        if event.get("event") != "model" or not isinstance(output, dict):
+            continue
+        choices = objects(output.get("choices"))
+        answer = choices[0].get("message") if choices else None
+        place = _place(answer, event.get("input"), messages) if isinstance(answer, dict) else None
+        if place is not None:
+            time = event.get("completed", event.get("timestamp"))
+            draft.request(_usage(output.get("usage")), output.get("model"), time, messages=place)
+
+
+def _place(answer: dict[str, Any], input: Any, messages: list[dict[str, Any]]) -> int | None:
+    """The index of the answer: by its identifier, or in early logs, which have none, by its content."""
+    if answer.get("id") is not None:
+        return next((index for index, one in enumerate(messages) if one.get("id") == answer["id"]), None)
+    place = len(input) if isinstance(input, list) else len(messages)
+    same = place < len(messages) and messages[place].get("content") == answer.get("content")
+    return place if same else None
+
+
+def _usage(usage: Any) -> Any:
+    """The usage with the names of Anthropic if it counts tokens of the cache apart, as its total shows."""
+    if not isinstance(usage, dict):
+        return usage
+    read, written = usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")
+    parts = [usage.get("input_tokens"), usage.get("output_tokens"), read, written]
+    if usage.get("total_tokens") != sum(part for part in parts if isinstance(part, int)):
+        return usage
+    return {**usage, "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
 
 
 def _inspect_message(message: dict[str, Any], attachments: dict[str, Any]) -> dict[str, Any]:

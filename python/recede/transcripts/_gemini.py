@@ -30,6 +30,8 @@ def read(value: Any) -> Iterator[Draft]:
         if kind not in ("user", "gemini"):
             draft.note(f"message of unknown type {kind!r} kept")
         calls = objects(message.get("toolCalls"))
+        if kind == "gemini":
+            draft.request(_usage(message.get("tokens")), message.get("model"), message.get("timestamp"))
         role = "assistant" if kind == "gemini" else "user"
         content = [{"type": "text", "text": said}] if (said := _text(message.get("content"))) else []
         draft.add({"role": role, "content": [*content, *map(_use, calls)]})
@@ -37,6 +39,22 @@ def read(value: Any) -> Iterator[Draft]:
         if results:
             draft.add({"role": "user", "content": results})
     yield draft
+
+
+def _usage(tokens: Any) -> Any:
+    """The tokens with the names of Responses; what is read from the cache is a part of the input."""
+    if not isinstance(tokens, dict):
+        return tokens
+    # The prompts of built-in tools are input, thoughts are output, both counted apart.
+    input, output = (_sum(tokens, *names) for names in (("input", "tool"), ("output", "thoughts")))
+    return {"input_tokens": input, "cached_input_tokens": tokens.get("cached"), "output_tokens": output}
+
+
+def _sum(tokens: dict[str, Any], *names: str) -> Any:
+    """Their sum; a value of a wrong type as it is."""
+    values = [tokens[name] for name in names if tokens.get(name) is not None]
+    wrong = [value for value in values if not isinstance(value, int)]
+    return wrong[0] if wrong else sum(values)
 
 
 def _text(content: Any) -> str:

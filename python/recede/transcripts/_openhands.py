@@ -64,6 +64,10 @@ class _Reader:
         else:
             self.draft.note("event of unknown kind left out, since it is neither action nor observation")
 
+    def _request(self, event: dict[str, Any]) -> None:
+        response = _dict(_dict(event.get("tool_call_metadata")).get("model_response"))
+        self.draft.request(response.get("usage"), response.get("model"), event.get("timestamp"))
+
     def _action(self, action: str, event: dict[str, Any]) -> None:
         arguments = event["args"] if isinstance(event.get("args"), dict) else event
         if action == "system":
@@ -71,9 +75,12 @@ class _Reader:
         elif action == "message":
             source = event.get("source") or ("agent" if self.draft.messages else "user")
             role = "user" if source == "user" else "assistant"
+            if role == "assistant":
+                self._request(event)
             self.draft.add({"role": role, "content": text(arguments.get("content"))})
         elif action in ("finish", "reject"):
             # No result follows: the model sees its own message.
+            self._request(event)
             said = arguments.get("final_thought") or arguments.get("thought") or event.get("message")
             self.draft.add({"role": "assistant", "content": text(said)})
         else:
@@ -92,6 +99,7 @@ class _Reader:
         made = call(call_id, metadata.get("function_name") or action, own)
         answer = self._answers.get(text(response.get("id")))
         if answer is None:
+            self._request(event)
             content = text(said.get("content")) or text(arguments.get("thought"))
             answer = {"role": "assistant", "content": content, "tool_calls": [made]}
             self.draft.add(answer)

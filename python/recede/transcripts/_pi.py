@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recede.transcripts._draft import Draft, objects, text
@@ -22,25 +22,47 @@ def recognizes(record: dict[str, Any]) -> bool:
     return record.get("type") == "session" and "cwd" in record
 
 
-def read(records: Iterable[Record]) -> Draft:
+def read(records: Iterable[Record]) -> Iterator[Draft]:
     """The messages, in the shape of Anthropic."""
     draft = Draft()
-    for value, line, _ in records:
+    places: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
+    for entry, (value, line, _) in enumerate(records):
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         message = value.get("message") if isinstance(value, dict) else None
+        places[entry] = len(draft.messages)
+        if isinstance(value, dict) and isinstance(value.get("id"), str):
+            places[value["id"]] = len(draft.messages)
         if kind == "message" and isinstance(message, dict):
             draft.records += 1
+            if message.get("role") == "assistant":
+                draft.request(_usage(message.get("usage")), message.get("model"), value.get("timestamp"), line)
             if message.get("stopReason") in ("aborted", "error"):
+                if draft.requests and draft.requests[-1].usage is None:
+                    draft.requests.pop()  # it was not billed
                 draft.note("aborted answer left out, as pi does when it resumes", line)
             elif message.get("excludeFromContext") is not True:
                 draft.add(_message(message, draft, line), line)
         elif kind == "custom_message":
             draft.add({"role": "user", "content": value.get("content")}, line)
         elif kind == "compaction":
-            draft.note("the session was compacted; the messages before it are kept", line)
+            first = value.get("firstKeptEntryId", value.get("firstKeptEntryIndex"))
+            kept = draft.messages[places[first] :] if isinstance(first, (int, str)) and first in places else []
+            draft.compacted(line, [{"role": "user", "content": text(value.get("summary"))}, *kept])
         elif kind not in _LEFT_OUT:
             draft.note(f"entry of unknown type {kind!r} left out, since it holds no message", line)
-    return draft
+    yield draft
+
+
+def _usage(usage: Any) -> Any:
+    """The usage with the names of Anthropic."""
+    if not isinstance(usage, dict):
+        return usage
+    return {
+        "input_tokens": usage.get("input"),
+        "cache_read_input_tokens": usage.get("cacheRead"),
+        "cache_creation_input_tokens": usage.get("cacheWrite"),
+        "output_tokens": usage.get("output"),
+    }
 
 
 def _message(message: dict[str, Any], draft: Draft, line: int) -> dict[str, Any]:

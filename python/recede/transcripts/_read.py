@@ -8,9 +8,10 @@ from itertools import chain
 from typing import Any
 
 from recede._errors import TranscriptError
-from recede.reduction._api import reduce
+from recede.reduction._reduce import reduce
 from recede.transcripts._draft import Draft
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
+from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
 
 __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
@@ -33,6 +34,10 @@ class Transcript:
         warnings: what was repaired, kept although unknown, or left out.
         records: the number of message records read, before merging.
         index: the index of the history in the file, from 0.
+        context: the name of the subagent whose history it is; None for the main conversation.
+        requests: what the log says of each request, in order; empty if it says nothing.
+        compactions: where the agent replaced the history; `contexts` splits it there.
+        shown: how many messages at the beginning replace a compacted history; there were no requests between them.
 
     Example:
         >>> from recede import transcripts
@@ -48,6 +53,42 @@ class Transcript:
     warnings: tuple[str, ...] = ()
     records: int = 0
     index: int = 0
+    context: str | None = None
+    requests: tuple[LoggedRequest, ...] = field(default=(), repr=False)
+    compactions: tuple[Compaction, ...] = field(default=(), repr=False)
+    shown: int = field(default=0, repr=False)
+
+    @property
+    def contexts(self) -> tuple[Transcript, ...]:
+        """The histories that the model saw one after the other: one, and another after each compaction.
+
+        Example:
+            >>> from recede import transcripts
+            >>> lines = [
+            ...     b'{"type": "message", "message": {"role": "user", "content": "Go."}}',
+            ...     b'{"type": "compaction", "summary": "Went."}',
+            ...     b'{"type": "message", "message": {"role": "user", "content": "On."}}',
+            ... ]
+            >>> session = transcripts.read(b"\\n".join(lines))
+            >>> [[message["content"] for message in context.messages] for context in session.contexts]
+            [['Go.'], ['Went.', 'On.']]
+        """
+        starts = [Compaction(0, []), *self.compactions]
+        ends = [*(compaction.messages for compaction in self.compactions), len(self.messages)]
+        return tuple(self._between(start, end) for start, end in zip(starts, ends, strict=True))
+
+    def _between(self, start: Compaction, end: int) -> Transcript:
+        messages = [*start.shown, *self.messages[start.messages : end]]
+        moved = len(start.shown) - start.messages
+        last = end == len(self.messages)  # where a request may have no answer
+        requests = tuple(
+            request._replace(messages=request.messages + moved)
+            for request in self.requests
+            if start.messages <= request.messages < end + last
+        )
+        turns = reduce(messages, max_input_chars=0, enabled=False).turns
+        shown = len(start.shown)
+        return replace(self, messages=messages, turns=turns, requests=requests, compactions=(), shown=shown)
 
 
 def read(
@@ -121,7 +162,7 @@ def read_all(
         elif isinstance(kind, DocumentFormat):
             drafts = _of_each_line(kind, records, opened.name)
         else:
-            drafts = iter([_of_lines(kind, records)])
+            drafts = _of_lines(kind, records)
         name_of_format = _name(kind, value)
         try:
             found = [_transcript(draft, name_of_format, opened.name, index) for index, draft in enumerate(drafts)]
@@ -199,12 +240,12 @@ def _object(record: Record, name: str) -> dict[str, Any]:
     return record.value
 
 
-def _of_lines(kind: LineFormat, records: Iterator[Record]) -> Draft:
+def _of_lines(kind: LineFormat, records: Iterator[Record]) -> list[Draft]:
     glued: list[int] = []
-    draft = kind.read(_watched(records, glued))
+    drafts = list(kind.read(_watched(records, glued)))
     for line in glued:
-        draft.note("several records on one line, all read", line)
-    return draft
+        drafts[0].note("several records on one line, all read", line)
+    return drafts
 
 
 def _of_each_line(kind: DocumentFormat, records: Iterator[Record], name: str) -> Iterator[Draft]:
@@ -227,4 +268,15 @@ def _transcript(draft: Draft, format: str, source: str, index: int) -> Transcrip
     except TranscriptError as error:
         line = None if error.message_index is None else draft.lines[error.message_index]
         raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None
-    return Transcript(draft.messages, turns, format, source, draft.warnings(), draft.records, index)
+    return Transcript(
+        draft.messages,
+        turns,
+        format,
+        source,
+        draft.warnings(),
+        draft.records,
+        index,
+        draft.context,
+        tuple(draft.requests),
+        tuple(draft.compactions),
+    )

@@ -17,7 +17,7 @@ class LineFormat(NamedTuple):
 
     name: str
     recognizes: Callable[[dict[str, Any]], bool]
-    read: Callable[[Iterable[Record]], Draft]
+    read: Callable[[Iterable[Record]], Iterator[Draft]]
 
 
 class DocumentFormat(NamedTuple):

@@ -64,6 +64,9 @@ def _add(message: dict[str, Any], draft: Draft) -> None:
     kept = {name: value for name, value in message.items() if name in _FIELDS}
     ids = message.get("tool_call_ids")
     last = draft.messages[-1] if draft.messages else {}
+    extra = message.get("extra")
+    if role == "assistant" and isinstance(extra, dict) and isinstance(response := extra.get("response"), dict):
+        draft.request(response.get("usage"), response.get("model"), extra.get("timestamp", response.get("created")))
     if role == "tool" and isinstance(ids, list) and ids:
         # One text answers all calls of the turn, but every call needs its own result.
         for index, call_id in enumerate(ids):

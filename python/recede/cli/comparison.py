@@ -1,0 +1,116 @@
+"""The result of a replay as text for people, and as figures for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede.cli.files import Transcript
+from recede.cli.tables import cost_table, share, table
+from recede.cli.verdict import PASTE, Session, notes, percent, price_line, verdict
+from recede.costs import PolicyCost, cheapest_policy, compare_costs
+
+__all__ = ["as_json", "costs_as_json", "for_people"]
+
+# The columns that a narrow screen lacks, the first to go first.
+_OPTIONAL = ("mean", "worst", "no cache", "summaries", "from cache", "tokens sent", "losses", "of optimum")
+
+
+def for_people(sessions: list[Session], *, by_format: bool, turns: bool, has_notes: bool) -> str:
+    """The tables and sentences that the options ask for."""
+    replays = [session.replay for session in sessions]
+    parts = []
+    if turns:
+        parts += [_turns_table(session, len(sessions)) for session in sessions]
+    lines = []
+    if by_format:
+        parts.append(_format_table(sessions))
+    else:
+        costs = compare_costs(replays)
+        parts.append(_costs_table(costs, len(sessions)))
+        lines = [_on_its_own_line(line) for line in verdict(costs, len(sessions), replays[0].prices)]
+        lines += notes(costs, len(sessions)) if has_notes else []
+    return "\n".join([*parts, "\n".join([*lines, price_line(replays)]) + "\n"])
+
+
+def _on_its_own_line(sentence: str) -> str:
+    """The line to paste below its sentence, so that it can be copied whole."""
+    return f"{PASTE.rstrip()}\n    {sentence.removeprefix(PASTE)}" if sentence.startswith(PASTE) else sentence
+
+
+def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
+    requests = costs[0].usage.requests
+    headings, rows = cost_table(costs, "no cache")
+    if sessions > 1:
+        headings += ["mean", "worst", "losses"]
+        of_sessions = (
+            [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
+        )
+        rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
+    wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
+    uncached = wanted.index(headings.index("no cache"))
+    wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw
+    best = costs.index(cheapest_policy(costs))
+    head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
+    return f"{head}\n\n{table(headings, rows, optional=wanted, best=best)}"
+
+
+def _turns_table(session: Session, sessions: int) -> str:
+    """A row for each request: the tokens sent under each policy, and the share that the cache would serve."""
+    policies = session.replay.policies
+    rows = []
+    for number, turns in enumerate(zip(*(replayed.turns for replayed in policies), strict=True), 1):
+        cells = (f"{turn.view_tokens:,} {share(turn.cached_chars, turn.view_chars):>5}" for turn in turns)
+        rows.append([str(number), *cells])
+    head = f"{session.name}\n" if sessions > 1 else ""
+    return head + table(["turn", *(replayed.policy for replayed in policies)], rows)
+
+
+def _format_table(sessions: list[Session]) -> str:
+    """For each format, and for all, a row for each policy but raw."""
+    groups: dict[str, list[Session]] = {}
+    for session in sessions:
+        groups.setdefault(session.format, []).append(session)
+    headings = [
+        "format",
+        "policy",
+        "sessions",
+        "requests",
+        "of raw",
+        "mean",
+        "worst",
+        "losses",
+        "of optimum",
+        "no cache",
+    ]
+    rows = []
+    for name, group in [*groups.items(), ("total", sessions)]:
+        raw, *others = compare_costs(session.replay for session in group)
+        counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
+        for cost in others:
+            figures = [percent(share) for share in (cost.of_raw, cost.mean_of_raw, cost.worst_of_raw)]
+            of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
+            figures += [str(cost.dearer_count), of_optimum, percent(cost.of_raw_uncached)]
+            rows.append([name, cost.policy, *counts, *figures])
+            name, counts = "", ["", ""]
+    return table(headings, rows, names=2)
+
+
+def as_json(history: Transcript, session: Session, turns: bool) -> dict[str, Any]:
+    """The figures of a session."""
+    report: dict[str, Any] = {
+        "file": history.name,
+        "index": history.index,
+        "format": history.format,
+        **costs_as_json(session.replay.costs),
+        "warnings": history.warnings,
+    }
+    if turns:
+        for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
+            policy["turns"] = [turn._asdict() for turn in replayed.turns]
+    return report
+
+
+def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
+    """The figures of each policy."""
+    policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
+    return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}

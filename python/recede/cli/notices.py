@@ -1,0 +1,103 @@
+"""What is printed beside the results: warnings, folded by kind, and whether there are colors."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from recede.cli.files import BadFile
+
+__all__ = ["has_colors", "output_options", "warning_lines"]
+
+_COLOR = "recede.color"
+_VERBOSITY = "recede.verbosity"
+_COUNTED = re.compile(r"(?P<kind>.*?)(?:: (?P<count>\d+) times)?(?:(?:, first in|:) line (?P<line>\d+))?", re.DOTALL)
+
+
+def output_options(command: Any) -> Any:
+    """The options that say how much is printed, and whether in color."""
+
+    def remember(key: str, value: Any) -> Callable[[click.Context, click.Parameter, bool], None]:
+        def store(ctx: click.Context, param: click.Parameter, is_given: bool) -> None:
+            if is_given:
+                ctx.meta[key] = value
+
+        return store
+
+    flags: tuple[tuple[tuple[str, ...], str, Any, str], ...] = (
+        (("-q", "--quiet"), _VERBOSITY, -1, "No warnings."),
+        (("-v", "--verbose"), _VERBOSITY, 1, "Each warning of each file; without it one line for each kind."),
+        (("--no-color",), _COLOR, False, "No colors; NO_COLOR in the environment does the same."),
+    )
+    for names, key, value, words in reversed(flags):
+        option = click.option(*names, is_flag=True, expose_value=False, callback=remember(key, value), help=words)
+        command = option(command)
+    return command
+
+
+def has_colors() -> bool:
+    """Whether standard output is a terminal that shows colors."""
+    context = click.get_current_context(silent=True)
+    allowed = context is None or context.meta.get(_COLOR, True)
+    return bool(allowed and not os.environ.get("NO_COLOR") and sys.stdout.isatty())
+
+
+def warning_lines(warnings: Sequence[tuple[str, Sequence[str]]], failed: Sequence[BadFile]) -> list[str]:
+    """What to print, as the options want it.
+
+    Args:
+        warnings: a session, and the warnings of its reader.
+        failed: errors of files that were found, not named.
+
+    Returns:
+        A line for each kind; with ``-v`` one for each warning and error, with ``-q`` none.
+    """
+    verbosity = click.get_current_context().meta.get(_VERBOSITY, 0)
+    if verbosity < 0:
+        return []
+    if verbosity > 0:
+        lines = [f"{name}: warning: {warning}" for name, found in warnings for warning in found]
+        return [*lines, *(f"warning: left out: {error.message}" for error in failed)]
+    return [*_folded(warnings), *_left_out(failed)]
+
+
+def _folded(warnings: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """A line for each kind of warning: how often there is one, and the first place."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for name, found in warnings:
+        for warning in found:
+            kinds.setdefault(_counted(warning)["kind"], []).append((name, warning))
+    lines = []
+    for kind, places in kinds.items():
+        name, warning = places[0]
+        if len(places) == 1:
+            lines.append(f"{name}: warning: {warning}")
+            continue
+        times = sum(int(_counted(other)["count"] or 1) for _, other in places)
+        line = _counted(warning)["line"]
+        first = f"{name}, line {line}" if line else name
+        lines.append(f"warning: {kind}: {times:,} times in {len(places):,} sessions, first in {first}")
+    return lines
+
+
+def _counted(warning: str) -> re.Match[str]:
+    found = _COUNTED.fullmatch(warning)
+    assert found is not None, "all but the kind is optional"
+    return found
+
+
+def _left_out(failed: Sequence[BadFile]) -> list[str]:
+    kinds: dict[str, list[BadFile]] = {}
+    for error in failed:
+        kinds.setdefault(error.kind, []).append(error)
+    return [
+        f"warning: left out: {errors[0].message}"
+        if len(errors) == 1
+        else f"warning: {len(errors):,} files left out: {kind}; the first: {errors[0].message}"
+        for kind, errors in kinds.items()
+    ]

@@ -1,0 +1,201 @@
+"""Which files are read: those that are named, those in a folder, or the sessions in the usual places of agents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from recede.cli.files import BadFile
+
+__all__ = ["Chosen", "chosen", "project_option", "since_option", "usual_places"]
+
+_SUFFIXES = (".json", ".jsonl", ".traj", ".gz")
+_UNITS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_HEAD = 1 << 16  # bytes in which a session names its folder
+_CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
+
+
+class Place(NamedTuple):
+    """Where an agent keeps its sessions.
+
+    Attributes:
+        agent: its name.
+        folder: the folder, which may not exist.
+        patterns: the sessions in it.
+    """
+
+    agent: str
+    folder: Path
+    patterns: tuple[str, ...]
+
+
+class Chosen(NamedTuple):
+    """A file to read.
+
+    Attributes:
+        path: the file, or a folder of events as OpenHands writes it.
+        is_named: whether the caller named it; else it was found in a folder.
+    """
+
+    path: str
+    is_named: bool
+
+
+def usual_places() -> list[Place]:
+    """The folders in which agents keep sessions, as their environment variables have them."""
+    home = Path.home()
+
+    def folders(variable: str, *defaults: Path) -> list[Path]:
+        given = [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
+        return [Path(part).expanduser() for part in given] or list(defaults)
+
+    xdg = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    events = ("sessions/*/events", "users/*/conversations/*/events")
+    return [
+        *(
+            Place("Claude Code", folder / "projects", ("**/*.jsonl",))
+            for folder in folders("CLAUDE_CONFIG_DIR", home / ".claude", xdg / "claude")
+        ),
+        *(
+            Place("Codex", folder / name, ("**/*.jsonl",))
+            for folder in folders("CODEX_HOME", home / ".codex")
+            for name in ("sessions", "archived_sessions")
+        ),
+        *(
+            Place("Gemini CLI", folder / ".gemini" / "tmp", ("*/chats/*.json", "*/chats/*.jsonl"))
+            for folder in folders("GEMINI_CLI_HOME", home)
+        ),
+        *(Place("OpenHands", folder, events) for folder in folders("FILE_STORE_PATH", home / ".openhands")),
+    ]
+
+
+def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The time of a date, or that long ago."""
+    if value is None:
+        return None
+    if ago := re.fullmatch(r"(\d{1,6})([hdw])", value):
+        return time.time() - int(ago[1]) * _UNITS[ago[2]]
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{value!r} is neither a date such as 2026-01-31 nor 7d, 12h or 2w", ctx, param
+        ) from None
+
+
+since_option = click.option(
+    "--since",
+    callback=_since,
+    metavar="WHEN",
+    help="Of the sessions that are found, only those written since a date, or 7d, 12h, 2w ago.",
+)
+
+project_option = click.option(
+    "--project",
+    metavar="TEXT",
+    help="Of the sessions that are found, only those of projects whose path has this in it.",
+)
+
+
+def chosen(files: Sequence[str], since: float | None = None, project: str | None = None) -> list[Chosen]:
+    """The named files, those in named folders, or without any the sessions in the usual places.
+
+    Raises:
+        BadFile: nothing was named, and nothing is in the usual places.
+    """
+    found: list[Chosen] = []
+    is_wanted = _filter(since, project)
+    for file in files:
+        folder = Path(file)
+        if file != "-" and folder.is_dir():
+            found += (Chosen(str(path), False) for path in _walked(folder) if is_wanted(path, folder))
+        else:
+            found.append(Chosen(file, True))
+    if not files:
+        for place in usual_places():
+            paths = sorted({path for pattern in place.patterns for path in place.folder.glob(pattern)})
+            found += (Chosen(str(path), False) for path in paths if is_wanted(path, place.folder))
+    if not found:
+        raise BadFile(_nothing(files, is_filtered=since is not None or project is not None))
+    return found
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    """The files that may hold sessions, and the folders of events, which are one session each."""
+    if _has_events(folder):
+        yield folder
+        return
+    for name, folders, files in os.walk(folder):
+        here = Path(name)
+        folders.sort()
+        for inner in list(folders):
+            if _has_events(here / inner):
+                folders.remove(inner)
+                yield here / inner
+        yield from (here / file for file in sorted(files) if file.endswith(_SUFFIXES))
+
+
+def _has_events(folder: Path) -> bool:
+    return folder.name == "events" and (folder / "0.json").is_file()
+
+
+def _filter(since: float | None, project: str | None) -> Callable[[Path, Path], bool]:
+    wanted = None if project is None else _encoded(_absolute(project))
+    digest = None if project is None else hashlib.sha256(_absolute(project).encode()).hexdigest()
+
+    def is_wanted(path: Path, root: Path) -> bool:
+        try:
+            if since is not None and path.stat().st_mtime < since:
+                return False
+            if wanted is None:
+                return True
+            inner = str(path.relative_to(root))
+            return wanted in _encoded(inner) or f"{digest}{os.sep}" in inner or wanted in _encoded(_project_of(path))
+        except OSError:
+            return since is None and wanted is None  # reading it says why
+
+    return is_wanted
+
+
+def _absolute(project: str) -> str:
+    """A path in full, another text as it is."""
+    is_path = project.startswith((".", "~")) or Path(project).is_absolute()
+    return str(Path(project).expanduser().resolve()) if is_path else project
+
+
+def _encoded(path: str) -> str:
+    """A path as Claude Code names the folder of a project."""
+    return re.sub(r"[^a-z0-9]", "-", path.lower())
+
+
+def _project_of(path: Path) -> str:
+    """The folder in which a session was held, as it says itself or a file beside it."""
+    if path.is_dir():
+        return ""
+    marker = path.parent.parent / ".project_root"  # of Gemini CLI
+    if marker.is_file():
+        return marker.read_text(errors="replace").strip()
+    with path.open("rb") as file:
+        named = _CWD.search(file.read(_HEAD))
+    try:
+        folder: Any = json.loads(named[1]) if named else ""
+    except ValueError:
+        return ""
+    return str(folder)
+
+
+def _nothing(files: Sequence[str], *, is_filtered: bool) -> str:
+    also = ", written since then and of that project," if is_filtered else ""
+    if files:
+        return f"no files that may hold sessions{also} are in {', '.join(files)}"
+    places = ", ".join(f"{place.folder} ({place.agent})" for place in usual_places())
+    return f"no sessions{also} are in the usual places: {places}; name files or folders: recede replay FILES..."

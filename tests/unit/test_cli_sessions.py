@@ -1,0 +1,327 @@
+"""Which sessions the command line finds by itself, and what it prints beside its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import recede_command
+from transcript_files import lines
+
+import recede
+from recede.cli.sessions import chosen, usual_places
+from recede.cli.signatures import likeness
+from support import dumps, turns, user
+
+HISTORY = [user("Fix the test."), *turns(8, chars=500)]
+BUDGET = ("--max-input-chars", "3000")
+CODEX = lines(
+    {"type": "session_meta", "payload": {"id": "1", "cwd": "/home/me/Work Place"}},
+    *({"type": "response_item", "payload": {"type": "message", **message}} for message in HISTORY),
+)
+CLAUDE = lines(
+    *(
+        {"type": message["role"], "uuid": str(place), "sessionId": "1", "cwd": "/home/me/app", "message": message}
+        for place, message in enumerate([user("Go."), {"role": "assistant", "content": "Done."}])
+    )
+)
+GEMINI = dumps(
+    {"sessionId": "1", "messages": [{"type": "user", "content": "Go."}, {"type": "gemini", "content": "Ok"}]}
+)
+VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "FILE_STORE_PATH", "XDG_CONFIG_HOME")
+
+
+@pytest.fixture
+def engine() -> str:
+    """One engine is enough here, that of the environment."""
+    return recede.reduction.ENGINE
+
+
+def put(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with a session of each agent."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    other = CLAUDE.replace(b"/home/me/app", b"/home/me/other")
+    put(tmp_path / ".claude/projects/-home-me-app/one.jsonl", CLAUDE)
+    put(tmp_path / ".claude/projects/-home-me-app/one/subagents/agent-1.jsonl", CLAUDE)
+    put(tmp_path / ".config/claude/projects/-home-me-other/two.jsonl", other)
+    put(tmp_path / ".claude/settings.json", b"{}")
+    put(tmp_path / ".codex/sessions/2026/01/02/rollout-1.jsonl", CODEX)
+    put(tmp_path / ".codex/archived_sessions/rollout-2.jsonl", CODEX)
+    folder = tmp_path / ".gemini/tmp"
+    put(folder / "app/chats/session-1.json", GEMINI)
+    put(folder / "app/.project_root", b"/home/me/gems\n")
+    put(folder / sha256(b"/home/me/old").hexdigest() / "chats/session-2.json", GEMINI)
+    put(folder / "app/logs.json", b"[]")
+    events = [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Go."}},
+        {"id": 1, "source": "agent", "action": "message", "args": {"content": "Done."}},
+        *({"id": number, "source": "user", "action": "message", "args": {"content": "?"}} for number in range(2, 11)),
+    ]
+    for event in events:
+        put(tmp_path / f".openhands/sessions/s1/events/{event['id']}.json", dumps(event))
+    return tmp_path
+
+
+def found(home: Path, *files: str, **filters: Any) -> list[str]:
+    return [str(Path(one.path).relative_to(home).as_posix()) for one in chosen(files, **filters)]
+
+
+def run(*arguments: object, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    done = recede_command(*arguments, stdin=stdin)
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    return done
+
+
+# What is found
+
+
+def test_the_sessions_of_each_agent_are_found_in_their_usual_places(home: Path) -> None:
+    old = sha256(b"/home/me/old").hexdigest()
+    assert found(home) == [
+        ".claude/projects/-home-me-app/one/subagents/agent-1.jsonl",
+        ".claude/projects/-home-me-app/one.jsonl",
+        ".config/claude/projects/-home-me-other/two.jsonl",
+        ".codex/sessions/2026/01/02/rollout-1.jsonl",
+        ".codex/archived_sessions/rollout-2.jsonl",
+        *sorted([f".gemini/tmp/{old}/chats/session-2.json", ".gemini/tmp/app/chats/session-1.json"]),
+        ".openhands/sessions/s1/events",
+    ]
+
+
+def test_environment_variables_name_other_places(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", f"{home / 'a'}, {home / 'b'}")
+    monkeypatch.setenv("CODEX_HOME", str(home / "c"))
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(home / "g"))
+    monkeypatch.setenv("FILE_STORE_PATH", str(home / "o"))
+    folders = [place.folder.relative_to(home).as_posix() for place in usual_places()]
+    assert folders == ["a/projects", "b/projects", "c/sessions", "c/archived_sessions", "g/.gemini/tmp", "o"]
+    put(home / "b/projects/p/s.jsonl", CLAUDE)
+    assert found(home) == ["b/projects/p/s.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("project", "count"),
+    [
+        ("app", 3),  # the folder of two sessions of Claude Code, and that of one of Gemini CLI
+        ("/home/me/app", 2),
+        ("APP/one", 2),
+        ("work place", 2),  # as the sessions of Codex name it
+        ("/home/me/gems", 1),
+        ("/home/me/old", 1),
+    ],
+)
+def test_a_project_is_part_of_the_path_or_of_the_folder_that_a_session_names(
+    home: Path, project: str, count: int
+) -> None:
+    assert len(found(home, project=project)) == count
+
+
+def test_sessions_are_chosen_by_when_they_were_written(home: Path) -> None:
+    old = home / ".codex/sessions/2026/01/02/rollout-1.jsonl"
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    every = found(home)
+    assert set(every) - set(found(home, since=time.time() - 3_600)) == {old.relative_to(home).as_posix()}
+    sizes = {
+        when: len(json.loads(run("replay", "--since", when, "--json").stdout)["histories"])
+        for when in ("1d", "2023-11-01", "2023-12-01")
+    }
+    assert sizes == {"1d": len(every) - 1, "2023-11-01": len(every), "2023-12-01": len(every) - 1}
+    for wrong in ("yesterday", "7", "2026-13-01"):
+        assert b"neither a date" in run("replay", "--since", wrong, code=2).stderr
+
+
+def test_nothing_found_says_where_it_was_looked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = run("replay", "--project", "absent", code=1).stderr.decode()
+    assert said.startswith("recede: no sessions, written since then and of that project, are in the usual places")
+    monkeypatch.setenv("HOME", str(home / "nobody"))
+    said = run("replay", code=1).stderr.decode()
+    assert str(home / "nobody/.claude/projects") in said and "recede replay FILES" in said
+    (home / "empty").mkdir()
+    assert f"are in {home / 'empty'}" in run("stats", home / "empty", code=1).stderr.decode()
+
+
+def test_a_replay_without_files_plays_what_is_found(home: Path) -> None:
+    report = json.loads(run("replay", "--json").stdout)
+    assert [one["format"] for one in report["histories"]] == [
+        *["claude_code"] * 3,
+        *["codex"] * 2,
+        *["gemini"] * 2,
+        "openhands",
+    ]
+    assert report["failed"] == []
+    shown = run("replay").stdout.decode()
+    assert "\npaid: $" in shown and "\nwould have paid: " in shown
+
+
+def test_folders_are_walked_and_what_is_no_history_there_is_a_warning(tmp_path: Path) -> None:
+    inner = put(tmp_path / "logs/deep/b.jsonl", CODEX)
+    put(tmp_path / "logs/a.json", dumps(HISTORY))
+    for name in ("package.json", "deep/tsconfig.json"):
+        put(tmp_path / "logs" / name, b'{"name": "x"}')
+    put(tmp_path / "logs/readme.md", b"Hello.")
+    done = run("stats", tmp_path / "logs", "--json")
+    files = [one["file"] for one in json.loads(done.stdout)["histories"]]
+    assert files == [str(tmp_path / "logs/a.json"), str(inner)]
+    done = run("stats", tmp_path / "logs")
+    [warning] = done.stderr.decode().splitlines()
+    assert warning.startswith("recede: warning: 2 files left out: not a history")
+    assert warning.endswith(str(tmp_path / "logs/package.json") + warning[warning.rindex(": not a history") :])
+    assert len(run("stats", "-v", tmp_path / "logs").stderr.splitlines()) == 2
+    named = run("stats", tmp_path / "logs", tmp_path / "logs/package.json", code=1).stderr.decode().splitlines()
+    assert len(named) == 2 and named[1].startswith(f"recede: {tmp_path / 'logs/package.json'}: not a history")
+
+
+# What is printed beside the results
+
+
+def test_warnings_are_folded_by_kind(tmp_path: Path) -> None:
+    compacted = CODEX + lines({"type": "compacted", "payload": {}}) * 3
+    paths = [put(tmp_path / name, compacted) for name in ("a", "b")]
+    unknown = lines({"type": "novelty", "payload": {}})
+    paths.append(put(tmp_path / "c", CODEX + unknown))
+    [folded, single] = run("stats", *paths).stderr.decode().splitlines()
+    assert folded.startswith("recede: warning: the session was compacted; the messages before it are kept")
+    assert folded.endswith(f": 6 times in 2 sessions, first in {paths[0]}, line 19")
+    assert single.startswith(f"recede: {paths[2]}: warning: record of unknown type 'novelty' left out")
+    each = run("stats", "-v", *paths).stderr.decode().splitlines()
+    assert [line.split(": ")[1] for line in each] == list(map(str, paths))
+    assert run("stats", "-q", *paths).stderr == b""
+    assert run("stats", "--quiet", tmp_path / "missing", code=1).stderr.count(b"\n") == 1
+
+
+def test_a_view_over_its_budget_fails_where_it_is_asked_to(tmp_path: Path) -> None:
+    path = put(tmp_path / "history.json", dumps([{"role": "system", "content": "x" * 9_000}, user("Go.")]))
+    good = put(tmp_path / "good.json", dumps([user("x")]))
+    loose = run("reduce", path, *BUDGET, "--json")
+    assert json.loads(loose.stdout)["histories"][0]["within_budget"] is False
+    done = run("reduce", path, good, *BUDGET, "--strict", "-o", tmp_path / "out", code=1)
+    assert done.stderr.decode().endswith(f"recede: {path}: the view is over its budget\n")
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["good.reduced.json", "history.reduced.json"]
+    run("reduce", good, *BUDGET, "--strict")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "recede.cli", "stats", str(pipe)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with child, pipe.open("wb"):  # opens when the child reads
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate()
+    assert child.returncode == 130
+    assert out == b"" and err.strip() == b""
+
+
+# Terminals
+
+
+def on_a_terminal(*arguments: str, columns: int = 80, **environment: str) -> tuple[int, str]:
+    """What `recede` writes to a terminal of that width, and its exit code."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    variables = {**os.environ, "TERM": "xterm", **environment}
+    for name in ("COLUMNS", "NO_COLOR"):
+        if name not in environment:
+            variables.pop(name, None)
+    command = [sys.executable, "-m", "recede.cli", *arguments]
+    with subprocess.Popen(command, stdin=end, stdout=end, stderr=subprocess.DEVNULL, env=variables) as child:
+        os.close(end)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(terminal, 1 << 16)
+            except OSError:  # the child closed its end
+                break
+            shown += piece
+        os.close(terminal)
+    return child.returncode, shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_name_alone_replays_on_a_terminal_and_helps_elsewhere(home: Path) -> None:
+    code, shown = on_a_terminal()
+    assert code == 0 and "\npaid: $" in shown
+    piped = run(code=2)
+    assert piped.stderr.startswith(b"Usage: recede [OPTIONS] COMMAND")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_best_row_is_in_color_and_no_name_breaks_at_80_columns(tmp_path: Path) -> None:
+    path = put(tmp_path / "long.json", dumps([user("Go."), *turns(60, chars=4_000)]))
+    _, shown = on_a_terminal("replay", str(path), "--all")
+    rows = [line for line in shown.splitlines() if "\x1b[1;32m" in line]
+    best = recede.costs.replay(json.loads(path.read_bytes())).cheapest.policy
+    assert len(rows) == 1 and best in rows[0]
+    for plain in (
+        on_a_terminal("replay", str(path), "--all", "--no-color")[1],
+        on_a_terminal("replay", str(path), "--all", NO_COLOR="1")[1],
+    ):
+        assert "\x1b" not in plain
+        table = plain.partition("\n\n")[2].partition("\n\n")[0].splitlines()
+        assert len(table) == 1 + len(recede.costs.replay([]).policies)
+        assert all(len(line) <= 80 for line in table)
+        assert {"hybrid:window=10,at=break_even,tail=10,boundary=break_even", best} <= {row.split()[0] for row in table}
+    wide = on_a_terminal("replay", str(path), "--all", columns=160)[1]
+    assert "tokens sent" in wide and "tokens sent" not in shown
+
+
+# Files of other kinds
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"Dear all,\n", "plain text"),
+        ("Größe\n".encode() * 40, "plain text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(40), "a PNG image"),
+        (b"PK\x03\x04" + bytes(40), "a zip archive: unpack it first"),
+        ("[]".encode("utf-16"), "text in UTF-16: save it as UTF-8"),
+        (b"SQLite format 3\0" + bytes(90), "an SQLite database"),
+        (b"\x7fELF" + bytes(90), "binary data"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_for_what_it_looks_like(tmp_path: Path, data: bytes, said: str) -> None:
+    path = put(tmp_path / "file.json", data)
+    assert run("stats", path, code=1).stderr.decode().startswith(f"recede: {path}: it looks like {said}; ")
+    assert f"standard input: it looks like {said}" in run("stats", "-", stdin=data, code=1).stderr.decode()
+    assert likeness(data[:512]) == said
+
+
+def test_a_history_that_was_saved_is_read(tmp_path: Path) -> None:
+    history = recede.History.from_messages(HISTORY)
+    path = tmp_path / "saved.recede"
+    history.save(path)
+    [read] = json.loads(run("stats", path, "--json").stdout)["histories"]
+    assert (read["format"], read["messages"]) == ("history", len(HISTORY))
+    view = json.loads(run("reduce", path, *BUDGET).stdout)
+    assert view == recede.reduce(HISTORY, max_input_chars=3000).messages
+    with recede.TurnStore(tmp_path / "turns.store") as store:
+        manager = recede.ObservationMaskingContextManager(store=store)
+        manager.add_turn("Look.", "ls", "a.py")
+    said = run("stats", tmp_path / "turns.store", code=1).stderr.decode()
+    assert "it is a store without the messages of a history" in said
