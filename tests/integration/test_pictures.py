@@ -23,7 +23,7 @@ import recede
 from recede.cli.anatomy import anatomy
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
-from recede.cli.plot import plot
+from recede.cli.plot import drawn, plot
 from recede.cli.suggestion import curves, sentences
 from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
 from recede.cli.verdict import PASTE, Session, money, notes, percent, price_line, verdict
@@ -250,7 +250,7 @@ def test_the_sentences_are_those_of_the_command() -> None:
     text = "".join(data for _, data in document.texts)
     costs = recede.costs.compare_costs(each.replay for each in sessions)
     for line in [
-        *verdict(costs, 2, sessions[0].replay.prices),
+        *verdict(costs, sessions),
         *notes(costs, 2),
         price_line([sessions[0].replay]),
     ]:
@@ -265,7 +265,7 @@ def test_a_suggestion_is_drawn_with_its_figures() -> None:
     assert "curve-" not in page([one])
     document = checked(page([one], suggestion))
     text = "".join(data for _, data in document.texts)
-    for line in [*verdict(suggestion.costs, 1, suggestion.prices), *sentences(suggestion)]:
+    for line in [*verdict(suggestion.costs, [one]), *sentences(suggestion)]:
         assert line.replace(PASTE, "") in text
     assert text.count("ould have paid") == 1 and document.source.count('class="verdict"') == 1
     for curve in curves(suggestion):
@@ -528,25 +528,6 @@ def test_hostile_names_are_words_on_the_page() -> None:
     assert max(map(len, names)) <= 40 and any(name.endswith("x…") for name in names)
 
 
-def test_hostile_policies_are_words_on_the_page() -> None:
-    (raw,) = recede.costs.replay(history(30), []).policies
-    name = "<i>&lt;\ud800:window=2"
-    replayed = recede.costs.Replay(
-        (
-            raw,
-            recede.costs.PolicyReplay(
-                name,
-                raw.turns[:1]
-                + tuple(turn._replace(view_chars=turn.cached_chars, written_chars=0) for turn in raw.turns[1:]),
-            ),
-        ),
-        recede.costs.Prices(),
-    )
-    document = checked(page([Session("odd.json", "messages", replayed, {}, 0)]))
-    assert "<i>" not in document.source
-    assert captions(document)[1].startswith("<i>&lt;\\ud800:window=2, the cheapest: ")
-
-
 def test_summaries_are_counted_priced_and_marked() -> None:
     talk = [{**message, "content": "a long thought " * 200} for message in history(90)]
     name = "hybrid:window=5,at=30,tail=10,boundary=break_even"
@@ -687,6 +668,19 @@ onload = () => {
       const box = found.getBoundingClientRect();
       return box.left < -0.5 || box.right > width + 0.5 || (!found.closest("svg") && found.scrollWidth > width);
     });
+    inner.querySelectorAll("svg.chart").forEach(chart => {
+      const frame = chart.closest("figure").getBoundingClientRect();
+      const found = [...chart.querySelectorAll("text")];
+      const texts = found.map(text => [text.textContent, text.getBoundingClientRect()]);
+      texts.forEach(([words, box], place) => {
+        if (box.top < frame.top - 1 || box.bottom > frame.bottom + 1) outside.push({textContent: "cut: " + words});
+        texts.slice(place + 1).forEach(([others, other]) => {
+          const across = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+          const down = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+          if (across > 1 && down > 3) outside.push({textContent: words + " lies on " + others});
+        });
+      });
+    });
     const line = inner.querySelector("polyline").getBoundingClientRect();
     return [inner.documentElement.scrollWidth, line.width > width / 3, ...outside.map(found => found.textContent)];
   });
@@ -755,7 +749,7 @@ def test_the_image_shows_all_pictures() -> None:
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     pixels = decoded(png)
     height, width, _ = pixels.shape
-    assert width == 1320 and 1200 < height < 3000
+    assert width == 1320 and 3000 < height < 7000
     dark = pixels[:, :, :3].min(axis=2) < 0.5
     assert 0.01 < dark.mean() < 0.5
     assert all(dark[part * height // 6 : (part + 1) * height // 6].any() for part in range(6))
@@ -766,6 +760,35 @@ def test_the_image_shows_all_pictures() -> None:
     # What each request wrote has a color of its own, and there is far more of it where the mask slides.
     written = (abs(pixels[:, :, :3] - (0xB3 / 255, 0x45 / 255, 0x0B / 255)).max(axis=2) < 0.01).sum(axis=1)
     assert written[-230:].sum() > 1_000
+
+
+@pytest.mark.parametrize("count", [1, 3, 60])
+def test_no_word_of_the_image_lies_on_another_or_is_cut(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pytest.importorskip("matplotlib.text")
+    found: dict[Any, Any] = {}  # the layout draws all once, too
+    draw = texts.Text.draw
+
+    def watched(text: Any, renderer: Any) -> None:
+        if text.get_visible() and text.get_text().strip():
+            found[text] = text.get_window_extent(renderer)
+        draw(text, renderer)
+
+    policies = ["sliding:window=5", "hybrid:window=10,at=43,tail=10,boundary=break_even", "optimum:window=5"]
+    named = "-Users-me-a-project-with-a-long-name/0b54c1b2-11f2-4a2e-9a5e-27b9a1c7e1d5.jsonl"
+    others = (session(history(9 + number), str(number), policies) for number in range(count))
+    sessions = [session(history(80), named, policies), *others]
+    monkeypatch.setattr(texts.Text, "draw", watched)
+    figure = drawn(sessions, context_window=30_000)
+    figure.savefig(io.BytesIO(), format="png")
+    boxes = [(text.get_text(), box) for text, box in found.items()]
+    assert len(boxes) > 60
+    width, height = figure.canvas.get_width_height()
+    for place, (words, box) in enumerate(boxes):
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, f"cut: {words}"
+        for others, other in boxes[place + 1 :]:
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            down = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert across <= 1 or down <= 1, f"{words!r} lies on {others!r}"
 
 
 def test_the_image_takes_hostile_names() -> None:

@@ -328,7 +328,9 @@ def test_a_session_that_is_a_straight_line_is_reckoned_exactly() -> None:
     assert found.second_half_error < 0.001
     for kind in ("cached_tokens", "written_tokens", "output_tokens", "cost"):
         assert getattr(found.reckoned, kind) == pytest.approx(getattr(found.logged, kind), rel=0.002), kind
-    assert found.notes == ("1 requests found less in the cache than the request before had sent, without a pause",)
+    assert found.notes == (
+        "requests that found less in the cache than the request before had sent, without a pause: 1",
+    )
 
 
 def test_the_second_half_is_foretold_from_the_first_alone() -> None:
@@ -352,8 +354,8 @@ def test_reasons_are_named() -> None:
     found = costs.check_bill(Transcript(made.messages, 8, "pi", "x", requests=(*requests, aborted)))
     assert found is not None
     assert found.notes[-2:] == (
-        "2 requests sent much less than the request before: compactions that the log hides",
-        "1 billed answers are not in the history",
+        "requests much smaller than the one before, as after a compaction that the log hides: 2",
+        "answers that were billed and are not in the history: 1",
     )
 
 
@@ -367,7 +369,7 @@ def test_by_time_stamps_alone_a_pause_makes_the_cache_cold() -> None:
     assert logged is not None
     assert timed is not None
     assert logged == never
-    assert logged.notes == ("1 pauses were longer than the cache is kept, and it was kept",)
+    assert logged.notes == ("pauses longer than the cache is kept, after which it was kept: 1",)
     lost = made.requests[7].usage
     assert lost is not None
     assert logged.reckoned.cached_tokens - timed.reckoned.cached_tokens == pytest.approx(lost.sent_tokens, rel=0.01)
@@ -377,9 +379,9 @@ def test_by_time_stamps_alone_a_pause_makes_the_cache_cold() -> None:
 
 def test_the_cache_is_that_of_the_provider_unless_another_is_named() -> None:
     made = session(20)
-    [by_model] = costs.replay_transcript(made, ["sliding:window=2"])
-    [ideal] = costs.replay_transcript(made, ["sliding:window=2"], cache="ideal")
-    [other] = costs.replay_transcript(made, ["sliding:window=2"], prices=costs.SessionPrices(Prices(), "openai"))
+    by_model = costs.replay_transcript(made, ["sliding:window=2"])
+    ideal = costs.replay_transcript(made, ["sliding:window=2"], cache="ideal")
+    other = costs.replay_transcript(made, ["sliding:window=2"], prices=costs.SessionPrices(Prices(), "openai"))
     served = [one.policies[1].usage.cached_chars for one in (by_model, ideal, other)]
     assert served[0] < served[2] <= served[1]
 
@@ -389,7 +391,7 @@ def test_without_usage_pauses_come_from_time_stamps() -> None:
     bare = tuple(one._replace(usage=None, time=1_000.0 * place) for place, one in enumerate(made.requests))
     untimed = Transcript(made.messages, 12, "claude_code", "x", requests=bare)
     options = {"system_chars": 400_000}
-    [paused], [never] = (costs.replay_transcript(untimed, ["raw"], pauses=p, **options) for p in ("logged", "none"))
+    paused, never = (costs.replay_transcript(untimed, ["raw"], pauses=p, **options) for p in ("logged", "none"))
     assert paused.policies[0].usage.cached_chars == 0 < never.policies[0].usage.cached_chars
 
 
@@ -407,7 +409,10 @@ def test_each_context_is_replayed_alone() -> None:
         requests=made.requests,
         compactions=(transcripts.Compaction(7, [user("So far.")]),),
     )
-    first, second = costs.replay_transcript(compacted, ["raw"])
-    assert [turn.messages for turn in first.policies[0].turns] == [1, 3, 5]
-    assert [turn.messages for turn in second.policies[0].turns][-1] == 5
-    assert first.prices == second.prices == costs.session_prices(compacted).prices
+    played = costs.replay_transcript(compacted, ["raw"])
+    assert [turn.messages for turn in played.policies[0].turns] == [1, 3, 5, 7, 9, 11]
+    assert played.prices == costs.session_prices(compacted).prices
+    unlogged = Transcript(made.messages, 6, "codex", "x", compactions=compacted.compactions)
+    turns = costs.replay_transcript(unlogged, ["raw"], system_chars=0).policies[0].turns
+    assert [turn.messages for turn in turns] == [1, 3, 5, 7, 9, 11]
+    assert turns[3].view_chars == len("So far.")

@@ -105,7 +105,7 @@ def test_an_entry_is_renewed_by_each_use() -> None:
 def test_an_entry_that_is_found_before_a_breakpoint_is_renewed_as_well() -> None:
     requests = [turn.messages for turn in played("raw")]
     times = {messages: 250.0 * max(0, place - 3) for place, messages in enumerate(requests[:7])}
-    # Each of these requests changes an early result, and finds what the first request had written, which none marks again.
+    # Each changes an early result, and finds what the first request had written, which none marks again.
     sliding = played("sliding:window=3", times=times)
     assert [turn.cached_chars for turn in sliding[4:7]] == [SYSTEM + TASK] * 3
 

@@ -158,8 +158,9 @@ def test_several_sessions_are_added_up() -> None:
         recede.costs.compare_costs([])
     with pytest.raises(ValueError, match="same policies"):
         recede.costs.compare_costs([long, recede.costs.replay(HISTORY, ["sliding:window=3"])])
-    with pytest.raises(ValueError, match="same policies and prices"):
-        recede.costs.compare_costs([long, recede.costs.replay(HISTORY, ["sliding:window=2"], prices=FREE_ANSWERS)])
+    cheap = recede.costs.replay(HISTORY, ["sliding:window=2"], prices=FREE_ANSWERS)
+    for both, *parts in zip(recede.costs.compare_costs([long, cheap]), long.costs, cheap.costs, strict=True):
+        assert both.cost == pytest.approx(parts[0].cost + parts[1].cost), "each at its own prices"
 
 
 def test_bytes_and_dicts_are_played_alike() -> None:

@@ -89,10 +89,6 @@ def test_the_calls_are_part_of_the_costs_at_prices_of_their_own() -> None:
         assert cost.cost == pytest.approx(sent / 4e6 + cost.summary_cost)
         sent = usage.sent_chars * 3 + usage.answer_chars * 15
         assert cost.cost_uncached == pytest.approx(sent / 4e6 + cost.summary_cost)
-    with pytest.raises(ValueError, match="same policies and prices"):
-        recede.costs.compare_costs(
-            [recede.costs.replay(HISTORY, ["summary"]), recede.costs.replay(HISTORY, ["summary"], summary_prices=cheap)]
-        )
 
 
 def test_the_built_in_summary_is_that_of_stage_2_and_costs_nothing() -> None:

@@ -72,9 +72,10 @@ def test_suggestions_are_added_up() -> None:
     assert recede.costs.Suggestion.total([one, other]) == recede.costs.suggest_window(
         [HISTORY, SHORT], prices=PRICES, **GRID
     )
-    with pytest.raises(ValueError, match="same policies and prices"):
-        recede.costs.Suggestion.total([one, recede.costs.suggest_window([SHORT], **GRID)])
-    with pytest.raises(ValueError, match="same policies and prices"):
+    dear = recede.costs.suggest_window([SHORT], **GRID)
+    both = recede.costs.Suggestion.total([one, dear])
+    assert both.costs[0].cost == pytest.approx(one.costs[0].cost + dear.costs[0].cost)
+    with pytest.raises(ValueError, match="same policies"):
         recede.costs.Suggestion.total([one, recede.costs.suggest_window([SHORT], prices=PRICES, windows=[3])])
     with pytest.raises(ValueError, match="no session to compare"):
         recede.costs.Suggestion.total([])

@@ -42,7 +42,7 @@ def _policies_chart(
     bars: Sequence[tuple[float, str, str]],
     best: PolicyCost,
 ) -> str:
-    thick, y = 15, 30
+    thick, y = 15, 34
     widest = max(1.0, *(share for share, _, _ in bars))
     drawn, marks, words = [], [], []
     for place, (cost, (share, figures, class_)) in enumerate(zip(costs, bars, strict=True)):
@@ -55,9 +55,9 @@ def _policies_chart(
         drawn.append(bar(share / widest, y + 2, thick, classes, f"{cost.policy}: {figures} of raw"))
         words.append(figure(share / widest, y + 2, thick, figures))
         # In pieces, so that it crosses no name.
-        marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y if place else 16, y2=y + 19))
+        marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y if place else 20, y2=y + 19))
         y += 27
-    marks.append(label("raw = 100 %", 0, 10, "middle" if widest > 1.3 else "left"))
+    marks.append(label("raw = 100 %", 0, 14, "middle" if widest > 1.3 else "left"))
     mark = at(f"{100 / widest:.2f}%", *marks)
     description = "; ".join(
         f"{cost.policy}: {figures} of raw" for cost, (_, figures, _) in zip(costs, bars, strict=True)

@@ -60,6 +60,7 @@ class Transcript:
         is_own_form: whether a view takes the form of the file.
         path: the path as given.
         warnings: what the reader repaired, left out, or did not know.
+        session: what the reader gave; None where the bytes of the file are the history.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Transcript:
     is_own_form: bool = True
     path: str = "-"
     warnings: tuple[str, ...] = ()
+    session: transcripts.Transcript | None = None
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
         """Call it with the JSON; a `TranscriptError` becomes a line that names the place in the file."""
@@ -194,6 +196,7 @@ def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
         siblings=siblings,
         is_own_form=False,
         warnings=history.warnings,
+        session=history,
     )
 
 

@@ -68,7 +68,7 @@ def over(
 
 
 def _without_text(history: Transcript) -> Transcript:
-    return Transcript(**{**vars(history), "data": b"", "json": b""})
+    return Transcript(**{**vars(history), "data": b"", "json": b"", "session": None})
 
 
 def named(history: Transcript) -> str:

@@ -4,71 +4,113 @@ from __future__ import annotations
 
 import importlib
 import io
+import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
-from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks
-from recede.cli.timeline import changes, columns, figures, shown
-from recede.cli.verdict import Session, money, percent
-from recede.costs import PolicyCost, PolicyReplay, cheapest_policy, compare_costs
+from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks, wrapped
+from recede.cli.lines import dollars, has_limit
+from recede.cli.page import CONTEXT_WINDOW
+from recede.cli.plot_session import COLORS, draw_layers, draw_sizes, draw_strips, draw_timeline, plain
+from recede.cli.savings import of_sessions, scale_of
+from recede.cli.timeline import shown
+from recede.cli.verdict import Session, money, percent, verdict
+from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
-__all__ = ["plot"]
+__all__ = ["drawn", "plot"]
 
-_INK = "#1a1d21"
-_SOFT = "#5a626b"
-_STRONG = "#0a5fb0"
-_PALE = "#c3dbf2"
-_WRITTEN = "#b3450b"
+_INK, _SOFT, _STRONG, _WRITTEN = COLORS["ink"], COLORS["soft"], COLORS["strong"], COLORS["written"]
 # Color, dashes and marker of the highlighted lines; raw first. They are distinct without colors too.
 _LINES = (
     (_INK, "-", ""),
     (_STRONG, "-", "s"),
-    ("#b3450b", "--", "^"),
+    (_WRITTEN, "--", "^"),
     ("#2c7a3f", ":", "D"),
     ("#7a3fa0", "-.", "o"),
 )
 
+# The height of a picture in inches, and what draws it.
+_Picture = tuple[float, Callable[[Any], None]]
 
-def plot(sessions: Sequence[Session], context_window: int = 200_000) -> bytes:
-    """The most expensive session request by request, the costs by policy and the sources of characters, as a PNG.
+
+def plot(sessions: Sequence[Session], context_window: int = CONTEXT_WINDOW) -> bytes:
+    """The verdict, the costs, what is saved in each session, and the most expensive session, as a PNG.
 
     Args:
         sessions: replayed under the same policies and prices; at least one.
+        context_window: the tokens that the model takes.
 
     Raises:
         click.UsageError: matplotlib is not installed.
     """
-    matplotlib = _matplotlib()
-    costs = compare_costs(session.replay for session in sessions)
-    found = sources(sessions)
-    costliest = max(sessions, key=lambda session: session.replay.costs[0].cost)
-    panels = shown(costliest.replay) if len(costliest.replay.policies[0].turns) > 1 else []
-    heights = [5.0, 1 + 0.5 * len(costs), 1 + 0.32 * len(found), *[1.8] * len(panels)]
-    # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
-    figure = matplotlib.Figure(figsize=(11, sum(heights)), dpi=120, layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
-    axes = figure.subplots(len(heights), 1, height_ratios=heights)
-    _draw_growth(axes[0], costliest, emphasized(costs))
-    _draw_costs(axes[1], costs)
-    _draw_sources(axes[2], found)
-    tops = [max(turn.view_tokens for turn in panel.turns) for panel in panels]
-    for place, panel in enumerate(panels):
-        _draw_timeline(axes[3 + place], panel, costliest, place)
-        # The raw history has a scale of its own, the others have one together.
-        axes[3 + place].set_ylim(0, 1.05 * max(tops[1:] if place else tops))
-    for drawn in axes[4:]:
-        drawn.sharex(axes[3])
-    for drawn in axes:
-        drawn.spines[["top", "right"]].set_visible(False)
     png = io.BytesIO()
     with warnings.catch_warnings():
         # A letter that the font lacks becomes a box; that is no news to whoever runs the command.
         warnings.simplefilter("ignore")
-        figure.savefig(png, format="png")
+        drawn(sessions, context_window).savefig(png, format="png")
     return png.getvalue()
+
+
+def drawn(sessions: Sequence[Session], context_window: int = CONTEXT_WINDOW) -> Any:
+    """The figure of matplotlib that is saved."""
+    matplotlib = _matplotlib()
+    costs = compare_costs(session.replay for session in sessions)
+    pictures = _pictures(sessions, costs, context_window)
+    heights = [height for height, _ in pictures]
+    # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
+    figure = matplotlib.Figure(figsize=(11, sum(heights) + 1.2), dpi=120, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
+    words = [plain(line) for found in verdict(costs, sessions) for line in _lines_of(found)]
+    figure.suptitle("\n".join(words), x=0.02, ha="left", fontsize="medium")
+    axes = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for each, (_, draw) in zip(axes, pictures, strict=True):
+        draw(each)
+        each.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _lines_of(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, 105, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _pictures(sessions: Sequence[Session], costs: Sequence[PolicyCost], context_window: int) -> list[_Picture]:
+    """What is drawn, from above: all sessions first, then the most expensive one."""
+    found = sources(sessions)
+    costliest = max(sessions, key=lambda session: session.replay.costs[0].cost)
+    strong = emphasized(costs)
+    rows = sum(len(wrapped(cost.policy)) for cost in costs)
+    pictures: list[_Picture] = [
+        (1.2 + 0.33 * rows, lambda axes: _draw_costs(axes, costs, is_cached=True)),
+        (1.2 + 0.33 * rows, lambda axes: _draw_costs(axes, costs, is_cached=False)),
+    ]
+    best = cheapest_policy(costs).policy
+    if len(sessions) > 1 and best != "raw":
+        pictures += [(2.6, lambda axes: _draw_savings(axes, sessions, best))]
+        pictures += [(2.8, lambda axes: _draw_scatter(axes, sessions, best))]
+    pictures.append((1 + 0.32 * len(found), lambda axes: _draw_sources(axes, found)))
+    pictures.append((5.0, lambda axes: _draw_growth(axes, costliest, strong, context_window)))
+    if costliest.replay.policies[0].turns:
+        pictures.append((3.4, lambda axes: _draw_dollars(axes, costliest, strong)))
+    if costliest.anatomy is not None and costliest.anatomy.samples:
+        anatomy = costliest.anatomy
+        pictures.append((3.0, lambda axes: draw_layers(axes, anatomy)))
+        if anatomy.sizes and anatomy.policy is not None:
+            pictures += [(2.6, lambda axes: draw_sizes(axes, anatomy)), (2.0, lambda axes: draw_strips(axes, anatomy))]
+    panels = shown(costliest.replay) if len(costliest.replay.policies[0].turns) > 1 else []
+    tops = [max(turn.view_tokens for turn in panel.turns) for panel in panels]
+    for place, panel in enumerate(panels):
+        # The raw history has a scale of its own, the others have one together.
+        top = 1.05 * max(tops[1:] if place else tops)
+
+        def draw(axes: Any, place: int = place, panel: Any = panel, top: float = top) -> None:
+            draw_timeline(axes, panel, costliest, place)
+            axes.set_ylim(0, top)
+
+        pictures.append((2.2, draw))
+    return pictures
 
 
 def _matplotlib() -> Any:
@@ -80,19 +122,44 @@ def _matplotlib() -> Any:
         raise click.UsageError("--png needs matplotlib: pip install 'recede[plot]'") from None
 
 
-def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
+def _draw_growth(axes: Any, session: Session, strong: Sequence[int], context_window: int) -> None:
+    name = session.name if len(session.name) <= 30 else f"…{session.name[-29:]}"  # the end of a path says most
+    axes.set_title(plain(f"Tokens of each request of {name}", 70), loc="left", fontweight="bold")
     policies = session.replay.policies
-    name = session.name if len(session.name) <= 40 else f"…{session.name[-39:]}"  # the end of a path says most
-    axes.set_title("Tokens of each request", loc="left", fontweight="bold")
-    axes.set_title(_plain(name), loc="right", fontsize="small", color=_SOFT)
-    turns = range(1, len(policies[0].turns) + 1)
-    if not turns:
+    series: list[list[float]] = [[turn.view_tokens for turn in replayed.turns] for replayed in policies]
+    if not series[0]:
         _say(axes, "no request was made")
         return
-    series = [[turn.view_tokens for turn in replayed.turns] for replayed in policies]
-    for place, tokens in enumerate(series):
-        if place not in strong:
-            axes.plot(turns, tokens, color=_SOFT, linewidth=0.5, alpha=0.7)
+    limit = context_window if has_limit(session.replay, context_window) else None
+    rows = ticks(int(max(*map(max, series), limit or 0)), 5)
+    if limit is not None:
+        axes.axhline(limit, color=_INK, linestyle="--", linewidth=1, label=f"context window, {limit:,} tokens")
+    _draw_lines(axes, session, strong, series, below=0.12)
+    axes.set_yticks(rows, [compact(row) for row in rows])
+    axes.set_ylim(0, rows[-1])
+    axes.set_ylabel("tokens")
+
+
+def _draw_dollars(axes: Any, session: Session, strong: Sequence[int]) -> None:
+    axes.set_title("Dollars up to each request", loc="left", fontweight="bold")
+    series = [
+        dollars(replayed, session.replay) if place in strong else []
+        for place, replayed in enumerate(session.replay.policies)
+    ]
+    _draw_lines(axes, session, strong, series, below=0.24)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda cost, _: rf"\${cost:g}")
+
+
+def _draw_lines(
+    axes: Any, session: Session, strong: Sequence[int], series: Sequence[Sequence[float]], below: float
+) -> None:
+    """The lines, and their names so far below the axis, as a share of its height."""
+    policies = session.replay.policies
+    turns = range(1, len(policies[0].turns) + 1)
+    thin = [values for place, values in enumerate(series) if place not in strong and values]
+    for values in thin:
+        axes.plot(turns, values, color=_SOFT, linewidth=0.5, alpha=0.7)
     for rank, place in reversed(list(enumerate(strong))):
         color, dashes, marker = _LINES[rank]
         step = max(1, len(turns) // 8)
@@ -107,70 +174,97 @@ def _draw_growth(axes: Any, session: Session, strong: Sequence[int]) -> None:
             markevery=(rank * step // len(strong), step),
             markersize=7,
             markeredgecolor="white",
-            label=_plain(policies[place].policy),
+            label="\n".join(map(plain, wrapped(policies[place].policy, 44))),
             zorder=9 - rank,
         )
     handles, labels = axes.get_legend_handles_labels()
-    others = len(policies) - len(strong)
-    title = f"thin: the {others} {'other' if others == 1 else 'others'}" if others else None
+    title = f"thin: the {len(thin)} {'other' if len(thin) == 1 else 'others'}" if thin else None
     # Outside of the plot, where no line crosses it.
-    outside: Any = {"loc": "upper left", "bbox_to_anchor": (0, -0.1), "ncols": 2, "frameon": False, "alignment": "left"}
+    outside: Any = {
+        "loc": "upper left",
+        "bbox_to_anchor": (0, -below),
+        "ncols": 2,
+        "frameon": False,
+        "alignment": "left",
+    }
     axes.legend(handles[::-1], labels[::-1], title=title, **outside)
-    rows = ticks(max(map(max, series)), 5)
-    axes.set_yticks(rows, [compact(row) for row in rows])
-    axes.set_ylim(0, rows[-1])
     axes.set_xlim(*((1, len(turns)) if len(turns) > 1 else (0, 2)))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("turn", loc="right")
-    axes.set_ylabel("tokens")
     axes.grid(axis="y", color="#dfe3e8")
     axes.set_axisbelow(True)
 
 
-def _draw_costs(axes: Any, costs: Sequence[PolicyCost]) -> None:
-    axes.set_title("Cost by policy, as a share of raw", loc="left", fontweight="bold")
+def _draw_costs(axes: Any, costs: Sequence[PolicyCost], *, is_cached: bool) -> None:
+    kind = "with a prompt cache" if is_cached else "without a cache, where 100 % is another amount"
+    axes.set_title(f"Cost by policy {kind}", loc="left", fontweight="bold")
     if not costs[0].usage.requests:
         _say(axes, "no request was made")
         return
-    places = range(len(costs))
-    cached = axes.barh(
-        [place - 0.2 for place in places],
-        [cost.of_raw for cost in costs],
-        height=0.36,
-        color=["white" if cost.is_optimum else _STRONG for cost in costs],
-        edgecolor=_STRONG,
-        label="with a prompt cache",
+    shares = [cost.of_raw if is_cached else cost.of_raw_uncached for cost in costs]
+    amounts = [cost.cost if is_cached else cost.cost_uncached for cost in costs]
+    best = shares.index(min(share for share, cost in zip(shares, costs, strict=True) if not cost.is_optimum))
+    bars = axes.barh(
+        range(len(costs)),
+        shares,
+        height=0.55,
+        color=[
+            "white" if cost.is_optimum or not is_cached else _WRITTEN if share > 1 else _STRONG
+            for cost, share in zip(costs, shares, strict=True)
+        ],
+        edgecolor=_STRONG if is_cached else _SOFT,
+        hatch=None if is_cached else "////",
     )
-    uncached = axes.barh(
-        [place + 0.2 for place in places],
-        [cost.of_raw_uncached for cost in costs],
-        height=0.36,
-        facecolor="white",
-        edgecolor=_SOFT,
-        hatch="////",
-        label="without a cache",
-    )
-    for place, bars in enumerate(zip(cached, uncached, strict=True)):
-        for bar in bars if costs[place].is_optimum else ():
-            # An outline: what a rule can be measured by is none to choose.
+    for bar, cost in zip(bars, costs, strict=True):
+        if cost.is_optimum:  # an outline: what a rule can be measured by is none to choose
             bar.set(linestyle="--", hatch=None)
     # On a ground of their own, so that the line of raw does not run through them.
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-    words = [_plain(f"{money(cost.cost)}, {percent(cost.of_raw)}") for cost in costs]
-    axes.bar_label(cached, words, padding=4, bbox=ground)
-    words = [_plain(f"{money(cost.cost_uncached)}, {percent(cost.of_raw_uncached)}") for cost in costs]
-    axes.bar_label(uncached, words, padding=4, bbox=ground)
-    axes.axvline(1, color=_INK, linestyle="--", linewidth=1.2, label="raw")
-    best = costs.index(cheapest_policy(costs))
-    axes.set_yticks(places, [_plain(cost.policy) for cost in costs])
+    words = [plain(f"{money(amount)}, {percent(share)} of raw") for amount, share in zip(amounts, shares, strict=True)]
+    axes.bar_label(bars, words, padding=4, bbox=ground)
+    axes.axvline(1, color=_INK, linestyle="--", linewidth=1.2)
+    axes.set_yticks(range(len(costs)), ["\n".join(map(plain, wrapped(cost.policy))) for cost in costs])
     for place, name in enumerate(axes.get_yticklabels()):
         name.set(
             fontweight="bold" if place == best else "normal", style="italic" if costs[place].is_optimum else "normal"
         )
     axes.xaxis.set_major_formatter(lambda share, _: percent(share))
-    axes.margins(x=0.16, y=0.02)
+    axes.set_xlim(0, 1.28 * max(1.0, *shares))
+    axes.margins(y=0.02)
     axes.invert_yaxis()
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0)
+
+
+def _draw_savings(axes: Any, sessions: Sequence[Session], policy: str) -> None:
+    savings = of_sessions(sessions, policy)
+    axes.set_title(plain(f"Saved in each session by {policy}", 90), loc="left", fontweight="bold")
+    colors = [_STRONG if saving.share >= 0 else _WRITTEN for saving in savings]
+    axes.bar(range(len(savings)), [saving.share for saving in savings], color=colors)
+    axes.set_ylim(*scale_of(savings))
+    axes.set_xticks([])
+    axes.axhline(0, color=_SOFT, linewidth=1)
+    axes.yaxis.set_major_formatter(lambda share, _: percent(share))
+    axes.set_xlabel("sessions, the one that saves most first", loc="right")
+
+
+def _draw_scatter(axes: Any, sessions: Sequence[Session], policy: str) -> None:
+    savings = of_sessions(sessions, policy)
+    axes.set_title("Saved by length of the session", loc="left", fontweight="bold")
+    colors = [_STRONG if saving.share >= 0 else _WRITTEN for saving in savings]
+    axes.scatter(
+        [saving.requests for saving in savings],
+        [saving.share for saving in savings],
+        color=colors,
+        alpha=0.7,
+        edgecolors="white",
+    )
+    axes.set_xscale("log")
+    axes.set_ylim(*scale_of(savings))
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda requests, _: f"{requests:,.0f}")
+    axes.yaxis.set_major_formatter(lambda share, _: percent(share))
+    axes.grid(color="#dfe3e8")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("requests", loc="right")
 
 
 def _draw_sources(axes: Any, found: Sequence[Source]) -> None:
@@ -183,56 +277,14 @@ def _draw_sources(axes: Any, found: Sequence[Source]) -> None:
         edgecolor=_SOFT,
     )
     axes.bar_label(bars, [f"{source.chars:,}, {percent(source.chars / whole)}" for source in found], padding=4)
-    axes.set_yticks(range(len(found)), [_plain(shortened(source.name)) for source in found])
+    axes.set_yticks(range(len(found)), [plain(shortened(source.name)) for source in found])
     largest = ticks(max(source.chars for source in found), 5)
     axes.set_xticks(largest, [compact(chars) for chars in largest])
     axes.set_xlim(0, largest[-1] * 1.14)
     axes.invert_yaxis()
 
 
-def _draw_timeline(axes: Any, panel: PolicyReplay, session: Session, place: int) -> None:
-    found = columns(panel.turns)
-    count = len(panel.turns)
-    edges = [0.5 + count * share for share in (0, *(column.end for column in found))]
-    turns = [column.turn for column in found]
-    # From the whole to the part, each on top of the one before.
-    for chars, style in (
-        ([turn.view_chars for turn in turns], {"facecolor": "white", "edgecolor": _SOFT, "linestyle": ":"}),
-        ([turn.cached_chars + turn.written_chars for turn in turns], {"facecolor": _WRITTEN}),
-        ([turn.cached_chars for turn in turns], {"facecolor": _PALE, "edgecolor": _STRONG, "linewidth": 0.5}),
-    ):
-        axes.stairs([each / 4 for each in chars], edges, fill=True, **style)
-    name = _plain(panel.policy)
-    head = name if place else f"Request by request, with a cache: {name}"
-    axes.set_title(head, loc="left", fontweight="bold", fontsize="large" if not place else "medium")
-    axes.set_title(figures(panel, session.replay).replace("$", r"\$"), loc="right", fontsize="small", color=_SOFT)
-    moved = [turn + 1 for turn in changes(panel.turns)]
-    # Below the axis, where they cover no column.
-    across = axes.get_xaxis_transform()
-    axes.vlines(moved, -0.13, -0.05, color=_INK, linewidth=1, transform=across, clip_on=False)
-    if moved:
-        axes.annotate("moved", (0, -0.13), (-8, 0), "axes fraction", "offset points", ha="right", fontsize="small")
-    axes.tick_params(axis="x", pad=14)
-    axes.set_xlim(0.5, count + 0.5)
-    axes.yaxis.set_major_formatter(lambda tokens, _: compact(round(tokens)))
-    axes.set_ylabel("tokens")
-    if not place:
-        patches = importlib.import_module("matplotlib.patches").Patch
-        keys = [
-            patches(facecolor=_WRITTEN, label="written to the cache"),
-            patches(facecolor=_PALE, edgecolor=_STRONG, label="served from the cache"),
-        ]
-        if any(turn.view_chars > turn.cached_chars + turn.written_chars for turn in panel.turns):
-            keys.append(patches(facecolor="white", edgecolor=_SOFT, linestyle=":", label="sent uncached"))
-        axes.legend(handles=keys, loc="upper left", frameon=False)
-
-
 def _say(axes: Any, words: str) -> None:
     axes.text(0.5, 0.5, words, ha="center", va="center", transform=axes.transAxes, color=_SOFT)
     axes.set_xticks([])
     axes.set_yticks([])
-
-
-def _plain(text: str) -> str:
-    """The text with its dollars kept from being read as the marks of a formula."""
-    return shortened(text, 40).replace("$", r"\$")

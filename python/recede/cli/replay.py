@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from recede import mask_observations_json
 from recede.cli.anatomy import anatomy
+from recede.cli.bill import check_text, log_options, logged, logged_lines
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
 from recede.cli.files import Transcript, keep_apart, messages_of, write
@@ -27,12 +28,13 @@ from recede.costs import (
     CACHES,
     SUMMARY_CHARS,
     SYSTEM_CHARS,
+    ModelPrices,
     Prices,
     Suggestion,
-    cache_of_format,
     compare_costs,
     replay_json,
     replay_policies,
+    replay_transcript,
     suggest_window,
 )
 
@@ -132,11 +134,9 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     "--price",
     "prices",
     callback=_prices,
-    default="anthropic",
-    show_default=True,
     metavar="NAME,...",
     help="Prices for a million tokens: anthropic, anthropic_1h, openai, gemini, or one of these with changes, such as "
-    "openai,output=0.",
+    "openai,output=0.  [default: those of the models that a log names; else by its format]",
 )
 @click.option(
     "--cache",
@@ -167,7 +167,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     default=SYSTEM_CHARS,
     show_default=True,
     metavar="N",
-    help="What logs leave out of each request: system prompt and tools.",
+    help="System prompt and tools, which logs leave out of each request; as logged tokens say, if there are any.",
 )
 @click.option(
     "--min-results",
@@ -191,6 +191,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
 )
 @click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
 @click.option("--png", metavar="OUT", help="Write the pictures here as one image; needs the extra recede[plot].")
+@log_options
 @output_options
 def replay(
     files: tuple[str, ...],
@@ -203,7 +204,7 @@ def replay(
     suggest: bool,
     optimum: bool,
     policies: tuple[str, ...],
-    prices: Prices,
+    prices: Prices | None,
     cache: str | None,
     summary_prices: Prices | None,
     summary_chars: int,
@@ -217,6 +218,9 @@ def replay(
     context_window: int,
     html: str | None,
     png: str | None,
+    own_prices: dict[str, ModelPrices],
+    no_pauses: bool,
+    check: bool,
 ) -> None:
     """Replay sessions request by request: what was paid, and what masking would have cost.
 
@@ -226,7 +230,7 @@ def replay(
     A prompt cache serves the beginning of a request that is the same as in the previous request;
     everything after the first change is written to it again, and with Anthropic's breakpoints nearly
     the whole conversation. So a mask that moves at every turn can cost several times as much as none.
-    Characters are code points; a token is about four of them.
+    Tokens are those that the logs have; where they have none, a token is about four characters.
 
     \b
     Example:
@@ -234,6 +238,7 @@ def replay(
       recede replay --since 7d --project my-app --html report.html
       recede replay session.jsonl --keep 5,10,20 --optimum
       recede replay logs --suggest
+      recede replay --check
     """
     files_read = chosen(files, since, project)
     keep_apart("--html", html, [file.path for file in files_read])
@@ -250,17 +255,26 @@ def replay(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
 
-    options: dict[str, Any] = {"prices": prices, "system_chars": system_chars}
-    options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
+    options: dict[str, Any] = {"system_chars": system_chars, "summary_prices": summary_prices}
+    options |= {"summary_chars": summary_chars}
+    pauses = "none" if no_pauses else "logged"
 
     def play(history: Transcript) -> Session:
-        used = cache_of_format(history.format) if cache is None else CACHES[cache]
-        replayed = history.run(lambda data: replay_json(data, wanted, cache=used, **options))
+        log = None if history.session is None else logged(history.session, own_prices, is_checked=check)
+        if history.session is None or log is None:
+            used: dict[str, Any] = {"prices": prices or Prices(), "cache": cache or "anthropic"}
+            replayed = history.run(lambda data: replay_json(data, wanted, **used, **options))
+        else:
+            found = log.prices if prices is None else log.prices._replace(prices=prices)
+            used = {"prices": found.prices, "cache": cache or found.provider}
+            replayed = replay_transcript(history.session, wanted, prices=found, cache=cache, pauses=pauses, **options)
         raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
-        found = None if html is png is None else anatomy(messages_of(history.json), replayed)
-        session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, found)
+        drawn = None if html is png is None else anatomy(messages_of(history.json), replayed)
+        session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
         if suggest and _results(session) >= min_results:
-            suggestions.append(history.run(lambda data: suggest_window([data], cache=used, **grid, **options)))
+            suggestions.append(
+                history.run(lambda data: suggest_window([history.session or data], **used, **grid, **options))
+            )
         return session
 
     suggestions: list[Suggestion] = []
@@ -276,7 +290,9 @@ def replay(
         write(html, page(drawn, suggestion, context_window).encode(), paths)
     if drawn and png is not None:
         write(png, plot(drawn, context_window), paths)
-    if sessions and as_json:
+    if sessions and check:
+        write(None, check_text(drawn).encode())
+    elif sessions and as_json:
         histories = [session_as_json(history, session, turns) for history, session in done]
         total = costs_as_json(compare_costs(session.replay for session in sessions))
         if suggestion is not None:
@@ -286,11 +302,12 @@ def replay(
         reason = f"no session has {min_results} results or more" if min_results else "no session can be read"
         write(None, f"{reason}\n".encode())
     elif suggestion is not None:
-        lines = [*verdict_lines(suggestion.costs, len(sessions), prices), *sentences(suggestion)]
-        lines.append(price_line([session.replay for session in sessions]))
+        lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
+        lines += [*logged_lines(sessions, is_flat=prices is not None), price_line([one.replay for one in sessions])]
         write(None, "\n".join([tables_of(suggestion, len(sessions)), *lines, ""]).encode())
     elif sessions:
-        text = for_people(sessions, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
+        said = logged_lines(sessions, is_flat=prices is not None)
+        text = for_people(sessions, said, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
         write(None, text.encode())
     finish(done, failed, warn=not as_json)
 

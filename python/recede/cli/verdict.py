@@ -7,7 +7,16 @@ from typing import NamedTuple
 
 from recede.cli.anatomy import Anatomy
 from recede.cli.paste import line_for
-from recede.costs import CACHES, PRESETS, PolicyCost, Prices, Replay, cheapest_policy
+from recede.costs import (
+    CACHES,
+    PRESETS,
+    Bill,
+    BillCheck,
+    PolicyCost,
+    Replay,
+    SessionPrices,
+    cheapest_policy,
+)
 from recede.reduction import ToolReport
 
 __all__ = ["PASTE", "Session", "money", "notes", "percent", "price_line", "verdict"]
@@ -19,6 +28,22 @@ PASTE = "to get it, before each request: "
 _WORTH_OF_RAW = 0.1
 
 
+class Logged(NamedTuple):
+    """What the log of a session says.
+
+    Attributes:
+        bill: what its requests cost.
+        prices: those of its models.
+        timed: the replay of the raw history against it, with pauses from time stamps; None unless asked for.
+        as_logged: the same, with a cache that is as cold as the log shows.
+    """
+
+    bill: Bill
+    prices: SessionPrices
+    timed: BillCheck | None = None
+    as_logged: BillCheck | None = None
+
+
 class Session(NamedTuple):
     """A session that was played again.
 
@@ -28,6 +53,7 @@ class Session(NamedTuple):
         replay: what its requests would have sent under each policy.
         tools: its observations by tool.
         chars: characters of the whole history.
+        log: what its log says; None where the file is no log.
         anatomy: what its text is drawn from; None where no pictures were asked for.
     """
 
@@ -37,6 +63,7 @@ class Session(NamedTuple):
     tools: Mapping[str, ToolReport]
     chars: int
     anatomy: Anatomy | None = None
+    log: Logged | None = None
 
 
 def money(amount: float) -> str:
@@ -52,19 +79,18 @@ def percent(share: float) -> str:
 
 
 def price_line(replays: Sequence[Replay]) -> str:
-    """The prices that the costs are reckoned with, all with the same."""
+    """The prices that the costs are reckoned with."""
     prices = replays[0].prices
     others = replays[0].summary_prices or prices
     *names, _ = prices._fields
-    figures = ", ".join(f"{name} ${price:g}" for name, price in zip(names, prices, strict=False))
+    figures = ", ".join(f"{name} ${price:.4g}" for name, price in zip(names, prices, strict=False))
     known = [name for name, preset in PRESETS.items() if preset == prices]
-    source = f" ({known[0]})" if known else ""
+    figures += f"; under {prices.min_cached_tokens:,} tokens no cache" + (f" ({known[0]})" if known else "")
+    if any(replay.prices != prices for replay in replays):
+        figures = "by the models of each session (recede prices)"
     used = dict.fromkeys(replay.cache for replay in replays)
     caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
-    line = (
-        f"prices for a million tokens: {figures}; under {prices.min_cached_tokens:,} tokens no cache{source}; "
-        f"cache: {caches}"
-    )
+    line = f"prices for a million tokens: {figures}; cache: {caches}"
     if (others != prices or not others.output) and any(
         policy.usage.summary_calls for replay in replays for policy in replay.policies
     ):
@@ -72,26 +98,37 @@ def price_line(replays: Sequence[Replay]) -> str:
     return line
 
 
-def verdict(costs: Sequence[PolicyCost], sessions: int, prices: Prices) -> list[str]:
+def verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
     """What was paid, what would have been, and the line that does it: at most three sentences.
 
     Args:
         costs: of the policies; the first is the raw history.
-        sessions: how many they are the costs of.
-        prices: of the costs.
+        sessions: which they are the costs of.
     """
     raw = costs[0]
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
     best = cheapest_policy(costs)
-    of = f"{raw.usage.requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
-    paid = f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
+    paid = _paid(raw, sessions)
     if best is raw:
         reason = "masking pays off later, or never, in so short a session"
         return [paid, f"would have paid: no less under any other policy; {reason}"]
     would = f"would have paid: {money(best.cost)} with {best.policy}, {percent(1 - best.of_raw)} less"
-    line = line_for(best.policy, prices)
+    line = line_for(best.policy, sessions[0].replay.prices)
     return [paid, would] if line is None else [paid, would, f"{PASTE}{line}"]
+
+
+def _paid(raw: PolicyCost, sessions: Sequence[Session]) -> str:
+    """What was paid by the logs; where they say nothing, what the raw history is reckoned at."""
+    logged = [session for session in sessions if session.log is not None and session.log.bill.requests]
+    of = f"{raw.usage.requests:,} requests" + (f" of {len(sessions):,} sessions" if len(sessions) > 1 else "")
+    if not logged:
+        return f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
+    reckoned = raw.cost - sum(session.replay.costs[0].cost for session in logged)
+    paid = reckoned + sum(session.log.bill.cost for session in logged if session.log is not None)
+    silent = len(sessions) - len(logged)
+    but = f", {silent:,} of them as reckoned" if silent else ""
+    return f"paid: {money(paid)} for {of}, as logged{but}; the raw history is reckoned at {money(raw.cost)}"
 
 
 def notes(costs: Sequence[PolicyCost], sessions: int) -> list[str]:

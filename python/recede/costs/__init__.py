@@ -10,8 +10,9 @@ from recede.costs._models import MODELS, ModelPrices, model_prices
 from recede.costs._policies import replay_policies
 from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
-from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, ReplayedTurn, compare_costs, replay, replay_json
+from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json
 from recede.costs._suggest import Choice, Suggestion, suggest_window
+from recede.costs._turn import ReplayedTurn
 
 __all__ = [
     "CACHES",

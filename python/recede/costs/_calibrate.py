@@ -9,7 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from recede.costs._calibration import Calibration
-from recede.costs._replay import ReplayedTurn, replay
+from recede.costs._replay import replay
+from recede.costs._turn import ReplayedTurn
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, Transcript
@@ -53,6 +54,9 @@ def calibrate(transcript: Transcript, *, requests: int | None = None) -> Calibra
 
     Returns:
         A `Calibration` for `replay`; None if the log has no usage.
+
+    Raises:
+        TranscriptError: the messages are not a history.
 
     Example:
         >>> import json

@@ -5,12 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from recede.costs._policies import values_of
-
-if TYPE_CHECKING:
-    from recede.costs._replay import ReplayedTurn
+from recede.costs._turn import ReplayedTurn
 
 __all__ = ["Calibration", "calibrated"]
 

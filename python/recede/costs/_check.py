@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
@@ -11,8 +11,9 @@ from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES
-from recede.costs._prices import Prices
-from recede.costs._replay import Replay, ReplayedTurn, replay
+from recede.costs._prices import SUMMARY_CHARS, Prices
+from recede.costs._replay import SYSTEM_CHARS, Replay, replay
+from recede.costs._turn import ReplayedTurn
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
@@ -46,8 +47,8 @@ class BillCheck(NamedTuple):
         >>> asked = [{"type": "user", "content": "x" * 400}, {"type": "user", "content": "y" * 800}]
         >>> messages = [asked[0], answer(9_200, 0), asked[1], answer(9_602, 9_200)]
         >>> check = costs.check_bill(transcripts.read(json.dumps({"sessionId": "1", "messages": messages}).encode()))
-        >>> check.logged.cached_tokens, check.reckoned.cached_tokens, round(check.input_error, 3)
-        (9200, 9200.0, 0.0)
+        >>> check.logged.cached_tokens, round(check.reckoned.cached_tokens), round(check.input_error, 3)
+        (9200, 9200, 0.0)
     """
 
     logged: Bill
@@ -66,8 +67,10 @@ def replay_transcript(
     prices: SessionPrices | None = None,
     cache: Cache | str | None = None,
     pauses: str = "logged",
-    **options: Any,
-) -> tuple[Replay, ...]:
+    system_chars: int = SYSTEM_CHARS,
+    summary_prices: Prices | None = None,
+    summary_chars: int = SUMMARY_CHARS,
+) -> Replay:
     """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
 
     Args:
@@ -78,10 +81,13 @@ def replay_transcript(
         cache: as for `replay`; None: that of the provider of the logged models.
         pauses: when the cache is cold: ``"logged"`` where the log says that it served less than it had, or by time
             stamps if the log has no usage; ``"timed"`` by time stamps alone; ``"none"`` never.
-        options: further arguments of `replay`.
+        system_chars: as for `replay`, where the log has no usage.
+        summary_prices: as for `replay`.
+        summary_chars: as for `replay`.
 
     Returns:
-        A `Replay` for each of `Transcript.contexts`; one without logged usage is replayed with four characters a token.
+        A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
+        `ReplayedTurn.messages` counts the messages of the transcript.
 
     Raises:
         ValueError: `pauses` is unknown.
@@ -90,30 +96,44 @@ def replay_transcript(
         >>> from recede import costs, transcripts
         >>> session = transcripts.read(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]')
         >>> costs.replay_transcript(session, ["sliding:window=10"])
-        (<Replay: 1 requests, cheapest raw at 100% of raw>,)
+        <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     if pauses not in _PAUSES:
         raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
     found = session_prices(transcript, own_prices) if prices is None else prices
+    options: dict[str, Any] = {"prices": found.prices, "cache": found.provider if cache is None else cache}
+    options |= {"system_chars": system_chars, "summary_prices": summary_prices, "summary_chars": summary_chars}
     policies = list(policies)
-
-    def played(context: Transcript) -> Replay:
+    starts = [0, *(compaction.messages for compaction in transcript.compactions)]
+    replays = []
+    for start, context in zip(starts, transcript.contexts, strict=True):
         calibration = calibrate(context)
         times = {request.messages: request.time for request in context.requests if request.time is not None}
         if calibration is not None and pauses != "logged":
             calibration = calibration._replace(misses={})
         has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
-        return replay(
-            context.messages,
-            policies,
-            prices=found.prices,
-            cache=found.provider if cache is None else cache,
-            times=times if has_times else None,
-            calibration=calibration,
-            **options,
+        played = replay(
+            context.messages, policies, times=times if has_times else None, calibration=calibration, **options
         )
+        replays.append(_placed(played, start, context.shown))
+    joined = [tuple(chain.from_iterable(parts)) for parts in zip(*map(_turns, replays), strict=True)]
+    first = replays[0]
+    return first._replace(
+        policies=tuple(policy._replace(turns=turns) for policy, turns in zip(first.policies, joined, strict=True))
+    )
 
-    return tuple(map(played, transcript.contexts))
+
+def _turns(played: Replay) -> list[tuple[ReplayedTurn, ...]]:
+    return [policy.turns for policy in played.policies]
+
+
+def _placed(played: Replay, start: int, shown: int) -> Replay:
+    """The requests of a context, counted in messages of the session: it shows some others, and begins at `start`."""
+
+    def placed(turns: Iterable[ReplayedTurn]) -> tuple[ReplayedTurn, ...]:
+        return tuple(turn._replace(messages=turn.messages - shown + start) for turn in turns if turn.messages >= shown)
+
+    return played._replace(policies=tuple(policy._replace(turns=placed(policy.turns)) for policy in played.policies))
 
 
 def check_bill(
@@ -131,31 +151,37 @@ def check_bill(
 
     Returns:
         A `BillCheck`; None if the log has no usage.
+
+    Raises:
+        ValueError: `pauses` is unknown.
+
+    Example:
+        >>> from recede import costs, transcripts
+        >>> costs.check_bill(transcripts.read(b'[{"role": "user", "content": "no log"}]')) is None
+        True
     """
     found = session_prices(transcript, own_prices)
     pairs: list[_Pair] = []
     unplayed = 0
-    replays = replay_transcript(transcript, ["raw"], prices=found, pauses=pauses)
-    for context, played in zip(transcript.contexts, replays, strict=True):
-        turns = {turn.messages: turn for turn in played.policies[0].turns}
-        for request in context.requests:
-            if request.usage is not None and request.messages in turns:
-                pairs.append(_Pair(turns[request.messages], request, request.usage))
-            elif request.usage is not None:
-                unplayed += 1
+    turns = {
+        turn.messages: turn
+        for turn in replay_transcript(transcript, ["raw"], prices=found, pauses=pauses).policies[0].turns
+    }
+    for request in transcript.requests:
+        if request.usage is not None and request.messages in turns:
+            pairs.append(_Pair(turns[request.messages], request, request.usage))
+        elif request.usage is not None:
+            unplayed += 1
     if not pairs:
         return None
     errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]
-    notes = _notes(transcript, CACHES[found.provider].ttl_seconds)
-    if unplayed:
-        notes += (f"{unplayed} billed answers are not in the history",)
     return BillCheck(
         logged=logged_bill((pair.request for pair in pairs), own_prices, found.prices),
         reckoned=Bill.total(_reckoned(pair.turn, found.prices) for pair in pairs),
         input_error=sum(errors) / len(errors),
         second_half_error=_second_half(transcript),
         prices=found,
-        notes=notes,
+        notes=_notes(transcript, CACHES[found.provider].ttl_seconds, unplayed),
     )
 
 
@@ -193,7 +219,7 @@ def _second_half(transcript: Transcript) -> float | None:
     return abs(sum(tokens for tokens, _ in later) / max(1, sum(sent for _, sent in later)) - 1)
 
 
-def _notes(transcript: Transcript, ttl_seconds: float) -> tuple[str, ...]:
+def _notes(transcript: Transcript, ttl_seconds: float, unplayed: int) -> tuple[str, ...]:
     """What happened between requests that only the provider or the client knows."""
     missed = survived = shrunk = 0
     for context in transcript.contexts:
@@ -207,8 +233,9 @@ def _notes(transcript: Transcript, ttl_seconds: float) -> tuple[str, ...]:
             missed += not (has_shrunk or is_served) and pause <= ttl_seconds
             survived += is_served and pause > ttl_seconds
     found = {
-        f"{missed} requests found less in the cache than the request before had sent, without a pause": missed,
-        f"{survived} pauses were longer than the cache is kept, and it was kept": survived,
-        f"{shrunk} requests sent much less than the request before: compactions that the log hides": shrunk,
+        "requests that found less in the cache than the request before had sent, without a pause": missed,
+        "pauses longer than the cache is kept, after which it was kept": survived,
+        "requests much smaller than the one before, as after a compaction that the log hides": shrunk,
+        "answers that were billed and are not in the history": unplayed,
     }
-    return tuple(note for note, count in found.items() if count)
+    return tuple(f"{note}: {count}" for note, count in found.items() if count)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -59,33 +58,46 @@ class PolicyCost(NamedTuple):
 
 
 def costs_of(
-    names: Sequence[str], usages: Sequence[Sequence[Usage]], prices: Prices, summary_prices: Prices | None
+    names: Sequence[str], usages: Sequence[Sequence[Usage]], prices: Sequence[tuple[Prices, Prices | None]]
 ) -> tuple[PolicyCost, ...]:
-    """The cost of each policy, raw first, from the usage of each session under each policy."""
-    both = prices, summary_prices
-    raw, *_ = totals = [Usage.total(column) for column in zip(*usages, strict=True)]
-    costs_of_raw = [session[0].cost(*both) for session in usages]
-    optima = {name: usage for name, usage in zip(names, totals, strict=True) if is_optimum(name)}
+    """The cost of each policy, raw first, from the usage of each session under each policy and its prices."""
+    sessions = [[_cost(usage, *both) for usage in session] for session, both in zip(usages, prices, strict=True)]
+    columns = [list(column) for column in zip(*sessions, strict=True)]
+    totals = [_Cost(*map(sum, zip(*column, strict=True))) for column in columns]
+    raw = totals[0]
+    optima = {name: total.cost for name, total in zip(names, totals, strict=True) if is_optimum(name)}
 
     def cost_of(place: int, name: str) -> PolicyCost:
-        usage, optimum = totals[place], optima.get(optimum_of(name) or name)
-        costs = [session[place].cost(*both) for session in usages]
-        shares = list(map(_share, costs, costs_of_raw))
+        total, optimum = totals[place], optima.get(optimum_of(name) or name)
+        shares = [_share(cost.cost, raw.cost) for cost, raw in zip(columns[place], columns[0], strict=True)]
         return PolicyCost(
             policy=name,
-            usage=usage,
-            cost=usage.cost(*both),
-            cost_uncached=usage.cost_uncached(*both),
-            of_raw=_share(usage.cost(*both), raw.cost(*both)),
-            of_raw_uncached=_share(usage.cost_uncached(*both), raw.cost_uncached(*both)),
+            usage=Usage.total(session[place] for session in usages),
+            cost=total.cost,
+            cost_uncached=total.cost_uncached,
+            of_raw=_share(total.cost, raw.cost),
+            of_raw_uncached=_share(total.cost_uncached, raw.cost_uncached),
             mean_of_raw=sum(shares) / len(shares),
             worst_of_raw=max(shares),
-            dearer_count=sum(map(operator.gt, costs, costs_of_raw)),
-            of_optimum=None if optimum is None else _share(usage.cost(*both), optimum.cost(*both)),
-            summary_cost=usage.summary_cost(summary_prices or prices),
+            dearer_count=sum(cost.cost > raw.cost for cost, raw in zip(columns[place], columns[0], strict=True)),
+            of_optimum=None if optimum is None else _share(total.cost, optimum),
+            summary_cost=total.summary_cost,
         )
 
     return tuple(cost_of(place, name) for place, name in enumerate(names))
+
+
+class _Cost(NamedTuple):
+    """What one policy cost in one session."""
+
+    cost: float
+    cost_uncached: float
+    summary_cost: float
+
+
+def _cost(usage: Usage, prices: Prices, summary_prices: Prices | None) -> _Cost:
+    both = prices, summary_prices
+    return _Cost(usage.cost(*both), usage.cost_uncached(*both), usage.summary_cost(summary_prices or prices))
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:

@@ -11,11 +11,13 @@ from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
-from recede.reduction._api import as_bytes, ask_engine
-from recede.reduction._policy import image_chars_of, whole_number
+from recede.costs._turn import ReplayedTurn
+from recede.reduction._input import as_bytes, ask_engine
+from recede.reduction._options import whole_number
+from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
-    from recede.reduction._api import Json
+    from recede.reduction._input import Json
 
 __all__ = [
     "SYSTEM_CHARS",
@@ -29,42 +31,6 @@ __all__ = [
 
 SYSTEM_CHARS = 12_000
 """The assumed length of the system prompt and tool schemas, which logs omit from each request: about 3,000 tokens."""
-
-
-class ReplayedTurn(NamedTuple):
-    """One request of a session under one policy, and its answer.
-
-    Attributes:
-        messages: the number of messages before it.
-        view_chars: characters sent, including the system prompt.
-        cached_chars: the part that a prompt cache would serve.
-        written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
-        answer_chars: characters of the answer.
-        masked_count: the number of masked observations in the view.
-        summarized_turns: the number of turns that the summary replaces.
-        summary_input_chars: characters sent for a new summary before this request; 0 without one.
-        summary_output_chars: characters of that summary.
-
-    Example:
-        >>> import recede
-        >>> recede.costs.ReplayedTurn(1, 12_400, 12_000, 400, 80, 0).view_tokens
-        3100
-    """
-
-    messages: int
-    view_chars: int
-    cached_chars: int
-    written_chars: int
-    answer_chars: int
-    masked_count: int
-    summarized_turns: int = 0
-    summary_input_chars: int = 0
-    summary_output_chars: int = 0
-
-    @property
-    def view_tokens(self) -> int:
-        """The approximate number of tokens sent, at four characters each."""
-        return -(-self.view_chars // 4)
 
 
 class PolicyReplay(NamedTuple):
@@ -249,13 +215,13 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     """Add up what each policy costs over several sessions.
 
     Args:
-        replays: sessions replayed under the same policies and prices; at least one.
+        replays: sessions replayed under the same policies, each at its own prices; at least one.
 
     Returns:
         A `PolicyCost` for each policy, in order.
 
     Raises:
-        ValueError: there are none, or their policies or prices differ.
+        ValueError: there are none, or their policies differ.
 
     Example:
         >>> import recede
@@ -269,13 +235,10 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if not sessions:
         raise ValueError("there is no session to compare")
     names = [replayed.policy for replayed in sessions[0].policies]
-    prices = sessions[0].prices, sessions[0].summary_prices
-    for session in sessions:
-        both = session.prices, session.summary_prices
-        if [replayed.policy for replayed in session.policies] != names or both != prices:
-            raise ValueError("the sessions must be replayed under the same policies and prices")
+    if any([replayed.policy for replayed in session.policies] != names for session in sessions):
+        raise ValueError("the sessions must be replayed under the same policies")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
-    return costs_of(names, usages, *prices)
+    return costs_of(names, usages, [(session.prices, session.summary_prices) for session in sessions])
 
 
 def _checked(name: str, prices: Prices) -> Prices:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recede.costs._bill import SessionPrices
 from recede.costs._cache import Cache
+from recede.costs._check import replay_transcript
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import values_of
 from recede.costs._prices import SUMMARY_CHARS, Prices
-from recede.costs._replay import SYSTEM_CHARS, replay, replay_json
+from recede.costs._replay import SYSTEM_CHARS, compare_costs, replay, replay_json
 
 if TYPE_CHECKING:
-    from recede.costs._prices import Usage
+    pass
 
 __all__ = ["Choice", "Suggestion", "suggest_window"]
 
@@ -117,10 +119,10 @@ class Suggestion(NamedTuple):
 
     @classmethod
     def total(cls, suggestions: Iterable[Suggestion]) -> Suggestion:
-        """The sum of several suggestions with the same policies and prices.
+        """The sum of several suggestions with the same policies, each at its own prices; those of the first are kept.
 
         Raises:
-            ValueError: there are none, or their policies or prices differ.
+            ValueError: there are none, or their policies differ.
 
         Example:
             >>> from recede.costs import Suggestion, suggest_window
@@ -135,10 +137,10 @@ class Suggestion(NamedTuple):
         first = parts[0]
         names = [cost.policy for cost in first.costs]
         for part in parts:
-            if [cost.policy for cost in part.costs] != names or part[1:] != first[1:]:
-                raise ValueError("the sessions must be replayed under the same policies and prices")
+            if [cost.policy for cost in part.costs] != names:
+                raise ValueError("the sessions must be replayed under the same policies")
         usages = [[cost.usage for cost in part.costs] for part in parts]
-        return cls(costs_of(names, usages, *first[1:]), *first[1:])
+        return cls(costs_of(names, usages, [(part.prices, part.summary_prices) for part in parts]), *first[1:])
 
     def __repr__(self) -> str:
         figures = f"window {self.window}, chunk {self.chunk!r}, summarize_at {self.summarize_at!r}"
@@ -152,8 +154,8 @@ def suggest_window(
     chunks: Iterable[int | str] = _CHUNKS,
     summarize_at: Iterable[int | str] = _SUMMARIZE_AT,
     tail: int = _TAIL,
-    prices: Prices = Prices(),  # noqa: B008 - an immutable tuple
-    cache: Cache | str = "anthropic",
+    prices: Prices | None = None,
+    cache: Cache | str | None = None,
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
@@ -172,8 +174,8 @@ def suggest_window(
         summarize_at: the turns to and between summaries; ``"break_even"`` makes one when that breaks even,
             ``"never"`` only masks.
         tail: how many turns a summary leaves; fewer than the least of `summarize_at`.
-        prices: per million tokens.
-        cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
+        prices: per million tokens; None: those of the models that the log of a transcript names, else `Prices()`.
+        cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`; None: as `prices`.
         system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary; 0: the built-in one, which is free.
@@ -199,19 +201,23 @@ def suggest_window(
         (5, 10, 'never', 0.98)
     """
     policies = _grid(windows, chunks, summarize_at, tail)
-    options: dict[str, Any] = {"prices": prices, "cache": cache, "system_chars": system_chars}
-    options |= {"summary_prices": summary_prices, "summary_chars": summary_chars}
-    names = [policy.policy for policy in replay([], policies, **options).policies]
-    usages: list[list[Usage]] = []
+    flat = Prices() if prices is None else prices
+    options: dict[str, Any] = {"system_chars": system_chars, "summary_prices": summary_prices}
+    options |= {"summary_chars": summary_chars}
+    plain = {**options, "prices": flat, "cache": cache or "anthropic"}
+    replay([], policies, **plain)  # checks them, even if there is no session
+    played = []
     for transcript in transcripts:
         if isinstance(transcript, (bytes, bytearray, memoryview, str)):
-            played = replay_json(transcript, policies, **options)
+            played.append(replay_json(transcript, policies, **plain))
+        elif getattr(transcript, "requests", ()):
+            fixed = None if prices is None else SessionPrices(prices, "anthropic")
+            played.append(replay_transcript(transcript, policies, prices=fixed, cache=cache, **options))
         else:
-            played = replay(getattr(transcript, "messages", transcript), policies, **options)
-        usages.append([policy.usage for policy in played.policies])
-    if not usages:
+            played.append(replay(getattr(transcript, "messages", transcript), policies, **plain))
+    if not played:
         raise ValueError("there is no session to compare")
-    return Suggestion(costs_of(names, usages, prices, summary_prices), prices, summary_prices)
+    return Suggestion(compare_costs(played), played[0].prices, summary_prices)
 
 
 def _grid(

@@ -1,0 +1,160 @@
+"""What the logs of sessions say was paid, and the replay of the raw history held against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from recede.cli.tables import table
+from recede.cli.verdict import Logged, Session, money
+from recede.costs import (
+    SYSTEM_CHARS,
+    Bill,
+    BillCheck,
+    ModelPrices,
+    check_bill,
+    logged_bill,
+    read_prices,
+    session_prices,
+)
+from recede.transcripts import Transcript
+
+__all__ = ["check_text", "log_options", "logged", "logged_lines", "prices_option"]
+
+_OFF = 0.15  # what a session may be off by without a reason
+
+
+def _own_prices(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, ModelPrices]:
+    try:
+        return {} if value is None else read_prices(value)
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+prices_option = click.option(
+    "--prices",
+    "own_prices",
+    callback=_own_prices,
+    metavar="FILE",
+    help="Prices of models that come before the known ones: JSON or TOML, an object for each model with input, cached, "
+    "write, write_1h and output.",
+)
+
+
+def log_options(command: Any) -> Any:
+    """What is believed of a log, and whether a replay is held against it."""
+    options: list[Callable[[Any], Any]] = [
+        prices_option,
+        click.option(
+            "--no-pauses",
+            is_flag=True,
+            help="Reckon as if the cache never grew cold, whatever logs and time stamps say.",
+        ),
+        click.option(
+            "--check",
+            is_flag=True,
+            help="Instead: the raw history as reckoned against what the logs say, tokens by kind and dollars.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:
+    """What a log says of its session."""
+    prices = session_prices(transcript, own)
+    checks = (
+        [check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged")] if is_checked else [None, None]
+    )
+    return Logged(logged_bill(transcript.requests, own, prices.prices), prices, *checks)
+
+
+def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
+    """What was paid by the logs, and what they do not say; flat prices ask for no model."""
+    logs = [session.log for session in sessions if session.log is not None]
+    bill = Bill.total(log.bill for log in logs)
+    lines = []
+    if bill.requests:
+        counts = Counter(model for log in logs for model in log.prices.models[:1])
+        models = ", ".join(model for model, _ in counts.most_common())
+        kinds = f"{bill.cached_tokens:,} read from the cache, {bill.fresh_tokens:,} other, {bill.output_tokens:,} out"
+        lines.append(f"logged: {money(bill.cost)} for {bill.requests:,} requests, tokens: {kinds} ({models})")
+    silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
+    if silent:
+        tokens = (
+            f"four characters a token, {SYSTEM_CHARS // 4:,} tokens of system prompt and tools unless --system-chars"
+        )
+        lines.append(f"assumed: {_sessions(silent)} without usage: {tokens}")
+    assumed = Counter(line for log in logs for line in log.prices.assumed)
+    if not is_flat:
+        lines += [f"assumed: {_sessions(count)}: {line}" for line, count in assumed.most_common()]
+    return lines
+
+
+def _sessions(count: int) -> str:
+    return f"{count:,} session" + ("s" if count > 1 else "")
+
+
+def check_text(sessions: Sequence[Session]) -> str:
+    """A row for each session with logged usage, their sum, and the reasons of those that are far off."""
+    found = [
+        (session.name, session.log.timed, session.log.as_logged)
+        for session in sessions
+        if session.log is not None and session.log.timed is not None and session.log.as_logged is not None
+    ]
+    if not found:
+        return "no session has logged usage\n"
+    headings = ["session", "requests", "input", "2nd half", "read", "not read", "output", "paid", "cost", "as served"]
+    rows = [
+        [name, f"{timed.logged.requests:,}", _percent(timed.input_error), _half(timed), *_figures(timed, as_logged)]
+        for name, timed, as_logged in found
+    ]
+    sums = [Bill.total(part) for part in zip(*((t.logged, t.reckoned, s.reckoned) for _, t, s in found), strict=True)]
+    mean = sum(timed.input_error for _, timed, _ in found) / len(found)
+    worst = max((timed.second_half_error or 0.0 for _, timed, _ in found), default=0.0)
+    rows.append([_sessions(len(found)), f"{sums[0].requests:,}", _percent(mean), _percent(worst), *_differences(*sums)])
+    reasons = [
+        f"{name}: {'; '.join(timed.notes)}"
+        for name, timed, _ in found
+        if timed.notes and _is_off(timed.logged, timed.reckoned)
+    ]
+    return "\n".join([table(headings, rows), *_WORDS, *(["", *reasons] if reasons else []), ""])
+
+
+_WORDS = (
+    "input: mean error of a request's tokens; 2nd half: of the input, foretold from the first half (in all the worst);",
+    "read, not read, output, cost: reckoned against logged, the cache by its rule and the time stamps alone;",
+    "as served: the cost where the cache is also as cold as the log shows.",
+)
+
+
+def _percent(share: float) -> str:
+    """A share in percent with a decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def _half(check: BillCheck) -> str:
+    return "-" if check.second_half_error is None else _percent(check.second_half_error)
+
+
+def _figures(timed: BillCheck, as_logged: BillCheck) -> list[str]:
+    return _differences(timed.logged, timed.reckoned, as_logged.reckoned)
+
+
+def _differences(paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
+    kinds = ("cached_tokens", "fresh_tokens", "output_tokens")
+    tokens = [_difference(getattr(paid, kind), getattr(timed, kind)) for kind in kinds]
+    return [*tokens, money(paid.cost), _difference(paid.cost, timed.cost), _difference(paid.cost, as_logged.cost)]
+
+
+def _difference(paid: float, reckoned: float) -> str:
+    return f"{100 * (reckoned / paid - 1):+.1f} %" if paid else "-"
+
+
+def _is_off(paid: Bill, reckoned: Bill) -> bool:
+    kinds = ("cached_tokens", "fresh_tokens", "cost")
+    return any(abs(getattr(reckoned, kind) - getattr(paid, kind)) > _OFF * getattr(paid, kind) for kind in kinds)

@@ -1,0 +1,43 @@
+"""One request of a replayed session."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["ReplayedTurn"]
+
+
+class ReplayedTurn(NamedTuple):
+    """One request of a session under one policy, and its answer.
+
+    Attributes:
+        messages: the number of messages before it.
+        view_chars: characters sent, including the system prompt.
+        cached_chars: the part that a prompt cache would serve.
+        written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
+        answer_chars: characters of the answer.
+        masked_count: the number of masked observations in the view.
+        summarized_turns: the number of turns that the summary replaces.
+        summary_input_chars: characters sent for a new summary before this request; 0 without one.
+        summary_output_chars: characters of that summary.
+
+    Example:
+        >>> import recede
+        >>> recede.costs.ReplayedTurn(1, 12_400, 12_000, 400, 80, 0).view_tokens
+        3100
+    """
+
+    messages: int
+    view_chars: int
+    cached_chars: int
+    written_chars: int
+    answer_chars: int
+    masked_count: int
+    summarized_turns: int = 0
+    summary_input_chars: int = 0
+    summary_output_chars: int = 0
+
+    @property
+    def view_tokens(self) -> int:
+        """The approximate number of tokens sent, at four characters each."""
+        return -(-self.view_chars // 4)
