@@ -76,12 +76,12 @@ impl Boundary {
     #[must_use]
     pub fn of(name: &str, first: f64, second: f64) -> Option<Self> {
         #[expect(clippy::cast_sign_loss, reason = "counts were checked where people give them")]
-        let count = first as usize;
+        let (count, at_least) = (first as usize, second as usize);
         let (read, write) = (first, second);
         Some(match name {
             "sliding" => Boundary::Sliding,
             "stepped" => Boundary::Stepped(count),
-            "high_water" => Boundary::HighWater { chars: count, at_least: second as usize },
+            "high_water" => Boundary::HighWater { chars: count, at_least },
             "triggered" => Boundary::Triggered(count),
             "break_even" => Boundary::BreakEven { read, write },
             "optimum" => Boundary::Optimum { read, write },

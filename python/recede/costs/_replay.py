@@ -18,6 +18,7 @@ from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
+    from recede.reduction._report import ReplayedRequest, SentView
 
 __all__ = [
     "SYSTEM_CHARS",
@@ -288,7 +289,7 @@ class _Asked(NamedTuple):
         names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
         return cls(names, policies, prices, summary_prices, cache, facts, calibration)
 
-    def answer(self, replayed: tuple[Any, Any]) -> Replay:
+    def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
         requests, by_policy = replayed
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):
