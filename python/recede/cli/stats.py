@@ -63,7 +63,7 @@ def stats(
     def measure(history: Transcript) -> JsonReduction:
         return history.run(lambda data: mask_observations_json(data, keep_results=keep_results))._replace(json=b"")
 
-    done, failed = over(chosen(files), format_name, max_bytes, measure)
+    done, failed = over(chosen(files), format_name, max_bytes, measure, is_parallel=True)
     if done and as_json:
         write_report(
             [_as_json(history, result) for history, result in done],
