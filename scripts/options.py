@@ -13,20 +13,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "recede"
 # The file alone: a signature that is out of date may be no Python.
-OPTIONS = runpy.run_path(str(PACKAGE / "reduction" / "_policy.py"))["OPTIONS"]
+OPTIONS = runpy.run_path(str(PACKAGE / "reduction" / "_options.py"))["OPTIONS"]
 _WIDTH = 120
 
 # File, function -> the goal whose options it takes, and those that it takes in another way.
 SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
-    ("reduction/_api.py", "reduce"): ("reduce", frozenset()),
-    ("reduction/_api.py", "reduce_json"): ("reduce", frozenset()),
-    ("reduction/_api.py", "HistoryReducer.__init__"): ("reduce", frozenset()),
-    ("reduction/_api.py", "mask_observations"): ("mask", frozenset()),
-    ("reduction/_api.py", "mask_observations_json"): ("mask", frozenset()),
-    ("reduction/_api.py", "summarize_history"): ("summarize", frozenset()),
-    ("reduction/_api.py", "truncate_history"): ("truncate", frozenset()),
-    ("reduction/_api.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
-    ("reduction/_api.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
+    ("reduction/_reduce.py", "reduce"): ("reduce", frozenset()),
+    ("reduction/_reduce.py", "reduce_json"): ("reduce", frozenset()),
+    ("reduction/_reduce.py", "HistoryReducer.__init__"): ("reduce", frozenset()),
+    ("reduction/_stages.py", "mask_observations"): ("mask", frozenset()),
+    ("reduction/_stages.py", "mask_observations_json"): ("mask", frozenset()),
+    ("reduction/_stages.py", "summarize_history"): ("summarize", frozenset()),
+    ("reduction/_stages.py", "truncate_history"): ("truncate", frozenset()),
+    ("reduction/_stages.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
+    ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
@@ -93,7 +93,7 @@ def written() -> dict[Path, str]:
         path = PACKAGE / file
         source = texts.get(path) or path.read_text(encoding="utf-8")
         texts[path] = with_signature(source, function, goal, but)
-    api, page = PACKAGE / "reduction/_api.py", ROOT / "docs" / "semantics.md"
+    api, page = PACKAGE / "reduction/_reduce.py", ROOT / "docs" / "semantics.md"
     texts[api] = re.sub(
         r"(?<=        max_input_chars: )(?:.*\n)*?(?=\n    Returns:)",
         lambda _: documented().partition("max_input_chars: ")[2],

@@ -82,6 +82,8 @@ pub struct Call {
 pub struct ToolResult {
     /// Its id in [`Outline::text`], if it has one.
     pub id: Option<Span>,
+    /// The tool, if its shape names it.
+    pub name: Name,
     /// The observation's value, including quotes or brackets, if the input was bytes.
     pub value: Span,
     /// Characters of the observation's text.

@@ -1,17 +1,13 @@
-//! The text that replaces an observation: placeholders, cuts, dispatch blocks; and how each is recognized.
+//! The text that replaces an observation: placeholders and cuts; and how a placeholder is recognized.
 
 use crate::clip::Clip;
-use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
+use crate::dispatch::{dispatch_blocks, dispatch_form, dispatch_head, is_dispatch_form};
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
-use crate::source::Source;
+use crate::source::{OneText, Source};
 use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
 use std::sync::OnceLock;
-
-const END: &str = "END_DISPATCH_RESULT";
-const DISPATCH_HEAD: &str = "[dispatch output masked — ";
-const DISPATCH_TAIL: &str = " chars]";
 
 /// How masking replaces an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -312,9 +308,6 @@ fn write_number(mut number: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// One text alone, as a history of one observation.
-pub struct OneText(pub Vec<u8>);
-
 impl OneText {
     /// Masks it; None if it stays.
     #[must_use]
@@ -324,28 +317,6 @@ impl OneText {
         let placeholder = Placeholder::of(policy);
         let (form, _) = placeholder.form(&Outline::default(), self, 0, &facts);
         placeholder.render(&form, &facts, || self.0.clone())
-    }
-}
-
-impl Source for OneText {
-    fn observation(&self, _: &Outline, _: usize) -> Vec<u8> {
-        self.0.clone()
-    }
-
-    fn observation_begins(&self, _: &Outline, _: usize, prefix: &[u8]) -> bool {
-        self.0.starts_with(prefix)
-    }
-
-    fn observation_may_hold_dispatch(&self, _: &Outline, _: usize) -> bool {
-        begin_dispatch().find(&self.0).is_some()
-    }
-
-    fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
-        vec![self.0.clone()]
-    }
-
-    fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {
-        false
     }
 }
 
@@ -403,47 +374,4 @@ fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool 
         next.clear();
     }
     now.last() == Some(&wanted.len())
-}
-
-/// The dispatch blocks of a text, delimiters included: from each `BEGIN…` to the next `END…`.
-#[must_use]
-pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
-    let (begin, end) = (begin_dispatch(), memchr::memmem::Finder::new(END));
-    let mut blocks = vec![];
-    let mut at = 0;
-    while let Some(start) = begin.find(&text[at..]).map(|found| at + found) {
-        let inside = start + BEGIN_DISPATCH.len();
-        let Some(length) = end.find(&text[inside..]) else { break };
-        at = inside + length + END.len();
-        blocks.push((start, at));
-    }
-    blocks
-}
-
-/// Whether to write the line, and the characters then; None if neither is shorter.
-fn dispatch_form(text: &[u8], blocks: &[(usize, usize)], before: usize) -> Option<(bool, usize)> {
-    let alone = chars_inside(text, blocks) + blocks.len() - 1;
-    let with_head = dispatch_head(text, blocks).chars().count() + 1 + alone;
-    if with_head < before { Some((true, with_head)) } else { (alone < before).then_some((false, alone)) }
-}
-
-fn chars_inside(text: &[u8], blocks: &[(usize, usize)]) -> usize {
-    blocks.iter().map(|(start, end)| count_chars(&text[*start..*end])).sum()
-}
-
-/// The line with the number of characters outside of the blocks.
-#[must_use]
-pub fn dispatch_head(text: &[u8], blocks: &[(usize, usize)]) -> String {
-    format!("{DISPATCH_HEAD}{}{DISPATCH_TAIL}", count_chars(text) - chars_inside(text, blocks))
-}
-
-fn is_dispatch_form(text: &[u8]) -> bool {
-    let blocks = dispatch_blocks(text);
-    let Some((first, _)) = blocks.first() else { return false };
-    let head = text[..*first].strip_prefix(DISPATCH_HEAD.as_bytes());
-    let digits =
-        head.and_then(|rest| rest.strip_suffix(b"\n")).and_then(|rest| rest.strip_suffix(DISPATCH_TAIL.as_bytes()));
-    let is_head = digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
-    let is_joined = blocks.windows(2).all(|pair| &text[pair[0].1..pair[1].0] == b"\n");
-    is_head && is_joined && blocks.last().is_some_and(|(_, end)| *end == text.len())
 }

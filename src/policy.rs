@@ -231,8 +231,9 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
-            /// In a session: a window that alone is larger than what is to be filled gives way, down to the newest unit.
-            shrinks_window: bool = false,
+            /// Of a session: open calls stay, and a window that alone is larger than what is to be filled gives way, down to the
+            /// newest unit.
+            is_session: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,
             /// Requests have a cache breakpoint at the boundary; in replays.

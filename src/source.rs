@@ -1,7 +1,7 @@
 //! Access to the text of an Outline. Reading text costs a pass over it, so rules read only observations outside the window, and
 //! messages that a summary replaces.
 
-use crate::dispatch::may_begin_in;
+use crate::dispatch::{begin_dispatch, may_begin_in};
 use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::scan;
@@ -97,5 +97,30 @@ impl Source for Bytes<'_> {
 
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {
         scan::has_tag(self.0, outline.messages[message].span, tag.as_bytes())
+    }
+}
+
+/// One text alone, as a history of one observation.
+pub struct OneText(pub Vec<u8>);
+
+impl Source for OneText {
+    fn observation(&self, _: &Outline, _: usize) -> Vec<u8> {
+        self.0.clone()
+    }
+
+    fn observation_begins(&self, _: &Outline, _: usize, prefix: &[u8]) -> bool {
+        self.0.starts_with(prefix)
+    }
+
+    fn observation_may_hold_dispatch(&self, _: &Outline, _: usize) -> bool {
+        begin_dispatch().find(&self.0).is_some()
+    }
+
+    fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
+        vec![self.0.clone()]
+    }
+
+    fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {
+        false
     }
 }

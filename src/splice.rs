@@ -1,10 +1,11 @@
 //! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
 use crate::clip::Clip;
+use crate::dispatch::{dispatch_blocks, dispatch_head};
 use crate::json::{decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
-use crate::placeholder::{Form, Placeholder, dispatch_blocks, dispatch_head};
+use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
 use crate::policy::Policy;
 use crate::source::Bytes;

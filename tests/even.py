@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import recede
 from recede._pure.outline import Message
 from recede._pure.walk import walk
-from recede.reduction._policy import OPTIONS
+from recede.reduction._options import OPTIONS
 
 History = list[dict[str, Any]]
 LEAST_TASK, LEAST_CUT = 220, 60

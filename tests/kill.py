@@ -1,5 +1,8 @@
 """Kills writers of a turn store, and looks at what is left: `python tests/kill.py --rounds 500 --seed 7`.
 
+`--of` takes writers that are sessions with a store instead, as tests/integration/test_stored_histories_kill.py and
+test_stored_managers_kill.py have them; of those 40 go on with one store.
+
 In each round a child goes on with a session, and tells through a pipe when a commit begins and when it was confirmed.
 It is killed at a random moment (SIGKILL); the store is opened again, read whole, and held against what must be in it:
 all that was confirmed, and either all or nothing of the commit that was going on. A store is gone on with for some
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import random
@@ -20,7 +24,13 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "integration")]
 
 import recede
 
@@ -172,13 +182,44 @@ def run(rounds: int, seed: int) -> Tally:
     return tally
 
 
+def run_sessions(of: str, rounds: int, seed: int) -> Tally:
+    """Kill so many children that have a session; the first fault ends the rounds with that store."""
+    import test_stored_histories_kill as histories
+    import test_stored_managers_kill as managers
+
+    kinds: dict[str, Callable[[Path, int, int], int]] = {
+        "managers": managers.kill,
+        **{kind: functools.partial(histories.kill, kind) for kind in histories.OPTIONS},
+        **{f"{kind}-rewound": functools.partial(histories.kill_rewinding, kind) for kind in histories.OPTIONS},
+    }
+    tally = Tally()
+    with (
+        mock.patch("recede.session._history._EVICT_AFTER", histories.EVICT_AFTER),
+        mock.patch("recede.turns._log._BLOCK", managers.BLOCK),
+    ):
+        for number in range(-(-rounds // ROUNDS_WITH_ONE_STORE)):
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    tally.turns += kinds[of](Path(folder), ROUNDS_WITH_ONE_STORE, seed * 1_000_003 + number)
+                except Exception:
+                    tally.lost.append(f"{of}, store {number}: {traceback.format_exc()}")
+            tally.rounds += ROUNDS_WITH_ONE_STORE
+    return tally
+
+
 def main() -> None:
     """Run, and print the tally."""
     parser = argparse.ArgumentParser(description="Kill writers of a turn store, and look at what is left.")
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--of",
+        choices=("store", "masked", "summarized", "masked-rewound", "summarized-rewound", "managers"),
+        default="store",
+    )
     arguments = parser.parse_args()
-    tally = run(arguments.rounds, arguments.seed)
+    run_one = run if arguments.of == "store" else functools.partial(run_sessions, arguments.of)
+    tally = run_one(arguments.rounds, arguments.seed)
     print(json.dumps(tally.as_dict(), indent=2))
     sys.exit(bool(tally.lost or tally.not_opened or tally.mixtures))
 

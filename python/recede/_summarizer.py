@@ -83,7 +83,7 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
 
 def prompt_text(items: Sequence[Any], previous: str | None) -> str:
     """The user's part of a prompt: the previous summary and what is to be summarized."""
-    from recede._response import encodable  # imported lazily: functions that build their own prompts do not need it
+    from recede._encodable import encodable  # imported lazily: functions that build their own prompts do not need it
 
     parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]
     parts += map(_item, items)

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Union
 
 from recede import _engine
-from recede._response import answer_of, text_of
+from recede._answer import answer_of
+from recede._response import text_of
 from recede._summarizer import PROMPT, prompt_text
-from recede.reduction._api import reduced
+from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled
 from recede.turns._log import Turn
 

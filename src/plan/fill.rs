@@ -2,10 +2,11 @@
 //!
 //! Shares are exact, in four-millionths of the budget's unit. With rounding, a larger budget could leave less room.
 
-use super::mask::Masking;
+use super::context::{Uncounted, view_cost};
+use super::outcome::{Cut, Masking, Outcome, Plan, Stage, SummaryInput, masked_in};
+use super::planner::Planner;
 use super::summarize::{built_in_summary, with_first_line};
 use super::truncate::{Keeping, Landmarks};
-use super::{Cut, Outcome, Plan, Planner, Stage, SummaryInput, Uncounted, masked_in, view_cost};
 use crate::clip::{Clip, MIN_CLIP_CHARS};
 use crate::text::{clip, count_chars};
 use core::iter::once;
@@ -123,7 +124,7 @@ impl Filling<'_> {
             (self.size(&messages), messages)
         };
         let (mut cost, mut messages) = keep_set(&keeping);
-        if self.planner.policy.shrinks_window && cost as i128 * SCALE > 4 * self.filled * self.budget {
+        if self.planner.policy.is_session && cost as i128 * SCALE > 4 * self.filled * self.budget {
             keeping.window_start = (0..self.planner.end).rfind(|message| self.is_in_unit(*message)).unwrap_or(0);
             (cost, messages) = keep_set(&keeping);
         }

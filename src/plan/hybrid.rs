@@ -5,10 +5,12 @@
 //! summary ends between them, and a late one that ties a summarized turn to a later one withdraws the summary, so that no pair is
 //! broken. Late results of summarized turns are part of the next summary.
 
-use super::boundary::{Fold, SummaryInView, cost, first_changed};
+use super::boundary::cost;
+use super::fold::{Fold, SummaryInView, first_changed};
+use super::outcome::Masked;
+use super::planner::Planner;
 use super::replay::{Sent, blocks_before, blocks_of};
 use super::summarize::{built_in_summary, strip_first_line};
-use super::{Masked, Planner};
 use crate::policy::{Due, Summaries};
 
 /// The first and last turn of a message; 0 if it belongs to none.

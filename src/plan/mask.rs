@@ -1,48 +1,14 @@
 //! Stage 1: every observation older than the window is masked.
 
-use super::{Masked, Move, PlanContext, Planner, Uncounted, facts, facts_of_pair};
+use super::context::{PlanContext, Uncounted, facts, facts_of_pair};
+use super::outcome::{Masked, Masking};
+use super::planner::Planner;
 use crate::clip::{Clip, is_clipped};
+use crate::dispatch::dispatch_blocks;
 use crate::outline::Outline;
-use crate::placeholder::{Form, Placeholder, dispatch_blocks};
+use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
-
-/// Observations that are masked up to a boundary.
-#[derive(Debug, Clone, Default)]
-pub struct Masking {
-    pub masked: Vec<Masked>,
-    pub removed: usize,
-    pub boundary: usize,
-    /// If the boundary depends on earlier requests.
-    pub moves: Vec<Move>,
-}
-
-impl Masking {
-    /// Only the part before the boundary; nothing if that removes fewer than `min_removed` characters.
-    pub fn up_to(mut self, boundary: usize, min_removed: usize) -> Self {
-        let count = self.masked.partition_point(|masked| (masked.result as usize) < boundary);
-        self.masked.truncate(count);
-        self.removed = self.masked.iter().map(|masked| masked.removed).sum();
-        if self.removed < min_removed {
-            return Masking::default();
-        }
-        Masking { boundary, ..self }
-    }
-
-    fn holds(&self, result: usize) -> bool {
-        self.masked.binary_search_by_key(&result, |masked| masked.result as usize).is_ok()
-    }
-
-    fn push(&mut self, masked: Masked) {
-        self.removed += masked.removed;
-        self.masked.push(masked);
-    }
-
-    fn sorted(mut self) -> Self {
-        self.masked.sort_unstable_by_key(|masked| masked.result);
-        self
-    }
-}
 
 impl Planner<'_> {
     /// Masks everything that is older than the window, not exempt, and shorter when masked.

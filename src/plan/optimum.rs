@@ -4,10 +4,12 @@
 //! With breakpoints, what a move finds in the cache depends on when earlier ones were made: on which entries exist. The program
 //! takes each entry that could exist to exist, so it is a lower bound that no boundary may reach.
 
-use super::boundary::{Fold, cost};
+use super::boundary::cost;
 use super::cache::{Cache, Place, Rule};
+use super::fold::Fold;
+use super::outcome::Masked;
+use super::planner::Planner;
 use super::replay::{Sent, blocks_before, blocks_of};
-use super::{Masked, Planner};
 
 /// The views of a history by the number of masked observations.
 struct Views {

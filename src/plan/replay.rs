@@ -4,9 +4,11 @@
 //! There is a request before each run of agent messages, its answer. It sends the plan of the messages before it. Plans are
 //! computed incrementally, since observations are never unmasked.
 
-use super::boundary::{Fold, first_changed};
 use super::cache::{Cache, Place};
-use super::{Masked, Planner, Window};
+use super::fold::{Fold, first_changed};
+use super::outcome::Masked;
+use super::planner::Planner;
+use super::window::Window;
 use crate::outline::Outline;
 use crate::policy::{Boundary, Goal, Policy};
 use crate::source::Source;

@@ -1,7 +1,8 @@
 //! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
-use super::mask::Masking;
-use super::{Outcome, Plan, PlanContext, Planner, Stage, Summary, SummaryInput};
+use super::context::PlanContext;
+use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput};
+use super::planner::Planner;
 use crate::outline::{Message, Outline, Role, Shape};
 use crate::text::{clip, count_chars, is_space};
 

@@ -1,9 +1,11 @@
 //! Stage 3, and the keep set that stages 2 and 3 share.
 
-use super::{Plan, PlanContext, Planner, Stage};
+use super::context::PlanContext;
+use super::outcome::{Masking, Plan, Stage};
+use super::planner::Planner;
 use crate::outline::{Outline, Role};
-use crate::plan::mask::Masking;
-use crate::plan::summarize::earlier_summaries;
+
+use super::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
 
 /// The messages that are kept wherever they are.
@@ -113,10 +115,13 @@ impl Keeping<'_> {
     }
 
     /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
-    /// of its pairs; without `excluded`.
+    /// of its pairs; without `excluded`. In a session also of open calls, whose results would come without them.
     pub(super) fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
+        let PlanContext { outline, policy, pairs, .. } = self.context;
         let systems = self.landmarks.systems.iter().map(|message| *message as usize);
-        self.whole(systems.chain(self.window_start..self.end), excluded)
+        let is_open = |call: &usize| policy.is_session && !pairs.is_answered(*call) && pairs.is_open(outline, *call);
+        let open = (0..outline.calls.len()).filter(is_open).map(|call| outline.calls[call].message as usize);
+        self.whole(systems.chain(self.window_start..self.end).chain(open), excluded)
     }
 
     /// The closure of these messages.

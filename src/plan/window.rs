@@ -1,6 +1,6 @@
 //! The window: which messages and observations stay raw.
 
-use super::PlanContext;
+use super::context::PlanContext;
 use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
 use crate::policy::Policy;

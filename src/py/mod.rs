@@ -17,13 +17,13 @@ mod walk;
 use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs::{self, Repair};
-use crate::placeholder::{OneText, Placeholder};
+use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Move, Outcome, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
 use crate::scan::scan;
-use crate::source::{Bytes, Source, count_newlines};
+use crate::source::{Bytes, OneText, Source, count_newlines};
 use convert::{
     PyPolicy, RawCache, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
     transcript_error,

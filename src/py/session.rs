@@ -43,7 +43,7 @@ impl PySession {
     // Messages
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        guarded(|| Ok(self.read(py, |session| if session.is_turns() { session.turn_count() } else { session.len() })))
+        guarded(|| Ok(self.look(py, |session| if session.is_turns() { session.turn_count() } else { session.len() })))
     }
 
     /// The placeholder of each observation of a message, or of the observation of a turn, if it were appended now.
@@ -54,7 +54,7 @@ impl PySession {
         surrogates: bool,
     ) -> PyResult<Vec<Option<Bound<'py, PyString>>>> {
         guarded(|| {
-            let texts = self.with(py, |session, _| {
+            let texts = self.change(py, |session, _| {
                 let is_turns = session.is_turns();
                 if is_turns {
                     Ok(vec![session.masked_text(message)])
@@ -70,7 +70,7 @@ impl PySession {
     #[pyo3(signature = (message, surrogates, costs=None))]
     fn append(&self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<usize> {
         guarded(|| {
-            self.with(py, |session, store| {
+            self.change(py, |session, store| {
                 session.append(message, surrogates, costs, store)?;
                 Ok(session.first_message_in_memory())
             })
@@ -79,7 +79,7 @@ impl PySession {
 
     fn message<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
-            let data = self.with(py, |session, store| session.message(index, store))?;
+            let data = self.read(py, |session, store| session.message(index, store))?;
             Ok(PyBytes::new(py, &data))
         })
     }
@@ -90,13 +90,13 @@ impl PySession {
             let py = observation.py();
             let text = if let Ok(id) = observation.cast::<PyString>() {
                 let id = bytes_of(id);
-                self.with(py, |session, mut store| match session.number_of(&id, store.as_deref_mut())? {
+                self.read(py, |session, mut store| match session.number_of(&id, store.as_deref_mut())? {
                     Some(number) => session.recall(number, store),
                     None => Ok(None),
                 })?
             } else {
                 let number = usize::try_from(number(observation)?).unwrap_or(usize::MAX);
-                self.with(py, |session, store| session.recall(number, store))?
+                self.read(py, |session, store| session.recall(number, store))?
             };
             text_of(py, text.as_deref())
         })
@@ -119,16 +119,19 @@ impl PySession {
             let summary = summary_of(summary)?;
             if let Some(texts) = texts {
                 let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
-                self.read(py, |session| session.set_text_costs(texts));
+                self.change(py, |session, _| {
+                    session.set_text_costs(texts);
+                    Ok(())
+                })?;
             }
             if costs.is_some() {
                 let costs = costs_of(costs);
-                self.with(py, |session, store| session.apply_compaction(costs, store))?;
+                self.change(py, |session, store| session.apply_compaction(costs, store))?;
                 return Ok(None);
             }
             let list =
                 |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
-            Ok(Some(match self.with(py, |session, store| session.update_view(&summary, store))? {
+            Ok(Some(match self.change(py, |session, store| session.update_view(&summary, store))? {
                 Update::Done => return Ok(None),
                 Update::AskSummary(messages, previous, built_in) => {
                     ("summary", list(messages)?, text_of(py, previous.as_deref())?, to_str(py, &built_in)?)
@@ -139,7 +142,7 @@ impl PySession {
                     ("texts", texts).into_pyobject(py)?
                 }
                 Update::AskCosts => {
-                    let (messages, numbers) = self.read(py, |session| session.pending_messages());
+                    let (messages, numbers) = self.look(py, Session::pending_messages);
                     ("costs", list(messages)?, numbers).into_pyobject(py)?
                 }
             }))
@@ -148,16 +151,13 @@ impl PySession {
 
     /// Nothing of the view is cached.
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
-        guarded(|| {
-            self.read(py, Session::forget);
-            Ok(())
-        })
+        guarded(|| self.forget_view(py))
     }
 
     /// The chunks of the view, or of the turns in the context of the next request. Bytes, or str of turns.
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<ChunksOf<'py>> {
         guarded(|| {
-            let (Chunks { reused, closed, open }, keeps, is_turns) = self.with(py, |session, store| {
+            let (Chunks { reused, closed, open }, keeps, is_turns) = self.change(py, |session, store| {
                 let is_turns = session.is_turns();
                 if is_turns {
                     session.figures(); // the request is made
@@ -171,7 +171,7 @@ impl PySession {
             let closed = closed.iter().map(read).collect::<PyResult<_>>();
             let read = closed.and_then(|closed| Ok((reused, closed, read(&open)?, keeps)));
             // A damaged text reaches no reader, so none has cached it.
-            read.inspect_err(|_| self.read(py, Session::forget))
+            read.or_else(|error| self.forget_view(py).and(Err(error)))
         })
     }
 
@@ -179,7 +179,7 @@ impl PySession {
     /// masked both; and whether to cache it.
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyList>, bool)> {
         guarded(|| {
-            let ((from, items), keeps) = self.with(py, keeping(Session::changes))?;
+            let ((from, items), keeps) = self.change(py, keeping(Session::changes))?;
             let list = PyList::empty(py);
             for item in items {
                 match item {
@@ -197,15 +197,15 @@ impl PySession {
     /// observations and placeholders), sum of the requests (raw, sent).
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         guarded(|| {
-            if self.read(py, |session| session.is_turns()) {
+            if self.look(py, Session::is_turns) {
                 let (ends, figures, sums) =
-                    self.read(py, |session| (session.ends(), session.figures(), session.sums()));
+                    self.change(py, |session, _| Ok((session.ends(), session.figures(), session.sums())))?;
                 let Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, .. } = figures;
                 let figures = (masked_turns, observation_tokens, masked_tokens, placeholder_tokens);
                 return (ends, figures, (sums.raw, sums.sent)).into_pyobject(py);
             }
             let (totals, counts, changed, (stored, newest)) =
-                self.read(py, |session| (session.totals(), session.counts(), session.changed(), session.moves()));
+                self.look(py, |session| (session.totals(), session.counts(), session.changed(), session.moves()));
             let Counts { messages, chars, masked } = counts;
             let newest: Vec<MoveNumbers> = newest.into_iter().map(numbers_of).collect();
             (totals, (messages, chars, masked), changed, stored, newest).into_pyobject(py)
@@ -214,7 +214,7 @@ impl PySession {
 
     fn stored_moves(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<MoveNumbers>> {
         guarded(|| {
-            let moves = self.with(py, |_, store| match store {
+            let moves = self.read(py, |_, store| match store {
                 Some(store) => Ok(stored_moves(store, start..end)?),
                 None => Err(Failure::Closed),
             })?;
@@ -225,7 +225,7 @@ impl PySession {
     // Files and stores
 
     fn first_in_memory(&self, py: Python<'_>) -> PyResult<usize> {
-        guarded(|| Ok(self.read(py, |session| session.first_in_memory())))
+        guarded(|| Ok(self.look(py, Session::first_in_memory)))
     }
 
     /// Resumes its store, or for a session in memory another one; returns how many messages or turns the session has. The
@@ -241,7 +241,7 @@ impl PySession {
     ) -> PyResult<Option<usize>> {
         guarded(|| {
             let Some(source) = source else {
-                return self.with(py, |session, store| match store {
+                return self.change(py, |session, store| match store {
                     Some(store) if session.is_turns() => Ok(session.open_turns(store)?.then(|| session.turn_count())),
                     Some(store) => {
                         let (options, evict_after) = (options.unwrap_or_default(), evict_after.unwrap_or_default());
@@ -253,7 +253,7 @@ impl PySession {
             let loaded = source.with_any(py, |source| {
                 let source = source.ok_or(Failure::Closed)?;
                 let snapshot = Session::snapshot_of(source)?.unwrap_or_default();
-                self.held().load(source, snapshot, counts)
+                self.held().change(|session| session.load(source, snapshot, counts))
             });
             loaded.map(Some).map_err(|failure| match failure {
                 Failure::Store(error) => source.raised(py, &error),
@@ -264,14 +264,14 @@ impl PySession {
 
     /// Drops all but the first messages; False if the session must be rebuilt.
     fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<bool> {
-        guarded(|| self.with(py, |session, store| session.rewind(messages, store)))
+        guarded(|| self.change(py, |session, store| session.rewind(messages, store)))
     }
 
     /// The first messages of the session as the bytes of a closed store.
     fn save<'py>(&self, py: Python<'py>, options: &[u8], messages: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
             let files = Memory::default();
-            self.with(py, |session, store| {
+            self.read(py, |session, store| {
                 let mut target = Store::open(Box::new(files.clone()))?;
                 session.save(&mut target, options, messages, store)?;
                 Ok(target.close()?)
@@ -296,16 +296,16 @@ impl PySession {
             let py = reasoning.py();
             let tokens = tokens.map(|(own, observation, masked)| TurnTokens { own, observation, masked });
             let [reasoning, action, observation] = [reasoning, action, observation].map(bytes_of);
-            Ok(self.read(py, |session| {
+            self.change(py, |session, _| {
                 session.add_turn((&reasoning, &action, &observation), timestamp, tokens);
-                session.turn_count()
-            }))
+                Ok(session.turn_count())
+            })
         })
     }
 
     fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<(PyTexts<'py>, f64)>> {
         guarded(|| {
-            let texts = self.read(py, |session| {
+            let texts = self.look(py, |session| {
                 let ((one, two, three), timestamp) = session.turn(turn)?;
                 Some(([one, two, three].map(<[u8]>::to_vec), timestamp))
             });
@@ -314,29 +314,31 @@ impl PySession {
     }
 
     fn summary_due(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        guarded(|| Ok(self.read(py, Session::summary_due)))
+        guarded(|| self.change(py, |session, _| Ok(session.summary_due())))
     }
 
     /// Replaces the turns up to this one by a summary of so many characters and tokens; None: the due summary failed.
     #[pyo3(signature = (turn=None, chars=0, tokens=0))]
     fn summarized(&self, py: Python<'_>, turn: Option<usize>, chars: usize, tokens: usize) -> PyResult<()> {
         guarded(|| {
-            self.read(py, |session| match turn {
-                Some(turn) => session.summarize_through(turn, chars, tokens),
-                None => session.summary_failed(),
-            });
-            Ok(())
+            self.change(py, |session, _| {
+                match turn {
+                    Some(turn) => session.summarize_through(turn, chars, tokens),
+                    None => session.summary_failed(),
+                }
+                Ok(())
+            })
         })
     }
 
     /// Characters of the context that a summary of the turns up to this one replaces.
     fn replaced_chars(&self, py: Python<'_>, turn: usize) -> PyResult<usize> {
-        guarded(|| Ok(self.read(py, |session| session.replaced_chars(turn))))
+        guarded(|| self.change(py, |session, _| Ok(session.replaced_chars(turn))))
     }
 
     fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<(usize, Bound<'py, PyString>)>> {
         guarded(|| {
-            let masked = self.read(py, |session| session.masked_turns(from));
+            let masked = self.change(py, |session, _| Ok(session.masked_turns(from)))?;
             masked.into_iter().map(|(turn, text)| Ok((turn, to_str(py, &text)?))).collect()
         })
     }
@@ -344,7 +346,7 @@ impl PySession {
     /// (raw, sent) of the requests before the turns after the first `start` ones, up to that after turn `end`.
     fn requests(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<(usize, usize)>> {
         guarded(|| {
-            let requests = self.with(py, |session, store| {
+            let requests = self.change(py, |session, store| {
                 let evicted = session.ends().1;
                 let mut requests = match store {
                     Some(store) if start < evicted => Session::stored_requests(store, start, end.min(evicted))?,
@@ -364,7 +366,7 @@ impl PySession {
     /// The texts in a context of evicted turns.
     fn stored_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<PyTexts<'py>>> {
         guarded(|| {
-            let turns = self.with(py, |session, store| match store {
+            let turns = self.read(py, |session, store| match store {
                 Some(store) => Ok(session.stored_turns(store, start, end)?),
                 None => Err(Failure::Closed),
             })?;
@@ -375,7 +377,7 @@ impl PySession {
     /// Masks in the store what the next request masks.
     fn mask_stored(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
-            self.with(py, |session, store| match store {
+            self.change(py, |session, store| match store {
                 Some(store) => Ok(session.mask_stored(store)?),
                 None => Err(Failure::Closed),
             })
@@ -385,7 +387,7 @@ impl PySession {
     /// Stores a snapshot, and evicts the turns whose rendering is final.
     fn evict_turns(&self, py: Python<'_>, options: &[u8]) -> PyResult<()> {
         guarded(|| {
-            self.with(py, |session, store| match store {
+            self.change(py, |session, store| match store {
                 Some(store) => Ok(session.evict_turns(store, options)?),
                 None => Err(Failure::Closed),
             })
@@ -437,22 +439,42 @@ impl PySession {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs on the session alone.
-    fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Session) -> T + Send) -> T {
-        py.detach(|| work(&mut self.held()))
+    /// Reads the session alone.
+    fn look<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> T + Send) -> T {
+        py.detach(|| work(&self.held()))
     }
 
-    /// Runs on the session and its store.
-    fn with<T: Send>(
+    /// Reads the session and its store.
+    fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Session, Option<&mut Store>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = match &self.store {
+            None => py.detach(|| work(&self.held(), None)),
+            Some(store) => store.get().with_any(py, |store| work(&self.held(), store)),
+        };
+        done.map_err(|failure| self.raised(py, failure))
+    }
+
+    /// Changes the session and its store; see [`Session::change`].
+    fn change<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Session, Option<&mut Store>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let done = match &self.store {
-            None => py.detach(|| work(&mut self.held(), None)),
-            Some(store) => store.get().with_any(py, |store| work(&mut self.held(), store)),
+            None => py.detach(|| self.held().change(|session| work(session, None))),
+            Some(store) => store.get().with_any(py, |store| self.held().change(|session| work(session, store))),
         };
         done.map_err(|failure| self.raised(py, failure))
+    }
+
+    fn forget_view(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |session, _| {
+            session.forget();
+            Ok(())
+        })
     }
 
     fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
@@ -462,6 +484,10 @@ impl PySession {
             (Failure::Store(error), None) => PyRuntimeError::new_err(error.to_string()),
             (Failure::Closed, Some(store)) => store.get().closed(py),
             (Failure::Closed, None) => PyRuntimeError::new_err("the session has no store"),
+            (Failure::Interrupted, _) => PyRuntimeError::new_err(
+                "an earlier bug of recede interrupted a change of this session, so that it can only be read: continue with a \
+                 new session of its messages, its turns or its store, and report that bug with its message",
+            ),
             (Failure::OtherWriter, store) => {
                 let path = store.as_ref().map_or(String::new(), |store| store.get().path().display().to_string());
                 let words = "has messages that this history did not append: make the history again";

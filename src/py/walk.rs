@@ -6,9 +6,9 @@ use super::dicts::Dicts;
 use super::premask::Premask;
 use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
-use crate::outline::{Call, Message, Outline, Span, ToolResult};
+use crate::outline::{Call, Message, Name, Outline, Span, ToolResult};
 use crate::scan::CALL_CHARS;
-use crate::shape::{self, Id, Key, RawCall, RawResult, Sink, Value};
+use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
@@ -147,8 +147,14 @@ struct Walk<'a, 'py> {
 
 impl<'py> Walk<'_, 'py> {
     #[inline]
-    fn id(&mut self, id: &Id<Any<'py>>) -> Option<Span> {
-        id.read(|id| self.outline.keep(id))
+    fn id(&mut self, id: Option<&Any<'py>>) -> Option<Span> {
+        id.and_then(Value::text).map(|id| with_text(id, |id| self.outline.keep(id)))
+    }
+
+    #[inline]
+    fn name(&mut self, name: Option<&Any<'py>>) -> Name {
+        let name = name.and_then(Value::text)?;
+        Some(self.outline.intern_name(|out| with_text(name, |name| out.extend_from_slice(name))))
     }
 }
 
@@ -176,17 +182,14 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
 
     fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
         self.totals.chars += CALL_CHARS;
-        let name = match call.name.and_then(Value::text) {
-            Some(name) => {
-                self.totals.chars += name.len()?;
-                Some(self.outline.intern_name(|out| with_text(name, |name| out.extend_from_slice(name))))
-            }
-            None => None,
-        };
+        if let Some(name) = call.name.and_then(Value::text) {
+            self.totals.chars += name.len()?;
+        }
+        let name = self.name(call.name);
         if let Some(arguments) = call.arguments {
             self.totals.chars += arguments.size(call.depth)?;
         }
-        let id = self.id(&call.id);
+        let id = self.id(call.id);
         self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
         Ok(())
     }
@@ -201,7 +204,8 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
         self.totals.chars += result.chars;
         let (totals, before) = (self.totals, self.before);
         let facts = ToolResult {
-            id: self.id(&result.id),
+            id: self.id(result.id),
+            name: self.name(result.name),
             value: Span::default(),
             chars: totals.chars - before.chars,
             newlines: totals.newlines - before.newlines,

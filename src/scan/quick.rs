@@ -319,6 +319,7 @@ impl Scan<'_> {
         let chars = self.quick_piece(text);
         let result = ToolResult {
             id: Some(self.outline.keep_from(data, id)),
+            name: None,
             value: Span { start: text.start - 1, end: text.end + 1 },
             chars,
             newlines: 0,

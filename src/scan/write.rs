@@ -4,8 +4,8 @@ use super::Scan;
 use super::tape::Node;
 use crate::error::Error;
 use crate::json::Counted;
-use crate::outline::{Call, Message, Outline, Span, ToolResult};
-use crate::shape::{self, Id, RawCall, RawResult, Sink, Value};
+use crate::outline::{Call, Message, Name, Outline, Span, ToolResult};
+use crate::shape::{self, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
 /// Characters that a call counts besides its name and arguments.
@@ -61,8 +61,13 @@ struct OutlineWriter<'a> {
 
 impl OutlineWriter<'_> {
     #[inline]
-    fn id(&mut self, id: &Id<Node>) -> Option<Span> {
-        id.read(|id| self.outline.keep(id))
+    fn id(&mut self, id: Option<&Node>) -> Option<Span> {
+        id.and_then(Value::text).map(|id| self.outline.keep(&id.decoded()))
+    }
+
+    #[inline]
+    fn name(&mut self, name: Option<&Node>) -> Name {
+        name.and_then(Value::text).map(|name| self.outline.intern(&name.decoded()))
     }
 }
 
@@ -82,8 +87,8 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
     }
 
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
-        let id = self.id(&call.id);
-        let name = call.name.and_then(Value::text).map(|name| self.outline.intern(&name.decoded()));
+        let id = self.id(call.id);
+        let name = self.name(call.name);
         let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
         let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
         self.totals.chars += name_chars + arguments + CALL_CHARS;
@@ -104,7 +109,8 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
         let first_piece = self.outline.pieces.len() as u32 - (totals.pieces - before.pieces);
         let first_byte = self.outline.pieces.get(first_piece as usize).map_or(0, |piece| self.data[piece.start]);
         let result = ToolResult {
-            id: self.id(&result.id),
+            id: self.id(result.id),
+            name: self.name(result.name),
             value: result.value.map_or(Span::default(), Node::span),
             chars: totals.chars - before.chars,
             newlines: 0,

@@ -89,6 +89,7 @@ impl Session {
         let may_ask = self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0));
         let summary = if may_ask { summary } else { &SummaryInput::Failed };
         self.messages_planned += self.log.len();
+        let is_changing = core::mem::take(&mut self.is_changing); // planning changes nothing
         let Log { data, outline, costs, .. } = &mut self.log;
         let closed = Closed::of(data);
         let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
@@ -97,6 +98,7 @@ impl Session {
             _ => vec![],
         };
         drop(closed);
+        self.is_changing = is_changing;
         let plan = match planned {
             Outcome::AskSummary { dropped, previous, built_in } => {
                 return self.ask_summary(&dropped, previous, built_in, store).map(Some);

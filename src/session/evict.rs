@@ -8,8 +8,7 @@ use super::log::{Log, TextFormat};
 use super::snapshot::{Base, Snapshot};
 use super::stored::{malformed_message, stored_bytes};
 use super::{Result, Session, scanned};
-use crate::outline::Name;
-use crate::pairs::open_from;
+use crate::pairs::{LateResult, open_from};
 use crate::plan::{Move, masked_in};
 use crate::policy::Goal;
 use crate::store::{RecordKind, Store};
@@ -227,11 +226,11 @@ impl Session {
         let mut numbers = log.base.fold.observations as u32 + 1..;
         for message in messages {
             log.scan(message, true, &self.policy, &mut numbers)?;
-            let late = late_calls(&mut log, store)?;
-            log.admit(&self.policy);
-            for (result, name, _) in late {
-                log.pairs.join_late(result, name, false);
+            let mut late = late_calls(&mut log, store)?;
+            for (.., is_first) in &mut late {
+                *is_first = false;
             }
+            log.admit(&self.policy, &late);
         }
         log.resume(&self.policy);
         Ok(log)
@@ -260,25 +259,25 @@ impl Session {
     }
 
     /// [`late_calls`] of the last message, which are marked as answered.
-    pub(super) fn late_calls(&mut self, store: Option<&mut Store>) -> Result<Vec<(usize, Name, bool)>> {
+    pub(super) fn late_calls(&mut self, store: Option<&mut Store>) -> Result<Vec<LateResult>> {
         let Some(store) = store.filter(|_| self.log.base.messages > 0) else { return Ok(vec![]) };
         let mut late = late_calls(&mut self.log, store)?;
         let outline = &self.log.outline;
         for (result, _, is_first) in &mut late {
-            let id = outline.results[*result].id.map_or(&b""[..], |id| outline.text(id));
+            let id = outline.results[*result as usize].id.map_or(&b""[..], |id| outline.text(id));
             *is_first &= self.stored.answered.insert(id.to_vec());
         }
         Ok(late)
     }
 }
 
-/// Of the message that was scanned last, the results of evicted calls: result, tool, whether it is the call's first result.
-pub(super) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<(usize, Name, bool)>> {
+/// Of the message that was scanned last, the results of evicted calls.
+pub(super) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<LateResult>> {
     let message = log.outline.messages.len() - 1;
     let mut late = vec![];
     for result in log.outline.results_of(message) {
         let Some(id) = log.outline.results[result].id else { continue };
-        if log.pairs.call_of_last(&log.outline, result).is_some() {
+        if log.pairs.call_by_id(&log.outline, result).is_some() {
             continue;
         }
         let id = log.outline.text(id).to_vec();
@@ -295,7 +294,7 @@ pub(super) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<(usize,
             continue;
         };
         let name = call.name.map(|name| log.outline.intern(outline.name(name)));
-        late.push((result, name, !is_answered));
+        late.push((result as u32, name, !is_answered));
     }
     Ok(late)
 }

@@ -5,7 +5,7 @@ use super::turn_text::{FRAME, Observations, TurnTexts, result_of, write_turn};
 use super::turns::TurnTokens;
 use crate::error::Error;
 use crate::outline::{Mark, Message, Outline, Role, Span};
-use crate::pairs::GrowingPairs;
+use crate::pairs::{GrowingPairs, LateResult};
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
 use crate::policy::Policy;
@@ -126,13 +126,13 @@ impl Log {
         numbers: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
         self.scan(message, surrogates, policy, numbers)?;
-        self.admit(policy);
+        self.admit(policy, &[]);
         Ok(())
     }
 
-    /// Adds the last scanned message to pairs, turns and costs.
-    pub fn admit(&mut self, policy: &Policy) {
-        self.pairs.push(&self.outline);
+    /// Adds the last scanned message to pairs, turns and costs. Some of its results may be those of evicted calls.
+    pub fn admit(&mut self, policy: &Policy, late: &[LateResult]) {
+        self.pairs.push(&self.outline, late);
         let message = self.len() - 1;
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.image_chars);
@@ -164,10 +164,10 @@ impl Log {
         let span = Span { start: value.start, end: self.data.len() };
         let of_observation = Message { span, chars: result.chars, first_result, ..Message::default() };
         self.outline.messages.push(of_agent);
-        self.admit(policy);
+        self.admit(policy, &[]);
         self.outline.messages.push(of_observation);
         self.outline.results.push(result);
-        self.admit(policy);
+        self.admit(policy, &[]);
         let TurnTokens { own, observation, masked } = tokens;
         self.set_costs(policy, (own, vec![(observation, masked)]));
     }
@@ -237,6 +237,7 @@ impl Log {
     ) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let mark = self.mark();
         self.scan(message, surrogates, policy, numbers)?;
+        self.pairs.push(&self.outline, &[]);
         let Log { outline, data, pairs, turns, .. } = &*self;
         let last = outline.messages.len() - 1;
         let is_new_run =
@@ -244,12 +245,13 @@ impl Log {
         let turn_at = |message: usize| turns.at(message) + usize::from(message == last && is_new_run);
         let (placeholder, source) = (Placeholder::of(policy), Bytes(data));
         let text = |result: usize| {
-            let call = pairs.call_of_last(outline, result).map(|call| call as usize);
-            let facts = facts_of_pair(outline, call, turn_at, result);
+            let facts = facts_of_pair(outline, pairs.pairs.call_of(result), turn_at, result);
             let (form, _) = placeholder.form(outline, &source, result, &facts);
             placeholder.render(&form, &facts, || source.observation(outline, result))
         };
         let texts = outline.results_of(last).map(text).collect();
+        let (calls, results) = (outline.calls_before(last), outline.results_before(last));
+        self.pairs.truncate(&self.outline, calls, results);
         self.truncate(&mark);
         Ok(texts)
     }

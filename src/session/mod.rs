@@ -73,6 +73,8 @@ pub struct Session {
     /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
     messages_planned: usize,
+    /// Whether a change is running, or was interrupted by a panic; see [`Session::change`].
+    is_changing: bool,
 }
 
 /// The result of [`Session::update_view`].
@@ -99,6 +101,8 @@ pub enum Failure {
     OtherWriter,
     /// The store is closed.
     Closed,
+    /// A panic interrupted an earlier change.
+    Interrupted,
 }
 
 impl From<Error> for Failure {
@@ -123,7 +127,7 @@ impl Session {
         let form = if format == TextFormat::Turns { ViewForm::Masked } else { ViewForm::Raw };
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
-            policy: Policy { ask_summary: true, shrinks_window: true, ..policy },
+            policy: Policy { ask_summary: true, is_session: true, ..policy },
             raw_cost_at_most,
             log: Log::after(Base::default(), format),
             pending: None,
@@ -137,7 +141,22 @@ impl Session {
             turns: TurnState::default(),
             attempts: vec![],
             messages_planned: 0,
+            is_changing: false,
         }
+    }
+
+    /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session
+    /// can only be read.
+    ///
+    /// # Errors
+    /// Those of `work`, or that an earlier change was interrupted.
+    pub fn change<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if core::mem::replace(&mut self.is_changing, true) {
+            return Err(Failure::Interrupted);
+        }
+        let done = work(self);
+        self.is_changing = false;
+        done
     }
 
     /// How many messages were appended.
@@ -207,10 +226,7 @@ impl Session {
         let mark = self.log.mark();
         self.log.scan(message, surrogates, &self.policy, numbers).map_err(|error| self.at_end(error))?;
         let late = self.late_calls(store.as_deref_mut()).inspect_err(|_| self.log.truncate(&mark))?;
-        self.log.admit(&self.policy);
-        for (result, name, is_first) in late {
-            self.log.pairs.join_late(result, name, is_first);
-        }
+        self.log.admit(&self.policy, &late);
         if let Some(costs) = costs {
             self.log.set_costs(&self.policy, costs);
         }

@@ -3,7 +3,7 @@
 use super::evict::Stored;
 use super::index;
 use super::snapshot::{Compaction, Snapshot};
-use super::stored::{compaction_of, for_each_stored, mismatched_compaction};
+use super::stored::{for_each_stored, last_compaction, mismatched_compaction};
 use super::{Result, Session, scanned};
 use crate::policy::Goal;
 use crate::store::{self, Record, RecordKind, Store};
@@ -107,8 +107,8 @@ impl Session {
             return Ok(None);
         }
         let (last, known) = (store.last(RecordKind::Summary), store.last(RecordKind::Message) as usize);
-        let left = store.get(RecordKind::Summary, last, false)?.and_then(|record| compaction_of(&record));
-        Ok(left.filter(|left| left.past <= known))
+        let found = last_compaction(last, known, |summary| store.get(RecordKind::Summary, summary, false))?;
+        Ok(found.map(|(_, compaction)| compaction))
     }
 
     /// The snapshot in a store.

@@ -5,7 +5,7 @@
 use super::index;
 use super::log::Log;
 use super::snapshot::Snapshot;
-use super::stored::compaction_of;
+use super::stored::last_compaction;
 use super::{Result, Session, scanned};
 use crate::store::{RecordKind, Store};
 
@@ -50,13 +50,9 @@ impl Session {
             if in_place {
                 return Ok(());
             }
-            let mut summary = changes.last(RecordKind::Summary);
-            while let Some(record) = changes.get(RecordKind::Summary, summary)?
-                && compaction_of(&record).is_none_or(|compaction| compaction.past > messages)
-            {
-                summary -= 1;
-            }
-            changes.truncate(RecordKind::Summary, summary)?;
+            let last = changes.last(RecordKind::Summary);
+            let kept = last_compaction(last, messages, |summary| changes.get(RecordKind::Summary, summary))?;
+            changes.truncate(RecordKind::Summary, kept.map_or(0, |(summary, _)| summary))?;
             index::clear(changes)?;
             changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())?;
             Ok(())

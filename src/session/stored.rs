@@ -6,8 +6,20 @@ use crate::source::{Bytes, Source};
 use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
 use std::ops::Range;
 
-pub(super) fn compaction_of(record: &Record) -> Option<Compaction> {
-    Compaction::of(record.fields.first()?)
+/// The last of these compactions of at most so many messages, with its number. Ones that cannot be read are passed over, as
+/// they are when the session is saved.
+pub(super) fn last_compaction(
+    last: u64,
+    messages: usize,
+    mut get: impl FnMut(u64) -> store::Result<Option<Record>>,
+) -> store::Result<Option<(u64, Compaction)>> {
+    for summary in (1..=last).rev() {
+        let compaction = get(summary)?.and_then(|record| Compaction::of(record.fields.first()?));
+        if let Some(compaction) = compaction.filter(|compaction| compaction.past <= messages) {
+            return Ok(Some((summary, compaction)));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn malformed_message() -> StoreError {

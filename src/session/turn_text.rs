@@ -28,6 +28,7 @@ pub fn result_of(text: &[u8], value: Span, message: u32) -> ToolResult {
     let observation = value.of(text);
     ToolResult {
         id: None,
+        name: None,
         value,
         chars: count_chars(observation),
         newlines: memchr_iter(b'\n', observation).count(),

@@ -1,6 +1,6 @@
 //! Anthropic's messages: calls and results are blocks of the content.
 
-use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, part};
+use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, part};
 use super::words::{Key, PartType};
 use super::{BLOCK_KEYS, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
 
@@ -34,7 +34,7 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
                 let (name, arguments) = (V::get(object, Key::Name)?, get_present::<V>(object, Key::Input)?);
                 let id = V::get(object, Key::Id)?;
                 sink.call(&RawCall {
-                    id: Id::of(id.as_ref()),
+                    id: id.as_ref(),
                     name: name.as_ref(),
                     arguments: arguments.as_ref(),
                     block,

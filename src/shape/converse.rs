@@ -1,7 +1,7 @@
 //! Bedrock's Converse: calls and results are blocks of the content, which have no `type`.
 
 use super::value::{
-    Id, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
+    Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
 use super::words::{Key, Keys};
 use super::{Frame, Path, RawMessage};
@@ -48,7 +48,7 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(Key::ToolUse)))?;
             let (id, name) = (V::get(call, Key::ToolUseIdCamel)?, V::get(call, Key::Name)?);
             let arguments = get_present::<V>(call, Key::Input)?;
-            let (id, name, arguments) = (Id::of(id.as_ref()), name.as_ref(), arguments.as_ref());
+            let (id, name, arguments) = (id.as_ref(), name.as_ref(), arguments.as_ref());
             sink.call(&RawCall { id, name, arguments, block, depth: CALL_DEPTH })?;
         } else if let Some(result) = object(V::get(fields, Key::ToolResult)?.as_ref(), &place.key(Key::ToolResult))? {
             read_result::<V>(result, block, &place.key(Key::ToolResult), sink)?;
@@ -74,7 +74,8 @@ fn read_result<V: Value>(
         None => (Frame::Text, 0),
         Some(value) => read_parts(value, &place, sink)?,
     };
-    sink.result(&RawResult { id: Id::of(id.as_ref()), value: value.as_ref(), block, is_error, frame, chars })
+    let result = RawResult::of(id.as_ref(), value.as_ref(), block, is_error);
+    sink.result(&RawResult { frame, chars, ..result })
 }
 
 /// Reads the content of a result. Returns its frame, and its characters besides text. Content with JSON has no text.

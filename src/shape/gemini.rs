@@ -1,11 +1,8 @@
 //! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
-use super::value::{
-    Id, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
-};
+use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content};
 use super::words::{Key, Keys};
 use super::{Frame, Path, RawMessage};
-use std::collections::HashMap;
 
 const CALL: &[Key] = &[Key::FunctionCall, Key::FunctionCallSnake];
 const RESULT: &[Key] = &[Key::FunctionResponse, Key::FunctionResponseSnake];
@@ -35,8 +32,6 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
     let parts = Place::of(Key::Parts);
     let Some(items) = value.items() else { return Err(wrong_content(&value, &parts)) };
     message.blocks.set(value.length());
-    // Without ids, calls and results of the same name pair in order.
-    let (mut calls, mut results) = (HashMap::new(), HashMap::new());
     for (block, item) in items.enumerate() {
         let place = parts.index(block);
         let fields = part(&item, PART_KEYS, &place)?;
@@ -46,16 +41,17 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(field)))?;
             let (id, name) = (V::get(call, Key::Id)?, V::get(call, Key::Name)?);
             let arguments = get_present::<V>(call, Key::Args)?;
-            let id = id_of(id.as_ref(), name.as_ref(), &mut calls);
-            sink.call(&RawCall { id, name: name.as_ref(), arguments: arguments.as_ref(), block, depth: DEPTH })?;
+            let (id, name, arguments) = (id.as_ref(), name.as_ref(), arguments.as_ref());
+            sink.call(&RawCall { id, name, arguments, block, depth: DEPTH })?;
         } else if let Some((field, value)) = first::<V>(fields, RESULT)?
             && let Some(result) = object(Some(&value), &place.key(field))?
         {
             let place = place.key(field);
             refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
             let (id, name) = (V::get(result, Key::Id)?, V::get(result, Key::Name)?);
-            let id = id_of(id.as_ref(), name.as_ref(), &mut results);
-            read_response(id, get_present::<V>(result, Key::Response)?.as_ref(), block, &place, sink)?;
+            let response = get_present::<V>(result, Key::Response)?;
+            let result = RawResult::of(id.as_ref(), response.as_ref(), block, false);
+            read_response(&RawResult { name: name.as_ref(), ..result }, &place, sink)?;
         } else if first::<V>(fields, MEDIA)?.is_some() {
             sink.image();
         } else if let Some(text) = V::get(fields, Key::Text)?.as_ref().and_then(V::text)
@@ -68,17 +64,9 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
 }
 
 /// The observation is the only string of the response, or the whole response.
-fn read_response<V: Value>(
-    id: Id<V>,
-    response: Option<&V>,
-    block: usize,
-    place: &Place,
-    sink: &mut impl Sink<V>,
-) -> Result<(), V::Stop> {
+fn read_response<V: Value>(result: &RawResult<V>, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     sink.begin_observation();
-    let Some(response) = response else {
-        return sink.result(&RawResult { id, value: None, block, is_error: false, frame: Frame::Text, chars: 0 });
-    };
+    let Some(response) = result.value else { return sink.result(result) };
     let place = place.key(Key::Response);
     let Some(object) = response.object() else { return Err(wrong_content(response, &place)) };
     let only = V::only(object);
@@ -87,10 +75,10 @@ fn read_response<V: Value>(
         && let Some(text) = value.text()
     {
         sink.text(text)?;
-        return sink.result(&RawResult { id, value: Some(value), block, is_error, frame: Frame::Only, chars: 0 });
+        return sink.result(&RawResult { value: Some(value), is_error, frame: Frame::Only, ..*result });
     }
     let chars = response.size(DEPTH)?;
-    sink.result(&RawResult { id, value: Some(response), block, is_error, frame: Frame::Output, chars })
+    sink.result(&RawResult { is_error, frame: Frame::Output, chars, ..*result })
 }
 
 fn first<V: Value>(object: &V::Object, keys: &[Key]) -> Result<Option<(Key, V)>, V::Stop> {
@@ -100,14 +88,4 @@ fn first<V: Value>(object: &V::Object, keys: &[Key]) -> Result<Option<(Key, V)>,
         }
     }
     Ok(None)
-}
-
-fn id_of<'a, V: Value>(id: Option<&'a V>, name: Option<&'a V>, count: &mut HashMap<Vec<u8>, usize>) -> Id<'a, V> {
-    if id.is_some_and(|id| id.text().is_some()) {
-        return Id::of(id);
-    }
-    let Some(text) = name.and_then(V::text) else { return Id::of(None) };
-    let count = count.entry(V::read(text, <[u8]>::to_vec)).or_default();
-    *count += 1;
-    Id { text: name, number: *count }
 }

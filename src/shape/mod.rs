@@ -11,7 +11,7 @@ mod responses;
 mod value;
 mod words;
 
-pub use value::{Id, RawCall, RawResult, Sink, Value};
+pub use value::{RawCall, RawResult, Sink, Value};
 pub use words::{Key, Keys, Role};
 
 use core::cell::Cell;
@@ -19,7 +19,7 @@ use value::{Place, part, present, refuse_repeated, word, wrong_content};
 use words::{ItemType, PairRole, PartType, RoleName};
 
 /// The shape of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Shape {
     /// Neither calls nor results.
     #[default]
@@ -135,6 +135,18 @@ impl Shape {
     #[must_use]
     pub fn wants_results_first(self) -> bool {
         matches!(self, Shape::Anthropic | Shape::Converse)
+    }
+
+    /// Whether a result and a call that do not both have an id pair by their place.
+    #[must_use]
+    pub fn pairs_by_place(self) -> bool {
+        matches!(self, Shape::Converse | Shape::Gemini)
+    }
+
+    /// Whether results name their tool, so that calls and results need no ids.
+    #[must_use]
+    pub fn names_results(self) -> bool {
+        self == Shape::Gemini
     }
 
     /// Whether an API of this shape accepts system messages among the others.

@@ -1,7 +1,7 @@
 //! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`.
 
 use super::RawMessage;
-use super::value::{Id, Place, RawCall, Sink, Value, get_present, object, refuse_repeated};
+use super::value::{Place, RawCall, Sink, Value, get_present, object, refuse_repeated};
 use super::words::{Key, Keys, RoleName};
 
 const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Function, Key::Custom]);
@@ -54,7 +54,7 @@ fn read_call<V: Value>(call: &V::Object, block: usize, sink: &mut impl Sink<V>) 
         (None, None)
     };
     sink.call(&RawCall {
-        id: Id::of(id.as_ref()),
+        id: id.as_ref(),
         name: name.as_ref(),
         arguments: arguments.as_ref(),
         block,

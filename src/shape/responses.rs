@@ -1,6 +1,6 @@
 //! Items of `OpenAI`'s Responses: calls and outputs are identified by the end of their `type`.
 
-use super::value::{Id, Place, RawCall, RawResult, Sink, Value, get_present, object};
+use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object};
 use super::words::{ItemType, Key};
 use super::{PART_KEYS, Path, RawMessage, observation};
 
@@ -20,7 +20,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             }
             let name = V::get(message.object, Key::Name)?;
             sink.call(&RawCall {
-                id: Id::of(Some(&id)),
+                id: Some(&id),
                 name: name.as_ref(),
                 arguments: arguments.as_ref(),
                 block: 0,

@@ -51,42 +51,10 @@ pub trait Value: Sized {
     fn read<T>(text: &Self::Text, read: impl FnOnce(&[u8]) -> T) -> T;
 }
 
-/// An id: a string; or if there is none, the name and its ordinal among the same names in the message.
-pub struct Id<'a, V> {
-    /// The id or the name.
-    pub text: Option<&'a V>,
-    /// From 1; 0 for an id.
-    pub number: usize,
-}
-
-impl<'a, V: Value> Id<'a, V> {
-    /// The id in this field.
-    #[must_use]
-    pub fn of(id: Option<&'a V>) -> Self {
-        Id { text: id, number: 0 }
-    }
-
-    /// Reads it, if there is one.
-    #[inline]
-    pub fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let text = self.text.and_then(V::text)?;
-        if self.number == 0 {
-            return Some(V::read(text, read));
-        }
-        Some(read(&self.numbered(text)))
-    }
-
-    #[cold]
-    fn numbered(&self, name: &V::Text) -> Vec<u8> {
-        let number = self.number.to_string();
-        V::read(name, |name| [name, b"#", number.as_bytes()].concat())
-    }
-}
-
 /// A call as read.
 pub struct RawCall<'a, V> {
-    /// Its id.
-    pub id: Id<'a, V>,
+    /// Its id, if that is a string.
+    pub id: Option<&'a V>,
     /// The tool, if that is a string.
     pub name: Option<&'a V>,
     /// Its arguments, unless missing or null.
@@ -99,8 +67,10 @@ pub struct RawCall<'a, V> {
 
 /// A result as read.
 pub struct RawResult<'a, V> {
-    /// Its id.
-    pub id: Id<'a, V>,
+    /// Its id, if that is a string.
+    pub id: Option<&'a V>,
+    /// The tool, if the shape names it.
+    pub name: Option<&'a V>,
     /// Its observation, if there is one.
     pub value: Option<&'a V>,
     /// Its place among the blocks of its message.
@@ -117,7 +87,7 @@ impl<'a, V: Value> RawResult<'a, V> {
     /// A result whose observation is text.
     #[must_use]
     pub fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
-        RawResult { id: Id::of(id), value, block, is_error, frame: Frame::Text, chars: 0 }
+        RawResult { id, name: None, value, block, is_error, frame: Frame::Text, chars: 0 }
     }
 }
 

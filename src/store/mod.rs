@@ -10,6 +10,7 @@
 
 mod cache;
 mod changes;
+mod commit;
 pub mod error;
 pub mod file;
 pub mod header;

@@ -1,15 +1,15 @@
-//! Pages by number, from memory, the log or the file; with atomic operations and commits.
+//! Pages by number, from memory, the log or the file; with atomic operations.
 //!
 //! Changed pages stay in memory until the commit, or until there are too many, when they are spilled to the log. An operation
 //! that fails is rolled back.
 
 use super::cache::Cache;
 use super::error::{Result, StoreError, StoreErrorKind};
-use super::file::{Backend, BackendFile, FileName, Rights};
+use super::file::{Backend, BackendFile, Rights};
 use super::header::Header;
 use super::log::WriteAheadLog;
 use super::page::{PAGE, Page, PageKind};
-use super::pages::{failed, fold_into, read_page, rights_of, write_page, write_pages};
+use super::pages::{failed, read_page, rights_of};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
@@ -42,27 +42,38 @@ pub enum Way {
     ReadOnly(Option<WriteAheadLog>),
 }
 
+impl Way {
+    /// The log, if there is one.
+    #[must_use]
+    pub fn log(&self) -> Option<&WriteAheadLog> {
+        match self {
+            Way::Logged(log) | Way::ReadOnly(Some(log)) => Some(log),
+            Way::Direct | Way::ReadOnly(None) => None,
+        }
+    }
+}
+
 /// The pages of a store.
 pub struct Pager {
-    file: Box<dyn BackendFile>,
-    way: Way,
+    pub(super) file: Box<dyn BackendFile>,
+    pub(super) way: Way,
     /// Page 0 as of the next commit.
     pub header: Header,
-    committed: Header,
-    changed: HashMap<u32, Page>,
-    cache: Cache,
+    pub(super) committed: Header,
+    pub(super) changed: HashMap<u32, Page>,
+    pub(super) cache: Cache,
     /// For rollback: each page that the operation changed, and whether it was changed before.
-    undo: HashMap<u32, Option<Page>>,
-    undo_header: Header,
+    pub(super) undo: HashMap<u32, Option<Page>>,
+    pub(super) undo_header: Header,
     /// A sync failed, so the content of the disk is unknown.
-    is_broken: bool,
-    limits: PagerLimits,
+    pub(super) is_broken: bool,
+    pub(super) limits: PagerLimits,
     /// The files by name, of a writer.
-    backend: Option<Arc<dyn Backend>>,
+    pub(super) backend: Option<Arc<dyn Backend>>,
     /// Whether the names are on disk.
-    is_named: bool,
+    pub(super) is_named: bool,
     /// The log length of the next checkpoint.
-    checkpoint_at: u64,
+    pub(super) checkpoint_at: u64,
 }
 
 impl Pager {
@@ -114,11 +125,8 @@ impl Pager {
         if number >= self.header.pages {
             return Err(StoreError::damaged(number, "it is past the last page"));
         }
-        let page = match &self.way {
-            Way::Logged(log) | Way::ReadOnly(Some(log)) => log.read(number)?,
-            Way::Direct | Way::ReadOnly(None) => None,
-        };
-        let page = if let Some(page) = page { page } else { read_page(&*self.file, number)? };
+        let logged = self.way.log().map_or(Ok(None), |log| log.read(number))?;
+        let page = if let Some(page) = logged { page } else { read_page(&*self.file, number)? };
         page.check(number)?;
         if page.next() >= self.header.pages {
             return Err(StoreError::damaged(number, "the next page that it names is past the last"));
@@ -228,124 +236,6 @@ impl Pager {
         self.is_broken
     }
 
-    // Commits
-
-    /// Spills the changed pages for the commit of this number.
-    fn spill(&mut self, commit: u64) -> Result<()> {
-        let pages = pages_to_write(&mut self.changed);
-        match &mut self.way {
-            Way::Logged(log) => log.spill(commit, pages.into_iter())?,
-            Way::Direct => write_pages(&*self.file, &pages)?,
-            Way::ReadOnly(_) => {}
-        }
-        for (number, page) in self.changed.drain() {
-            self.cache.put(number, page);
-        }
-        Ok(())
-    }
-
-    /// Commits all changes. On return they are on disk.
-    pub fn commit(&mut self) -> Result<()> {
-        self.writable()?;
-        self.check_names()?;
-        if !self.is_changed() {
-            return Ok(());
-        }
-        let mut header = self.header.clone();
-        header.commits += 1;
-        let page = header.page();
-        if let Some(backend) = self.backend.as_ref().filter(|_| !self.is_named) {
-            backend.sync_names().map_err(|error| failed("syncing its folder", error))?;
-            self.is_named = true;
-        }
-        self.spill(header.commits)?;
-        match &mut self.way {
-            Way::Logged(log) => {
-                // After a failure from here on, the content of the disk is unknown.
-                self.is_broken = true;
-                let commit = log.end(header.commits, &page)?;
-                log.sync(commit)?;
-                self.is_broken = false;
-            }
-            Way::Direct => {
-                write_page(&*self.file, 0, &page)?;
-                self.file.sync().map_err(|error| failed("syncing it", error))?;
-            }
-            Way::ReadOnly(_) => {}
-        }
-        self.header = header;
-        self.committed.clone_from(&self.header);
-        self.undo.clear();
-        self.undo_header.clone_from(&self.header);
-        if self.log_length() >= self.checkpoint_at {
-            // The commit is on disk; a failed checkpoint is retried later.
-            let _ = self.checkpoint();
-            self.checkpoint_at =
-                if self.log_length() < self.limits.log { 0 } else { self.log_length() } + self.limits.log;
-        }
-        Ok(())
-    }
-
-    /// Whether the files still have their names; otherwise writes are lost with this process.
-    fn check_names(&self) -> Result<()> {
-        let (Some(backend), Way::Logged(log)) = (&self.backend, &self.way) else { return Ok(()) };
-        for (name, file) in [(FileName::Store, &*self.file), (FileName::Log, log.file())] {
-            let asked = backend.is_current(name, file);
-            if !asked.map_err(|error| StoreError::io(name, "reading its identity", error))? {
-                let what = "its name leads to another file, or to none";
-                return Err(StoreError { file: name, ..StoreError::new(StoreErrorKind::Gone, what) });
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes of the log.
-    #[must_use]
-    pub fn log_length(&self) -> u64 {
-        match &self.way {
-            Way::Logged(log) | Way::ReadOnly(Some(log)) => log.length(),
-            Way::Direct | Way::ReadOnly(None) => 0,
-        }
-    }
-
-    /// Writes the commits into the file, and restarts the log. False if readers prevent it.
-    pub fn checkpoint(&mut self) -> Result<bool> {
-        self.fold(true)
-    }
-
-    /// The same at the end; the log will be removed, and is not restarted.
-    pub fn finish(&mut self) -> Result<bool> {
-        self.fold(false)
-    }
-
-    fn fold(&mut self, restarts: bool) -> Result<bool> {
-        self.writable()?;
-        let Way::Logged(log) = &mut self.way else { return Ok(true) };
-        if log.is_empty() {
-            return Ok(true);
-        }
-        // A reader has locked the file, whose pages must not change.
-        if !self.file.try_lock().map_err(|error| failed("locking it", error))? {
-            return Ok(false);
-        }
-        let done = fold_into(&*self.file, log, &self.cache).and_then(|()| {
-            if !restarts {
-                return Ok(());
-            }
-            let is_long = log.length() > 4 * self.limits.log;
-            // Under the lock: a reader in between would read frames of two logs.
-            let begun = log.restart(self.header.id, self.committed.commits);
-            self.is_broken = begun.is_err();
-            if begun.is_ok() && is_long {
-                // Only now, when the log is not needed any more: a truncation that reports an error may have happened.
-                let _ = log.shorten();
-            }
-            begun
-        });
-        self.file.unlock().map_err(|error| failed("unlocking it", error))?;
-        done.map(|()| true)
-    }
-
     /// How long the file is.
     pub fn file_length(&self) -> Result<u64> {
         self.file.length().map_err(|error| failed("reading its length", error))
@@ -354,11 +244,7 @@ impl Pager {
     /// The first page that is neither in the file nor in the log, if any.
     pub fn first_missing(&self) -> Result<Option<u32>> {
         let there = (self.file_length()? / PAGE as u64).min(u64::from(self.header.pages)) as u32;
-        let log = match &self.way {
-            Way::Logged(log) | Way::ReadOnly(Some(log)) => Some(log),
-            Way::Direct | Way::ReadOnly(None) => None,
-        };
-        Ok((there..self.header.pages).find(|page| !log.is_some_and(|log| log.holds(*page))))
+        Ok((there..self.header.pages).find(|page| !self.way.log().is_some_and(|log| log.holds(*page))))
     }
 
     /// Syncs the names of the files before the first commit, and checks them at each commit.
@@ -383,10 +269,7 @@ impl Pager {
 
     /// The number of pages in file and log, independent of page 0.
     pub fn most_pages(&self) -> Result<u64> {
-        let logged = match &self.way {
-            Way::Logged(log) | Way::ReadOnly(Some(log)) => log.frames(),
-            Way::Direct | Way::ReadOnly(None) => 0,
-        };
+        let logged = self.way.log().map_or(0, WriteAheadLog::frames);
         Ok(self.file_length()? / PAGE as u64 + (logged + self.changed.len()) as u64)
     }
 
@@ -421,14 +304,4 @@ impl Pager {
     pub fn unlock(&self) -> Result<()> {
         self.file.unlock().map_err(|error| failed("unlocking it", error))
     }
-}
-
-/// Pages to write, in order.
-fn pages_to_write(changed: &mut HashMap<u32, Page>) -> Vec<(u32, &Page)> {
-    let mut pages: Vec<(u32, &mut Page)> = changed.iter_mut().map(|(number, page)| (*number, page)).collect();
-    pages.sort_unstable_by_key(|(number, _)| *number);
-    for (number, page) in &mut pages {
-        page.seal(*number);
-    }
-    pages.into_iter().map(|(number, page)| (number, &*page)).collect()
 }

@@ -93,6 +93,7 @@ fn push_result(outline: &mut Outline, id: Option<Span>, block: u32) {
     let message = outline.messages.len() - 1;
     outline.messages[message].chars += CHARS;
     outline.results.push(ToolResult {
+        name: None,
         id,
         value: Span::default(),
         chars: CHARS,

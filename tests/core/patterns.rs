@@ -2,8 +2,8 @@
 
 use crate::common::Random;
 use crate::oracle;
-use recede::placeholder::OneText;
 use recede::policy::{Field, Policy, Template, matches};
+use recede::source::OneText;
 
 #[test]
 fn patterns_by_hand() {

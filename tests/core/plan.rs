@@ -338,7 +338,7 @@ fn random_policy(random: &mut Random) -> Policy {
         strict_pairs: random.once_in(5),
         summary_max_chars: random.below(60),
         summary_role: None,
-        shrinks_window: false,
+        is_session: false,
         ask_summary: false,
         summaries: None,
         pins_boundary: false,

@@ -76,6 +76,7 @@ impl Sketch {
                     message.chars += chars;
                     message.images += images;
                     outline.results.push(ToolResult {
+                        name: None,
                         id,
                         value: Span::default(),
                         chars,

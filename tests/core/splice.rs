@@ -2,8 +2,9 @@
 
 use crate::common::{Random, outline_of};
 use recede::clip::Clip;
+use recede::dispatch::dispatch_blocks;
 use recede::outline::Outline;
-use recede::placeholder::{Form, Placeholder, dispatch_blocks};
+use recede::placeholder::{Form, Placeholder};
 use recede::plan::{Cut, Masked, Plan, SummaryInput, facts};
 use recede::policy::{Field, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};

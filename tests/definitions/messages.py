@@ -24,7 +24,7 @@ class Messages:
 
     def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
         self.policy = Policy(
-            {**vars(policy), "ask_summary": True, "shrinks_window": True}
+            {**vars(policy), "ask_summary": True, "is_session": True}
         )  # the caller has the built-in one, too
         self.raw_cost_at_most = raw_cost_at_most
         self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None  # of the session

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from recede.reduction._policy import BODY_KEYS
+from recede.reduction._options import BODY_KEYS
 from support import SHARED, elements, members
 
 CORPUS = SHARED / "corpus"

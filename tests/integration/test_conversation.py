@@ -205,11 +205,11 @@ def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
         raise AssertionError
 
     history = History(threshold_tokens=8_000, boundary="break_even")
-    assert Conversation(create).history._options == history._options
-    assert Conversation(create, budget=Budget(boundary="break_even")).history._options == history._options
-    assert Conversation(create, budget=Budget(5)).history._options["boundary"] == "sliding"
+    assert Conversation(create).history._options.given == history._options.given
+    assert Conversation(create, budget=Budget(boundary="break_even")).history._options.given == history._options.given
+    assert Conversation(create, budget=Budget(5)).history._options.given["boundary"] == "sliding"
     chunked = Conversation(create, budget=Budget(5, 6, 10, max_input_tokens=99, exclude_tools=["x"])).history
-    assert chunked._options == {**history._options, "threshold_tokens": 5, "keep": 6, "mask_chunk": 10} | {
+    assert chunked._options.given == {**history._options.given, "threshold_tokens": 5, "keep": 6, "mask_chunk": 10} | {
         "boundary": "sliding",
         "max_view_tokens": 99,
         "exclude_tools": ["x"],
@@ -484,7 +484,7 @@ MENDED = "caf\ufffd"
 
 @pytest.fixture
 def warned(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    recede._response._warn_once.cache_clear()
+    recede._encodable.warn_once.cache_clear()
     return caplog
 
 
@@ -775,7 +775,7 @@ def test_blocks_that_a_client_knows_are_kept() -> None:
         block = {"type": kind, "text": "x", "thinking": "x", "signature": "x", "data": "x", "id": "1", "name": "run"}
         block |= {"input": {}, "tool_use_id": "1"}
         content = [block, {"type": "text", "text": "y"}]
-        answer = recede._response.answer_of({"content": content, "stop_reason": "end_turn"})
+        answer = recede._answer.answer_of({"content": content, "stop_reason": "end_turn"})
         assert answer is not None
         assert len(answer["content"]) == 2, kind
 
@@ -952,7 +952,7 @@ def test_partial_never_raises() -> None:
                         streamed.add(other).encode()
                         partial = streamed.partial()
                         if partial is not None:
-                            recede._response.answer_of(partial)
+                            recede._answer.answer_of(partial)
                     count += 1
     assert count > 500
 

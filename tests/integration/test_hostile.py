@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import threads
 
 import recede
 from support import (
@@ -372,6 +373,21 @@ def test_threads_may_share_an_engine() -> None:
         for thread in threads:
             thread.join()
     assert len(answers) == 40 and set(answers) == {expected}
+
+
+def test_threads_may_share_a_session_and_its_store() -> None:
+    """See tests/threads.py."""
+    engine_module("rust")
+    tally, faults = threads.run(seconds=0, seed=5, seconds_a_round=0.3)
+    assert faults == []
+    assert tally["rounds"] == threads.KINDS and tally["calls"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_threads_may_share_a_session_for_a_minute() -> None:
+    engine_module("rust")
+    assert threads.run(seconds=60, seed=6)[1] == []
 
 
 def test_a_bytearray_that_changes_meanwhile_is_copied_first() -> None:

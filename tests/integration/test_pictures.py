@@ -250,7 +250,7 @@ def test_the_sentences_are_those_of_the_command() -> None:
     text = "".join(data for _, data in document.texts)
     costs = recede.costs.compare_costs(each.replay for each in sessions)
     for line in [
-        *verdict(costs, 2, sessions[0].replay.prices),
+        *verdict(costs, sessions),
         *notes(costs, 2),
         price_line([sessions[0].replay]),
     ]:
@@ -265,7 +265,7 @@ def test_a_suggestion_is_drawn_with_its_figures() -> None:
     assert "curve-" not in page([one])
     document = checked(page([one], suggestion))
     text = "".join(data for _, data in document.texts)
-    for line in [*verdict(suggestion.costs, 1, suggestion.prices), *sentences(suggestion)]:
+    for line in [*verdict(suggestion.costs, [one]), *sentences(suggestion)]:
         assert line.replace(PASTE, "") in text
     assert text.count("ould have paid") == 1 and document.source.count('class="verdict"') == 1
     for curve in curves(suggestion):

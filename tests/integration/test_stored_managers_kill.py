@@ -47,7 +47,8 @@ def work(path: str, pipe: int) -> None:
     agent.run_agent("Find the bug.", on_turn=lambda turn: os.write(pipe, b"%d\n" % turn.turn))
 
 
-def kill(folder: Path, rounds: int, seed: int) -> None:
+def kill(folder: Path, rounds: int, seed: int) -> int:
+    """Kills so many that go on with one store; how many turns there are then."""
     chance = random.Random(seed)
     path = str(folder / "session.store")
     plain = agent_of(None)
@@ -62,6 +63,7 @@ def kill(folder: Path, rounds: int, seed: int) -> None:
             assert seen(stored) == seen(plain)
             assert store.verify().is_sound
     assert len(plain) > BLOCK
+    return len(plain)
 
 
 def seen(agent: recede.ProductionHybridContextManager) -> list[Any]:

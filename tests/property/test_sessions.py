@@ -153,8 +153,9 @@ class Sessions(RuleBasedStateMachine):
             self.is_compacted = (
                 reduction.reduction_stage in ("summarization", "fallback") or reduction.clipped_count > 0
             )
-        # With `fill`, a compaction of a session may shrink its window.
-        return None if self.is_compacted and self.reduced.options.get("fill") is not None else expected
+        # A compaction of a session keeps its open calls, and with `fill` may shrink its window.
+        is_open = any(found.kind == "open_call" for found in recede.check_pairs(self.messages).findings)
+        return None if self.is_compacted and (is_open or self.reduced.options.get("fill") is not None) else expected
 
     @rule()
     def look_at_the_list_alone(self) -> None:

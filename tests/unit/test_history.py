@@ -102,6 +102,21 @@ def test_with_a_budget_it_is_the_reducer() -> None:
             assert history.view() == recede.reduce(SESSION[:count], **expected, fill=None).messages
 
 
+@pytest.mark.parametrize("fill", [None, 0.5])
+@pytest.mark.parametrize("window", ["preserve_recent_raw_turns", "keep_messages", "keep_results"])
+def test_an_open_call_is_never_dropped(fill: float | None, window: str) -> None:
+    """Its result is appended after the view; a window of 0 and a budget that is too small leave nothing else."""
+    history = History(max_input_chars=1_500, fill=fill, **{window: 0})
+    for number in range(9):
+        history.extend([user("Go on."), call(f"a{number}", f"b{number}", arguments="z" * 800)])
+        assert history.view()[-1] == history[-1]
+        history.append(result(f"b{number}", "y" * 900))
+        assert history.view()[-1]["tool_call_id"] == f"b{number}", "its sibling is still open"
+        history.append(result(f"a{number}", "x" * 900))
+        assert recede.check_pairs(history.view()).is_whole
+    assert len(history.view()) < 9, "answered calls are dropped"
+
+
 def test_a_summary_stands_until_the_view_no_longer_fits() -> None:
     asked: list[tuple[int, str | None]] = []
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import recede
 from recede.reduction._policy import block_policy, compiled
 from support import assistant, call, dumps, engine_module, result, turns, user
 
@@ -64,6 +67,49 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
         assert (len(history), history.recall(1)) == (4, "y" * 999)
     history.append(dumps(user("More.")), False, (5, []))
     assert history.message(4) == dumps(user("More."))
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Path, is_stored: bool) -> None:
+    """Costs that leave out an observation: the boundary, which moves with a new turn, looks for them in vain."""
+    store = recede.TurnStore(tmp_path / "session.store") if is_stored else None
+    history = recede.History(keep=3, store=store)
+    for message in TASK[:2]:
+        history.append(message)
+    history._session.append(dumps(TASK[2]), False, (9, []))
+    with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
+        history._session.append(dumps(TASK[3]), False, (9, []))
+    asks: list[Callable[[], Any]] = [history.view, history.view_chunks, history.stats, lambda: history.rewind(1)]
+    for ask in [*asks, lambda: history.append(user("More.")), lambda: history._session.masked_texts(b"{}", False)]:
+        with pytest.raises(RuntimeError, match="can only be read: continue with a new session of its messages"):
+            ask()
+    messages = history.messages
+    assert len(messages) == len(history) > 3 and messages == TASK[: len(messages)]
+    assert history.recall(1) == TASK[2]["content"] and f"{len(history)} messages" in repr(history)
+    history.save(tmp_path / "saved")
+    assert_continued(recede.History.load(tmp_path / "saved"), messages)
+    if store is not None:
+        store.close()
+        with recede.TurnStore(tmp_path / "session.store") as again:
+            assert_continued(recede.History(keep=3, store=again), messages[:-1])  # the last one raised
+
+
+def assert_continued(history: recede.History, messages: list[Any]) -> None:
+    assert history.messages == messages
+    history.append(user("More."))
+    assert history.view() == recede.History.from_messages([*messages, user("More.")], keep=3).view()
+
+
+def test_a_panic_of_a_manager_leaves_its_turns() -> None:
+    """Turns that it does not have are asked for."""
+    manager = recede.ObservationMaskingContextManager(3)
+    for number in range(5):
+        manager.add_turn("Think.", f"cat {number}", "x" * 99)
+    with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
+        manager._kept._session.replaced_chars(99)
+    with pytest.raises(RuntimeError, match="can only be read: continue with a new session of its messages, its turns"):
+        manager.add_turn("Think.", "cat 5", "x" * 99)
+    assert [turn.action for turn in manager.trajectory] == [f"cat {number}" for number in range(5)]
 
 
 def test_nothing_is_printed_unless_a_backtrace_is_asked_for() -> None:

@@ -428,8 +428,34 @@ def test_a_summary_that_cannot_be_read_is_passed_over(path: Path, change: Any) -
         last = store.count_records("summary")
         known, message = store.record("summary", last)
         store.replace_record("summary", last, [change(known), message])
-        plain = History.from_messages([user("Go."), *turns(40, 200)], **BUDGET)
-        assert History(store=store, **BUDGET).view() == plain.view()
+        (past, _) = numbers(snapshot(store.record("summary", last - 1)[0])[7])
+        assert_resumed_from(past, History(store=store, **BUDGET), path)
+
+
+def test_a_summary_that_is_added_by_hand_is_passed_over_after_each_restart(path: Path) -> None:
+    """It was the last one, so none was found; what was saved then did not have it, and the one before was."""
+    with recede.TurnStore(path) as store:
+        summarized(store).save(path.with_name("saved"))
+        last = store.count_records("summary")
+        (past, _) = numbers(snapshot(store.record("summary", last)[0])[7])
+    with recede.TurnStore(path.with_name("saved")) as saved:
+        saved.append_record("summary", saved.record("session", 1))
+    assert_resumed_from(past, History.load(path.with_name("saved")), path)
+
+
+def assert_resumed_from(past: int, history: History, path: Path) -> None:
+    """It goes on after the summary of so many messages, also when it is saved and loaded."""
+    plain = History(**BUDGET)
+    for number, message in enumerate([user("Go."), *turns(40, 200)], 1):
+        plain.append(message)
+        if number <= past:
+            plain.view()
+    assert plain.stats().view_messages < len(plain), "it is summarized"
+    history.save(path.with_name("again"))
+    assert History.load(path.with_name("again")).view() == history.view() == plain.view()
+    for one in (history, plain):
+        one.rewind(past + 1)
+    assert history.view() == plain.view()
 
 
 @pytest.mark.parametrize("change", list(UNREADABLE.values())[-3:], ids=list(UNREADABLE)[-3:])

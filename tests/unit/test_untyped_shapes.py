@@ -55,20 +55,60 @@ def test_gemini_calls_without_ids_pair_in_order_with_results_of_their_name() -> 
     ]
     assert findings(history) == []
     short = [history[0], said("user", *history[1]["parts"][:1]), said("user", {"text": "go on"})]
-    kinds = [(kind, call_id) for kind, _, call_id in findings(short)]
-    assert kinds == [("call_without_result", "g#1"), ("call_without_result", "f#2")]
+    assert findings(short) == [("call_without_result", 0, None)] * 2
 
 
-def test_gemini_ids_go_before_names() -> None:
+@pytest.mark.parametrize("call_ids", [("1", "2"), ("1", None), (None, "2"), (None, None)])
+@pytest.mark.parametrize("result_ids", [("1", "2"), ("2", "1"), ("8", "9"), ("1", None), (None, "2"), (None, None)])
+def test_gemini_calls_and_results_pair_by_their_place_unless_both_have_an_id(call_ids: Any, result_ids: Any) -> None:
+    history = [
+        said("model", *(asked("f", id=call_id) for call_id in call_ids)),
+        said("user", *(answered("f", {"output": ""}, id=result_id) for result_id in result_ids)),
+    ]
+    strange = set(filter(None, result_ids)) - set(call_ids)
+    without_id = call_ids.count(None)
+    orphans = max(0, len(strange) - without_id)
+    kinds = [kind for kind, *_ in findings(history)]
+    assert kinds == ["open_call"] * orphans + ["result_without_call"] * orphans
+    assert not recede.check_pairs(recede.repair_pairs(history)).orphans
+
+
+def test_gemini_ids_go_before_places() -> None:
     history = [
         said("model", asked("f", id="1"), asked("f", id="2")),
-        said("user", answered("f", {"output": "b"}, id="2"), answered("f", {"output": "a"}, id="1")),
+        said("user", answered("f", {"output": "?"}), answered("f", {"output": "a"}, id="1")),
     ]
     assert findings(history) == []
-    assert findings([said("model", {"functionCall": {"args": {}}}), said("user", {"text": "go on"})]) == [
-        ("missing_id", 0, None),
-        ("call_without_result", 0, None),
-    ]
+    twice = [*history, said("user", answered("f", {"output": "b"}, id="2"))]
+    assert findings(twice) == [("second_result", 2, "2")]
+    history[1]["parts"].reverse()
+    assert findings(history) == []
+
+
+def test_gemini_results_answer_by_their_place_only_open_calls_of_their_name() -> None:
+    ask, answer, text = said("model", asked("f", id="1")), said("user", answered("f", {})), said("user", {"text": ""})
+    assert findings([ask, answer]) == []
+    assert findings([ask, said("model", {"text": "of the same run"}), answer]) == []
+    orphans = [("call_without_result", 0, "1"), ("result_without_call", 2, None)]
+    assert findings([ask, text, answer]) == orphans
+    assert findings([ask, said("user", answered("g", {})), answer, text]) == [("result_without_call", 1, None)]
+    assert findings([ask, answer, ask, answer, answer]) == [("result_without_call", 4, None)]
+    # A result without a name is of no tool.
+    assert ("missing_id", 1, None) in findings([ask, said("user", {"functionResponse": {"response": {}}})])
+    nameless = said("model", {"functionCall": {"args": {}}})
+    assert findings([nameless, text]) == [("missing_id", 0, None), ("call_without_result", 0, None)]
+    # Other shapes pair by their ids only.
+    tool = {"role": "tool", "content": "", "name": "f"}
+    assert ("result_without_call", 1, None) in findings([ask, tool])
+
+
+def test_gemini_a_result_answers_the_last_message_that_asks() -> None:
+    """A view may drop what was between two runs; its results belong to the same calls as before."""
+    first, last = said("model", asked("f", id="1")), said("model", asked("f", id="2"))
+    answer, text = said("user", answered("f", {})), said("user", {"text": ""})
+    assert findings([first, text, last, answer, text]) == [("call_without_result", 0, "1")]
+    assert findings([first, last, answer, text]) == [("call_without_result", 0, "1")]
+    assert findings([first, last, answer, answer, text]) == []
 
 
 @pytest.mark.parametrize("field", ["functionResponse", "function_response"])
@@ -93,7 +133,7 @@ def test_gemini_role_model_is_agent_made_and_thoughts_count_nothing() -> None:
     assert count([said("model", asked("f", "function_call"))]) == 1 + 2 + 20
     turns = [said("model", {"text": "a"}), said("model", {"text": "b"}), said("user", {"text": "c"})]
     assert mask(turns, keep_turns=1).masked_count == 0
-    assert findings([said("model", asked("f")), said("model", {"text": "b"})]) == [("open_call", 0, "f#1")]
+    assert findings([said("model", asked("f")), said("model", {"text": "b"})]) == [("open_call", 0, None)]
 
 
 @pytest.mark.parametrize("field", ["inlineData", "inline_data", "fileData", "file_data"])
@@ -130,6 +170,16 @@ def test_gemini_orphans_are_mended() -> None:
     assert recede.repair_pairs([*history, one, said("user", {"text": "on"})])[2]["parts"][1:] == [answer["parts"][1]]
 
 
+def test_gemini_an_answer_by_place_goes_after_the_others() -> None:
+    ask, on = said("model", asked("f"), asked("f"), asked("f")), said("user", {"text": "on"})
+    first = said("user", {"text": "see"}, answered("f", {"output": "1"}), {"text": "so"})
+    second = said("user", answered("f", {"output": "2"}))
+    added = answered("f", {"output": "[no result recorded]"})
+    mended = recede.repair_pairs([ask, first, second, on])
+    assert mended == [ask, first, said("user", *second["parts"], added), on]
+    assert recede.repair_pairs([ask, first, on])[1]["parts"] == [*first["parts"][:2], added, added, first["parts"][2]]
+
+
 # Converse
 
 
@@ -155,6 +205,15 @@ def test_converse_calls_and_results_pair_by_tool_use_id() -> None:
     assert findings([use("1"), late]) == [("not_leading", 1, "1")]
 
 
+def test_converse_results_without_ids_answer_in_order() -> None:
+    calls = {"role": "assistant", "content": use("1")["content"] + use("2")["content"]}
+    nameless = {"role": "user", "content": [{"toolResult": {"content": []}}]}
+    on = {"role": "user", "content": [{"text": "on"}]}
+    assert findings([calls, used("1"), nameless, on]) == [("missing_id", 2, None)]
+    assert findings([calls, nameless, on]) == [("call_without_result", 0, "2"), ("missing_id", 1, None)]
+    assert findings([calls, used("3"), on])[-1] == ("result_without_call", 1, "3")
+
+
 def test_converse_error_is_its_status() -> None:
     for status, count_of_masked in (("error", 0), ("success", 1), (None, 1)):
         message = used("1", {"text": LONG}, status=status)
@@ -175,6 +234,19 @@ def test_converse_orphans_are_mended() -> None:
 
 
 # Both
+
+
+def test_answers_are_of_the_shape_of_their_calls() -> None:
+    tool = {"type": "tool_use", "id": "7", "name": "f", "input": {}}
+    asking = [said("model", asked("f")), use("1"), {"role": "assistant", "content": [tool]}]
+    on = {"role": "user", "content": "on"}
+    mended = recede.repair_pairs([*asking, on])
+    gemini, converse, anthropic = mended[3:6]
+    assert gemini == said("user", answered("f", {"output": "[no result recorded]"}))
+    assert converse == used("1", {"text": "[no result recorded]"})
+    assert anthropic["content"][0]["tool_use_id"] == "7"
+    assert mended[6:] == [on] and findings(mended) == []
+    assert recede.repair_pairs([*asking, converse, on]) == [*asking, converse, gemini, anthropic, on]
 
 
 @pytest.mark.parametrize("field", ["parts", "content"])

@@ -62,6 +62,7 @@ class Result:
     message: int
     shape: Shape
     id: str | None
+    name: str | None  # the tool, if its shape names it
     block: int  # its place among the blocks of its message; 0 if the message is the result
     is_leading: bool  # only results precede it, or its shape does not require that
     is_error: bool

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from recede._pure.outline import Call, Message, Outline, Result
+from recede._pure.shape import Shape
 from recede._pure.turns import Turns
 
 Finding = tuple[str, int, "str | None"]
@@ -19,7 +20,7 @@ Operation = tuple[Any, ...]
 
 
 class Pairs:
-    """Which result answers which call: the nearest earlier call of its id.
+    """Which result answers which call: the nearest earlier call of its id, or in some shapes an open one.
 
     Attributes:
         call_of: for each result its call, or None.
@@ -29,19 +30,21 @@ class Pairs:
     """
 
     def __init__(self, outline: Outline, turns: Turns) -> None:
-        self.call_of: list[Call | None] = []
+        self.call_of: list[Call | None] = [None] * len(outline.results)
         self.is_answered = [False] * len(outline.calls)
         nearest: dict[str, Call] = {}
+        plain_before = _last_plain(outline.messages)
         for message in outline.messages:
             for exchange in message.exchanges:
-                if isinstance(exchange, Call):
-                    if exchange.id is not None:
-                        nearest[exchange.id] = exchange
-                    continue
-                call = nearest.get(exchange.id) if exchange.id is not None else None
-                self.call_of.append(call)
-                if call is not None:
-                    self.is_answered[call.index] = True
+                if isinstance(exchange, Result):
+                    self._pair(exchange, nearest.get(exchange.id) if exchange.id is not None else None)
+                elif exchange.id is not None:
+                    nearest[exchange.id] = exchange
+            for result in message.results:
+                if result.shape.pairs_by_place and self.call_of[result.index] is None:
+                    first = _first_open(turns, plain_before, message.index)
+                    open_calls = (call for one in outline.messages[first : message.index][::-1] for call in one.calls)
+                    self._pair(result, next((call for call in open_calls if self._fit(call, result)), None))
         tail = _tail([bool(message.results) for message in outline.messages])
         self.is_open = [
             not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
@@ -50,10 +53,35 @@ class Pairs:
 
         self.orphan_count = sum(self.is_orphan(one) for message in outline.messages for one in message.exchanges)
 
+    def _pair(self, result: Result, call: Call | None) -> None:
+        if call is not None:
+            self.call_of[result.index] = call
+            self.is_answered[call.index] = True
+
+    def _fit(self, call: Call, result: Result) -> bool:
+        """Whether an open call and a result pair by their place."""
+        is_free = call.shape is result.shape and not self.is_answered[call.index]
+        is_of_tool = call.name == result.name is not None or not call.shape.names_results
+        return is_free and is_of_tool and (call.id is None or result.id is None)
+
     def is_orphan(self, exchange: Call | Result) -> bool:
         if isinstance(exchange, Call):
             return not self.is_answered[exchange.index] and not self.is_open[exchange.index]
         return self.call_of[exchange.index] is None
+
+
+def _first_open(turns: Turns, plain_before: list[int], message: int) -> int:
+    """The first message whose calls are open before this one."""
+    last_plain = plain_before[message - 1] if message else -1
+    first = message
+    while first > 0 and turns.ends[first - 1] >= last_plain:
+        first -= 1
+    return first
+
+
+def _needs_id(exchange: Call | Result) -> bool:
+    """Whether it cannot pair without an id as its provider demands."""
+    return exchange.name is None or not exchange.shape.names_results
 
 
 def _tail(answers: list[bool]) -> int:
@@ -90,7 +118,7 @@ def findings(outline: Outline) -> list[Finding]:
     for message in outline.messages:
         for exchange in message.exchanges:
             kinds = []
-            if exchange.id is None:
+            if exchange.id is None and _needs_id(exchange):
                 kinds.append("missing_id")
             if isinstance(exchange, Call):
                 if exchange.id is not None:
@@ -167,24 +195,26 @@ def repairs(outline: Outline) -> list[Operation]:
     next_plain = _next_plain(answers)
     called_again = _called_again(outline)
     siblings = _messages_that_answer(outline, turns, pairs, next_plain)
-    new_messages: dict[int, list[Place]] = {}  # end of a turn -> the calls that a new message will answer
+    new_messages: dict[tuple[int, Shape], list[Place]] = {}  # end of a turn -> the calls that a new message will answer
     for call in outline.calls:
         end = turns.ends[call.message]
-        sibling = siblings.get(end) if call.shape.results_are_blocks else None
+        sibling = siblings.get((end, call.shape))
         place = sibling.index if sibling else next_plain[end + 1]
         is_open = end + 1 >= tail
-        if pairs.is_answered[call.index] or is_open or call.id is None or called_again[call.index] < place:
+        has_id = call.id is not None or not _needs_id(call)
+        if pairs.is_answered[call.index] or is_open or not has_id or called_again[call.index] < place:
             continue
         here = call.message, call.block
         if sibling:
-            block = sibling.leading_results
+            # By their place answers pair in order, so another one goes after all others.
+            block = sibling.leading_results if call.shape.wants_results_first else sibling.results[-1].block + 1
             placed.append(((place, block, False), ("add_block", place, block, here)))
-        elif call.shape.results_are_blocks and end in new_messages:
-            new_messages[end].append(here)
+        elif (end, call.shape) in new_messages:
+            new_messages[end, call.shape].append(here)
         else:
             calls = [here]
             if call.shape.results_are_blocks:
-                new_messages[end] = calls
+                new_messages[end, call.shape] = calls
             placed.append(((place, -1, False), ("add_message", place, calls)))
     placed.sort(key=lambda operation: operation[0])
     return [operation for _, operation in placed]
@@ -193,20 +223,27 @@ def repairs(outline: Outline) -> list[Operation]:
 def _called_again(outline: Outline) -> list[float]:
     """For each call the message of the next call with its id, or infinity."""
     places: list[float] = [float("inf")] * len(outline.calls)
-    later: dict[str | None, int] = {}
+    later: dict[str, int] = {}
     for call in reversed(outline.calls):
-        places[call.index] = later.get(call.id, float("inf"))
-        later[call.id] = call.message
+        if call.id is not None:
+            places[call.index] = later.get(call.id, float("inf"))
+            later[call.id] = call.message
     return places
 
 
-def _messages_that_answer(outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]) -> dict[int, Message]:
-    """For the end of each turn, the first message right after it that has results of its calls as blocks."""
-    answers: dict[int, Message] = {}
+def _messages_that_answer(
+    outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]
+) -> dict[tuple[int, Shape], Message]:
+    """For the end of each turn and a shape, the message right after it that has results of its calls as blocks.
+
+    That is the first one, or where answers pair by their place the last one.
+    """
+    answers: dict[tuple[int, Shape], Message] = {}
     for result in outline.results:
-        call = pairs.call_of[result.index]
-        if call is not None and result.shape.results_are_blocks:
+        call, shape = pairs.call_of[result.index], result.shape
+        if call is not None and shape.results_are_blocks:
             end = turns.ends[call.message]
-            if end < result.message < next_plain[end + 1]:
-                answers.setdefault(end, outline.messages[result.message])
+            is_better = not shape.wants_results_first or (end, shape) not in answers
+            if end < result.message < next_plain[end + 1] and is_better:
+                answers[end, shape] = outline.messages[result.message]
     return answers

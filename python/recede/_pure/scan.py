@@ -8,7 +8,7 @@ from recede._errors import TranscriptError
 from recede._pure.outline import Outline
 from recede._pure.reading import JsonList, JsonObject, read
 from recede._pure.walk import refuse_repeated, walk
-from recede.reduction._policy import BODY_KEYS
+from recede.reduction._options import BODY_KEYS
 
 
 def scan(data: bytes, *, surrogates: bool) -> Outline:

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple
 
+from recede._answer import answer_of, usable
 from recede._objects import changed, plain, read
-from recede._response import CUT, answer_of, blocks_of, choice_of, is_openai, stop_reason, usable
-from recede.reduction._policy import optional_function, whole_number
+from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
+from recede.reduction._options import optional_function, whole_number
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async", "usage_sum"]
 

@@ -6,8 +6,11 @@ import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 from recede import _engine
-from recede.reduction._api import ask_engine, costs_of, history_tokens, reduced
-from recede.reduction._policy import block_policy, image_chars_of, optional_function, whole_number
+from recede.reduction._counting import costs_of, history_tokens
+from recede.reduction._input import ask_engine
+from recede.reduction._options import optional_function, whole_number
+from recede.reduction._planning import reduced
+from recede.reduction._policy import block_policy, image_chars_of
 from recede.reduction._signature import runs
 
 if TYPE_CHECKING:

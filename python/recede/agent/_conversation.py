@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from recede._answer import answer_of
+from recede._encodable import encodable
 from recede._objects import changed, plain_message, read
-from recede._response import answer_of, encodable, stop_reason, text_of
+from recede._response import stop_reason, text_of
 from recede.agent._auto_continue import CONTINUE, Answers, Cut, usage_sum
 from recede.agent._budget import Budget
 from recede.agent._stream import Streamed
@@ -25,7 +27,7 @@ from recede.agent._tool_calls import (
     open_calls,
     result_messages,
 )
-from recede.reduction._policy import whole_number
+from recede.reduction._options import whole_number
 from recede.session._history import History
 
 __all__ = ["Answer", "Conversation"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from recede._answer import INVALID_JSON
+from recede._encodable import encodable, parsed
 from recede._objects import plain, read
-from recede._response import INVALID_JSON, encodable, parsed
 
 __all__ = ["Streamed"]
 

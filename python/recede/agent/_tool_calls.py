@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from recede._answer import INVALID_JSON, NO_NAME
+from recede._encodable import encodable, parsed
 from recede._objects import plain
-from recede._response import INVALID_JSON, NO_NAME, encodable, parsed
 
 __all__ = [
     "Round",

@@ -104,9 +104,7 @@ def anatomy(messages: Sequence[Any], replay: Replay) -> Anatomy:
     options = None if best is None else mask_options(best.policy, replay.prices)
     texts = _results(last)
     blocks = _blocks(last, options or {"keep_results": _EVERYTHING})
-    count = 0
-    if best is not None:
-        count = next(one.turns[-1].masked_count for one in replay.policies if one.policy == best.policy)
+    count = 0 if options is None else mask_observations(last, **options).masked_count
     return Anatomy(
         tuple(_sample(place, messages[: turns[place].messages]) for place in picked),
         tuple(map(len, texts)),

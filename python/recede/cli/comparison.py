@@ -8,7 +8,7 @@ from typing import Any
 from recede.cli.files import Transcript
 from recede.cli.tables import cost_table, share, table
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, verdict
-from recede.costs import PolicyCost, Prices, cheapest_policy, compare_costs
+from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
 __all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
 
@@ -28,14 +28,14 @@ def for_people(sessions: list[Session], said: list[str], *, by_format: bool, tur
     else:
         costs = compare_costs(replays)
         parts.append(_costs_table(costs, len(sessions)))
-        lines = verdict_lines(costs, len(sessions), replays[0].prices)
+        lines = verdict_lines(costs, sessions)
         lines += notes(costs, len(sessions)) if has_notes else []
     return "\n".join([*parts, "\n".join([*lines, *said, price_line(replays)]) + "\n"])
 
 
-def verdict_lines(costs: Sequence[PolicyCost], sessions: int, prices: Prices) -> list[str]:
+def verdict_lines(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
     """The sentences of the verdict, the line to paste below its own, so that it can be copied whole."""
-    found = verdict(costs, sessions, prices)
+    found = verdict(costs, sessions)
     return [line.replace(PASTE, f"{PASTE.rstrip()}\n    ") if line.startswith(PASTE) else line for line in found]
 
 

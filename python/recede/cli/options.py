@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from recede.reduction._policy import OPTIONS, Kind
+from recede.reduction._options import OPTIONS, Kind
 
 __all__ = ["given", "policy_option", "policy_options"]
 

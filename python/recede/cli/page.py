@@ -83,7 +83,7 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], suggestio
         element("li", text(PASTE.rstrip()), element("pre", element("code", text(line.removeprefix(PASTE)))))
         if line.startswith(PASTE)
         else element("li", breakable(line))
-        for line in verdict(compared, len(sessions), sessions[0].replay.prices)
+        for line in verdict(compared, sessions)
     ]
     others = [element("li", breakable(line)) for line in notes(costs, len(sessions))] if suggestion is None else []
     kinds = dict.fromkeys(kind_of(cost.policy) for cost in costs)

@@ -63,9 +63,7 @@ def drawn(sessions: Sequence[Session], context_window: int = CONTEXT_WINDOW) -> 
     # A Figure of its own: no window, and no state that others share. Its canvas for PNG is Agg.
     figure = matplotlib.Figure(figsize=(11, sum(heights) + 1.2), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)
-    words = [
-        plain(line) for found in verdict(costs, len(sessions), sessions[0].replay.prices) for line in _lines_of(found)
-    ]
+    words = [plain(line) for found in verdict(costs, sessions) for line in _lines_of(found)]
     figure.suptitle("\n".join(words), x=0.02, ha="left", fontsize="medium")
     axes = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     for each, (_, draw) in zip(axes, pictures, strict=True):
@@ -125,8 +123,8 @@ def _matplotlib() -> Any:
 
 
 def _draw_growth(axes: Any, session: Session, strong: Sequence[int], context_window: int) -> None:
-    name = session.name if len(session.name) <= 60 else f"…{session.name[-59:]}"  # the end of a path says most
-    axes.set_title(plain(f"Tokens of each request of {name}", 90), loc="left", fontweight="bold")
+    name = session.name if len(session.name) <= 30 else f"…{session.name[-29:]}"  # the end of a path says most
+    axes.set_title(plain(f"Tokens of each request of {name}", 70), loc="left", fontweight="bold")
     policies = session.replay.policies
     series: list[list[float]] = [[turn.view_tokens for turn in replayed.turns] for replayed in policies]
     if not series[0]:
@@ -136,7 +134,7 @@ def _draw_growth(axes: Any, session: Session, strong: Sequence[int], context_win
     rows = ticks(int(max(*map(max, series), limit or 0)), 5)
     if limit is not None:
         axes.axhline(limit, color=_INK, linestyle="--", linewidth=1, label=f"context window, {limit:,} tokens")
-    _draw_lines(axes, session, strong, series)
+    _draw_lines(axes, session, strong, series, below=0.12)
     axes.set_yticks(rows, [compact(row) for row in rows])
     axes.set_ylim(0, rows[-1])
     axes.set_ylabel("tokens")
@@ -148,12 +146,15 @@ def _draw_dollars(axes: Any, session: Session, strong: Sequence[int]) -> None:
         dollars(replayed, session.replay) if place in strong else []
         for place, replayed in enumerate(session.replay.policies)
     ]
-    _draw_lines(axes, session, strong, series)
+    _draw_lines(axes, session, strong, series, below=0.24)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(lambda cost, _: rf"\${cost:g}")
 
 
-def _draw_lines(axes: Any, session: Session, strong: Sequence[int], series: Sequence[Sequence[float]]) -> None:
+def _draw_lines(
+    axes: Any, session: Session, strong: Sequence[int], series: Sequence[Sequence[float]], below: float
+) -> None:
+    """The lines, and their names so far below the axis, as a share of its height."""
     policies = session.replay.policies
     turns = range(1, len(policies[0].turns) + 1)
     thin = [values for place, values in enumerate(series) if place not in strong and values]
@@ -173,7 +174,7 @@ def _draw_lines(axes: Any, session: Session, strong: Sequence[int], series: Sequ
             markevery=(rank * step // len(strong), step),
             markersize=7,
             markeredgecolor="white",
-            label=plain(policies[place].policy, 60),
+            label="\n".join(map(plain, wrapped(policies[place].policy, 44))),
             zorder=9 - rank,
         )
     handles, labels = axes.get_legend_handles_labels()
@@ -181,7 +182,7 @@ def _draw_lines(axes: Any, session: Session, strong: Sequence[int], series: Sequ
     # Outside of the plot, where no line crosses it.
     outside: Any = {
         "loc": "upper left",
-        "bbox_to_anchor": (0, -0.12),
+        "bbox_to_anchor": (0, -below),
         "ncols": 2,
         "frameon": False,
         "alignment": "left",

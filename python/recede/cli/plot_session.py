@@ -100,7 +100,8 @@ def draw_timeline(axes: Any, panel: PolicyReplay, session: Session, place: int) 
         axes.stairs([each / 4 for each in chars], edges, fill=True, **style)
     head = plain(panel.policy if place else f"Request by request, with a cache: {panel.policy}", 90)
     words = textwrap.wrap(figures(panel, session.replay), 130)
-    axes.set_title(head + "\n", loc="left", fontweight="bold", fontsize="large" if not place else "medium")
+    size = "large" if not place else "medium"
+    axes.set_title(head, loc="left", fontweight="bold", fontsize=size, pad=20)  # above the figures
     axes.text(0, 1.02, plain(words[0], 200), transform=axes.transAxes, fontsize="small", color=COLORS["soft"])
     moved = [turn + 1 for turn in changes(panel.turns)]
     # Below the axis, where they cover no column.

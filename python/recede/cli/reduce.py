@@ -15,7 +15,7 @@ from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options
 from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
-from recede.reduction._policy import OPTIONS
+from recede.reduction._options import OPTIONS
 
 __all__ = ["reduce"]
 

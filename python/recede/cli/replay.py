@@ -301,7 +301,7 @@ def replay(
         reason = f"no session has {min_results} results or more" if min_results else "no session can be read"
         write(None, f"{reason}\n".encode())
     elif suggestion is not None:
-        lines = [*verdict_lines(suggestion.costs, len(sessions), sessions[0].replay.prices), *sentences(suggestion)]
+        lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
         lines += [*logged_lines(sessions, is_flat=prices is not None), price_line([one.replay for one in sessions])]
         write(None, "\n".join([tables_of(suggestion, len(sessions)), *lines, ""]).encode())
     elif sessions:

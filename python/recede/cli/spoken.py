@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["harmless", "spoken", "text_of"]
+__all__ = ["clipped", "harmless", "spoken", "text_of"]
 
 
 def harmless(text: str) -> str:
@@ -53,3 +53,9 @@ def spoken(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for call in message.get("tool_calls") or ():
         made = call.get("function") or call.get("custom") or {}
         yield "call", f"{made.get('name')} {made.get('arguments') or made.get('input') or ''}"
+
+
+def clipped(text: str, most: int = 100) -> str:
+    """A text on one line of at most so many characters."""
+    line = " ".join(harmless(text).split())
+    return line if len(line) <= most else f"{line[: most - 2]} …"

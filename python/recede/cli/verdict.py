@@ -13,7 +13,6 @@ from recede.costs import (
     Bill,
     BillCheck,
     PolicyCost,
-    Prices,
     Replay,
     SessionPrices,
     cheapest_policy,
@@ -99,26 +98,37 @@ def price_line(replays: Sequence[Replay]) -> str:
     return line
 
 
-def verdict(costs: Sequence[PolicyCost], sessions: int, prices: Prices) -> list[str]:
+def verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
     """What was paid, what would have been, and the line that does it: at most three sentences.
 
     Args:
         costs: of the policies; the first is the raw history.
-        sessions: how many they are the costs of.
-        prices: of the costs.
+        sessions: which they are the costs of.
     """
     raw = costs[0]
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
     best = cheapest_policy(costs)
-    of = f"{raw.usage.requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
-    paid = f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
+    paid = _paid(raw, sessions)
     if best is raw:
         reason = "masking pays off later, or never, in so short a session"
         return [paid, f"would have paid: no less under any other policy; {reason}"]
     would = f"would have paid: {money(best.cost)} with {best.policy}, {percent(1 - best.of_raw)} less"
-    line = line_for(best.policy, prices)
+    line = line_for(best.policy, sessions[0].replay.prices)
     return [paid, would] if line is None else [paid, would, f"{PASTE}{line}"]
+
+
+def _paid(raw: PolicyCost, sessions: Sequence[Session]) -> str:
+    """What was paid by the logs; where they say nothing, what the raw history is reckoned at."""
+    logged = [session for session in sessions if session.log is not None and session.log.bill.requests]
+    of = f"{raw.usage.requests:,} requests" + (f" of {len(sessions):,} sessions" if len(sessions) > 1 else "")
+    if not logged:
+        return f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
+    reckoned = raw.cost - sum(session.replay.costs[0].cost for session in logged)
+    paid = reckoned + sum(session.log.bill.cost for session in logged if session.log is not None)
+    silent = len(sessions) - len(logged)
+    but = f", {silent:,} of them as reckoned" if silent else ""
+    return f"paid: {money(paid)} for {of}, as logged{but}; the raw history is reckoned at {money(raw.cost)}"
 
 
 def notes(costs: Sequence[PolicyCost], sessions: int) -> list[str]:

@@ -12,11 +12,12 @@ from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._turn import ReplayedTurn
-from recede.reduction._api import as_bytes, ask_engine
-from recede.reduction._policy import image_chars_of, whole_number
+from recede.reduction._input import as_bytes, ask_engine
+from recede.reduction._options import whole_number
+from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
-    from recede.reduction._api import Json
+    from recede.reduction._input import Json
 
 __all__ = [
     "SYSTEM_CHARS",

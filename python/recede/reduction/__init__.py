@@ -1,23 +1,19 @@
 """The reducer: takes a history, returns a smaller one."""
 
 from recede._engine import ENGINE
-from recede.reduction._api import (
-    HistoryReducer,
-    approx_tokens,
-    check_pairs,
-    count_chars,
+from recede.reduction._counting import approx_tokens, count_chars
+from recede.reduction._pairs import check_pairs, repair_pairs
+from recede.reduction._reduce import HistoryReducer, reduce, reduce_json
+from recede.reduction._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
+from recede.reduction._stages import (
     mask_observation,
     mask_observations,
     mask_observations_json,
     mask_old_observations,
     mask_old_observations_json,
-    reduce,
-    reduce_json,
-    repair_pairs,
     summarize_history,
     truncate_history,
 )
-from recede.reduction._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 
 __all__ = [
     "ENGINE",

@@ -1,6 +1,7 @@
 """The append-only history: each message is processed once, and views are cheap."""
 
-from recede.session._history import History, HistoryStats
+from recede.session._history import History
+from recede.session._stats import HistoryStats
 
 __all__ = [
     "History",

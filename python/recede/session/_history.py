@@ -5,104 +5,40 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
-from recede._objects import is_object, plain, plain_message, restored
+from recede._objects import is_object, plain, plain_message
 from recede._response import messages_of
-from recede._strict import unique
-from recede.reduction._api import as_bytes, asked_summary, costs_of, counted
-from recede.reduction._policy import (
-    block_policy,
-    compiled,
-    image_chars_of,
-    optional_function,
-    optional_summarizer,
-    whole_number,
-)
+from recede.reduction._input import as_bytes
+from recede.reduction._options import optional_function, optional_summarizer, whole_number
+from recede.reduction._policy import compiled
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
-from recede.session._file import as_json, elements
+from recede.session._callbacks import Callbacks
+from recede.session._json import elements, loads
+from recede.session._messages import Messages
 from recede.session._moves import StoredMoves
+from recede.session._options import HistoryOptions, saved_options
+from recede.session._stats import HistoryStats
 
 if TYPE_CHECKING:
-    from recede.reduction._api import Json
+    from recede.reduction._input import Json
     from recede.store._turn_store import TurnStore
     from recede.types import Summarizer, TokenCounter
 
-__all__ = ["History", "HistoryStats"]
+__all__ = ["History"]
 
-_log = logging.getLogger("recede")
-
-# Placeholders with recall handles, by whether there is a budget.
-_HANDLES = {
-    True: "[observation masked — {chars} chars, recall #{number}]",
-    False: "[observation masked — {lines} lines omitted, recall #{number}]",
-}
-
-_BUDGETS = ("max_input_chars", "max_input_tokens")
-_FORMAT = 1
 _MESSAGE = 2  # kind of record
 _BATCH = 64  # records per read
 # Messages and bytes that a history with a store appends before it evicts; at least as many as it kept the last time.
 _EVICT_AFTER = (1_024, 4 << 20)
-# Given again when a session is loaded.
-_NEVER_SAVED = {"store", "token_counter"}
-
-
-class HistoryStats(NamedTuple):
-    """The figures of a `History`, for a status line.
-
-    Attributes:
-        messages: appended messages.
-        turns: runs of agent messages among them.
-        raw_chars: their characters (Unicode code points; images at `image_chars`).
-        view_messages: messages of the view.
-        view_chars: their characters.
-        masked_count: masked observations in the view.
-        orphans: calls without result and results without call among what is planned.
-        changed_message, changed_byte: the first message of the most recent change, and its byte in the serialized
-            view; the prefix before it is still in a prompt cache. None if no view changed yet.
-        boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
-            store, a sequence that reads them there.
-        summary_failures: how often the summarizer raised or returned no text, since this object was made.
-
-    Example:
-        >>> import recede
-        >>> history = recede.History()
-        >>> history.append({"role": "user", "content": "hello"})
-        >>> history.stats().raw_tokens, history.stats().view_tokens
-        (2, 2)
-    """
-
-    messages: int
-    turns: int
-    raw_chars: int
-    view_messages: int
-    view_chars: int
-    masked_count: int
-    orphans: int
-    changed_message: int | None
-    changed_byte: int | None
-    boundary_moves: Sequence[BoundaryMove]
-    summary_failures: int
-
-    @property
-    def raw_tokens(self) -> int:
-        """About how many tokens were appended, at four characters each."""
-        return -(-self.raw_chars // 4)
-
-    @property
-    def view_tokens(self) -> int:
-        """About how many tokens the view has."""
-        return -(-self.view_chars // 4)
 
 
 class History:
@@ -172,64 +108,20 @@ class History:
     ) -> None:  # fmt: skip
         """See the class."""
 
-    def _begin(
-        self,
-        *,
-        keep: int = 4,
-        threshold_tokens: int = 0,
-        max_view_tokens: int | None = None,
-        recall_handles: bool = False,
-        token_counter: TokenCounter | None = None,
-        store: TurnStore | None = None,
-        **options: Any,
-    ) -> None:
-        options = dict(options)
-        whole_number()("threshold_tokens", threshold_tokens)
-        own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
-        if max_view_tokens is not None:
-            own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
-            threshold_tokens = min(threshold_tokens, max_view_tokens)
-        self._options = {**own, **options}
-        if not isinstance(recall_handles, bool):
-            raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
-        if recall_handles and options.get("placeholder") is not None:
-            raise TypeError("give recall_handles, or a placeholder with {number} in it")
-        self._counter = optional_function("token_counter", token_counter)
-        if "boundary" not in options and options.get("mask_chunk") is None:
-            options["boundary"] = "break_even"
-        self._engine = _engine.core("History")
-        self._summarizer: Summarizer | None = options.get("summarizer")
-        has_budget = any(options.get(name) is not None for name in _BUDGETS)
-        handles = _HANDLES[has_budget] if recall_handles else None
-        if has_budget:
-            if handles is not None:
-                options["placeholder"] = handles
-            if threshold_tokens or max_view_tokens is not None:
-                name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
-                raise TypeError(f"{name} is for a History without a budget")
-            options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
-            self._policy = compiled(self._engine, "reduce", options)
-        else:
-            chunk = options.pop("mask_chunk", None)
-            self._policy = block_policy(self._engine, keep, chunk, options, handles, max_view_tokens)
+    def _begin(self, *, store: TurnStore | None = None, **options: Any) -> None:
+        self._options = HistoryOptions(**options)
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
-        self._image_chars = image_chars_of(options)
-        self._threshold_tokens = threshold_tokens
         self._store = store
+        self._callbacks = Callbacks(self._options)
+        self._messages = Messages()
         self._session = self._new_session()
         self._lock = threading.RLock()
-        self._is_in_callback = False
-        self._objects: dict[int, Any] = {}  # of the messages in memory, as appended or decoded
-        self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
-        self._first = 0  # the first message in memory
         self._list: list[Any] = []  # the view and its chunks, as read last
         self._chunks: list[bytes] = []
         self._open = b""
         self._has_uncounted = False  # the messages after a new summary are not counted yet
         self._is_replaying = False  # stored messages must be appended to the session again
-        self._summarizer_error: Exception | None = None
-        self._summary_failures = 0
         if store is not None:
             try:
                 self._resume(store)
@@ -237,9 +129,9 @@ class History:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
 
     def _new_session(self) -> Any:
-        return self._engine.Session(
-            self._policy,
-            raw_cost_at_most=4 * min(self._threshold_tokens, 1 << 40),
+        return self._options.engine.Session(
+            self._options.policy,
+            raw_cost_at_most=4 * min(self._options.threshold_tokens, 1 << 40),
             store=None if self._store is None else self._store._store,
         )
 
@@ -293,48 +185,17 @@ class History:
 
     def _append(self, data: bytes, surrogates: bool, message: Any, *, has_objects: bool = False) -> None:
         with self._lock:
-            self._refuse_callbacks()
+            self._callbacks.refuse()
             self._resume_replay()
             if self._has_uncounted:
                 self._count_kept()
-            index = len(self._session)
-            first = self._first
+            index, first = len(self._session), self._messages.first
             try:
-                first = self._session.append(data, surrogates, self._costs(data, surrogates))
+                first = self._session.append(data, surrogates, self._callbacks.costs(self._session, data, surrogates))
             finally:  # also if only the write to the store failed
                 if message is not None and len(self._session) > index:
-                    self._objects[index] = message
-                    if has_objects:
-                        self._of_clients.add(index)
-            for evicted in range(self._first, first):
-                self._forget(evicted)
-            self._first = first
-
-    def _costs(self, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
-        """The costs of a message to be appended, if tokens are counted."""
-        if self._counter is None or self._session.first_in_memory():  # after an eviction no view is raw again
-            return None
-        masked = self._session.masked_texts(data, surrogates)  # validates them for json
-        ((*own, results),) = self._engine.texts([_loads(data)], self._policy)
-        results = [(text, images, shown) for (text, images, _), shown in zip(results, masked, strict=True)]
-        (cost,), observations = self._called(costs_of, [(*own, results)], self._counter, self._image_chars)
-        return cost, observations
-
-    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call something that calls the token counter or the summarizer."""
-        self._is_in_callback = True
-        try:
-            return function(*arguments)
-        finally:
-            self._is_in_callback = False
-
-    def _refuse_callbacks(self) -> None:
-        """Callbacks run in the thread that holds the lock, which is reentrant."""
-        if self._is_in_callback:
-            raise RuntimeError(
-                "the token_counter or the summarizer of this history has called it: it may read messages, but neither "
-                "append any nor ask for a view or its figures"
-            )
+                    self._messages.add(index, message, has_objects)
+            self._messages.evict(first)
 
     def rewind(self, messages: int) -> None:
         """Drop all but the first messages, to edit a turn or try another answer.
@@ -365,30 +226,25 @@ class History:
         """
         whole_number()("messages", messages)
         with self._lock:
-            self._refuse_callbacks()
+            self._callbacks.refuse()
             self._resume_replay()
             before = len(self)
             if messages > before:
                 raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
             if not self._session.rewind(messages):
                 self._rebuild(messages)
-            for index in range(messages, before):
-                self._forget(index)
-
-    def _forget(self, index: int) -> None:
-        self._objects.pop(index, None)
-        self._of_clients.discard(index)
+            self._messages.forget(range(messages, before))
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
         old, self._session = self._session, self._new_session()
         try:
             if self._store is None:
-                source = self._engine.Store.of_bytes(old.save(self._tag(), messages), "")
-                self._replay(self._session.open(counts=self._counter is not None, source=source), source)
+                source = self._options.engine.Store.of_bytes(old.save(self._options.tag(), messages), "")
+                self._replay(self._session.open(counts=self._options.counts, source=source), source)
             else:
                 self._is_replaying = True
-                self._first = self._session.open(self._tag(), self._counter is not None, _EVICT_AFTER)
+                self._messages.first = self._session.open(self._options.tag(), self._options.counts, _EVICT_AFTER)
                 self._resume_replay()
         except BaseException:
             if self._store is None:
@@ -465,10 +321,10 @@ class History:
     def _with_json(self, data: Json) -> History:
         raw, surrogates = as_bytes(data)
         # The strict reader validates it for json.
-        self._engine.reduce_json(raw, surrogates, compiled(self._engine, "truncate", {}))
+        self._options.engine.reduce_json(raw, surrogates, compiled(self._options.engine, "truncate", {}))
         if raw.lstrip()[:1] != b"[":
             raise TranscriptError("history", offset=0)
-        _loads(raw)  # refuse what Python cannot read, so that no view fails later
+        loads(raw)  # refuse what Python cannot read, so that no view fails later
         for message in elements(raw.decode("utf-8", "surrogatepass")):
             self._append(*as_bytes(message), None)
         return self
@@ -486,7 +342,7 @@ class History:
             self._update_view()
             start, items, keeps = self._session.changes()
             try:
-                self._list[start:] = list(map(self._shown, items))
+                self._list[start:] = [self._messages.shown(self._session, item) for item in items]
             except BaseException:
                 self._session.forget()
                 self._chunks, self._list = [], []
@@ -495,17 +351,6 @@ class History:
             if not keeps:
                 self._list = []
             return view
-
-    def _shown(self, item: int | bytes | tuple[int, bytes]) -> Any:
-        """A message of the view: unchanged; of the store; or masked, in the kind in which it was appended."""
-        if isinstance(item, int):
-            return self._message(item)
-        if isinstance(item, bytes):
-            return _loads(item)
-        index, masked = item
-        if index not in self._of_clients:
-            return _loads(masked)
-        return restored(self._objects[index], _loads(self._session.message(index)), _loads(masked))
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""
@@ -526,7 +371,7 @@ class History:
 
     def _update_view(self) -> None:
         """Make the view current, with a summary if one is needed."""
-        self._refuse_callbacks()
+        self._callbacks.refuse()
         self._resume_replay()
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
@@ -538,41 +383,20 @@ class History:
                 return
             try:
                 if kind == "texts":
-                    texts = self._called(counted, asked[0], self._counter)
+                    texts = self._callbacks.counted(*asked)
                 else:
-                    summary = self._summary(*asked)
+                    summary = self._callbacks.summary(*asked)
             except Exception:  # of the counter: do not pay for the same summary twice
                 if kind == "summary" or summary is not None:
                     self._session.update_view(False)
                 raise
 
-    def _summary(self, messages: list[bytes], previous: str | None, built_in: str) -> Any:
-        """The summary that was asked for, and its cost; or False."""
-        try:
-            objects = [] if self._summarizer is None else list(map(_loads, messages))
-        except TranscriptError as fault:  # JSON that Python cannot read: no call
-            self._summarized(fault)
-            return False
-        arguments = objects, previous, built_in, self._summarizer, self._counter
-        summary, error = self._called(asked_summary, *arguments)
-        self._summarized(error)
-        return summary
-
-    def _summarized(self, error: Exception | None) -> None:
-        """Record the outcome of a call of the summarizer; the first failure is logged with its traceback."""
-        self._summarizer_error = error
-        if error is not None:
-            self._summary_failures += 1
-            first = error if self._summary_failures == 1 else None
-            _log.warning("no summary: %s", error, exc_info=first)
-
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
         answer = self._session.update_view()
-        if answer is not None and self._counter is not None:
+        if answer is not None and self._options.counts:
             _, messages, numbers = answer
-            texts = self._engine.texts(list(map(_loads, messages)), self._policy, numbers)
-            self._session.update_view(costs=self._called(costs_of, texts, self._counter, self._image_chars))
+            self._session.update_view(costs=self._callbacks.costs_of_kept(messages, numbers))
         self._has_uncounted = False
 
     @property
@@ -582,7 +406,7 @@ class History:
         A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
         messages take a quarter of the budget. Until then the views are those of `reduce` without a summary.
         """
-        return self._summarizer_error
+        return self._callbacks.summarizer_error
 
     # Messages
 
@@ -598,22 +422,14 @@ class History:
         with self._lock:
             places = range(len(self))[index]
             if isinstance(places, int):
-                return self._message(places)
-            return [self._message(place) for place in places]
+                return self._messages.at(self._session, places)
+            return [self._messages.at(self._session, place) for place in places]
 
     def __iter__(self) -> Iterator[Any]:
         place = 0
         while place < len(self):
             yield self[place]
             place += 1
-
-    def _message(self, index: int) -> Any:
-        message = self._objects.get(index)
-        if message is None:
-            message = _loads(self._session.message(index))
-            if index >= self._first:
-                self._objects[index] = message
-        return message
 
     @property
     def messages(self) -> list[Any]:
@@ -685,7 +501,7 @@ class History:
                 changed_message=message,
                 changed_byte=byte,
                 boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
-                summary_failures=self._summary_failures,
+                summary_failures=self._callbacks.summary_failures,
             )
 
     def __repr__(self) -> str:
@@ -694,24 +510,19 @@ class History:
 
     # Stores and files
 
-    def _tag(self) -> bytes:
-        """The key of a snapshot, which is resumed only by a history with the same one."""
-        tag = {"recede_history": _FORMAT, "options": as_json(self._options), "counts": self._counter is not None}
-        return json.dumps(tag, sort_keys=True).encode()
-
     def _resume(self, store: TurnStore) -> None:
         """Resume from a store."""
-        tag = self._engine.stored_options(store._store)
+        tag = self._options.engine.stored_options(store._store)
         if len(store) or (tag is not None and b"recede_history" not in tag):
             raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")
-        start = self._session.open(self._tag(), self._counter is not None, _EVICT_AFTER)
+        start = self._session.open(self._options.tag(), self._options.counts, _EVICT_AFTER)
         self._replay(start, store._store)
 
     def _replay(self, start: int, store: Any) -> None:
         """Append the stored messages from `start` on."""
-        if self._counter is not None:
+        if self._options.counts:
             self._count_kept()
-        self._first = start if self._store is not None else 0
+        self._messages.first = start if self._store is not None else 0
         end, left = store.count(_MESSAGE), store.max_bytes()
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
@@ -734,7 +545,7 @@ class History:
             raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
         with self._lock:
             self._resume_replay()
-            data = self._session.save(self._tag(), len(self))
+            data = self._session.save(self._options.tag(), len(self))
         write_whole(path, [data])
 
     @classmethod
@@ -769,7 +580,7 @@ class History:
             raise TranscriptError("session", source=str(path)) from None
         tag = _engine.engine.stored_options(source)
         try:
-            options = _saved_options(tag)
+            options = saved_options(tag)
             try:
                 history = cls(**{**options, **functions})
             except (TypeError, ValueError, OverflowError) as error:
@@ -786,27 +597,3 @@ def _turn_store() -> Any:
     from recede.store._turn_store import TurnStore  # only if a store is used
 
     return TurnStore
-
-
-def _saved_options(tag: bytes | None) -> dict[str, Any]:
-    """The options of an untrusted saved session."""
-    try:
-        saved = unique(tag or b"")
-    except ValueError:
-        raise TranscriptError("session") from None
-    version, options = saved.get("recede_history"), saved.get("options")
-    if type(version) is not int or version != _FORMAT:
-        raise TranscriptError("session" if version is None else "format", field="recede_history")
-    if not isinstance(options, dict) or options.keys() & _NEVER_SAVED:
-        raise TranscriptError("session", field="options")
-    return options
-
-
-def _loads(raw: bytes) -> Any:
-    """Decode JSON that the strict reader accepted, of which Python may refuse some."""
-    try:
-        return json.loads(raw.decode("utf-8", "surrogatepass"))
-    except RecursionError:
-        raise TranscriptError("depth") from None
-    except ValueError:  # an integer of over 4,300 digits
-        raise TranscriptError("number") from None

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from recede._errors import TranscriptError
-from recede.reduction._api import reduce
+from recede.reduction._reduce import reduce
 from recede.transcripts._draft import Draft
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
 from recede.transcripts._requests import Compaction, LoggedRequest

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 
 from recede._errors import TranscriptError
-from recede.reduction._api import reduce_json
-from recede.reduction._policy import whole_number
+from recede.reduction._options import whole_number
+from recede.reduction._reduce import reduce_json
 
 __all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from recede import _engine
 from recede._errors import no_such
-from recede.reduction._api import count_tokens
-from recede.reduction._policy import optional_function, turn_policy
+from recede.reduction._counting import count_tokens
+from recede.reduction._options import optional_function
+from recede.reduction._policy import turn_policy
 from recede.reduction._report import ContextReport, TurnTokens
 from recede.turns._log import Turns
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recede.reduction._policy import whole_number
+from recede.reduction._options import whole_number
 from recede.turns._hybrid import PRESETS, HybridContextManager
 from recede.turns._log import Turn
 from recede.turns._masking import preset

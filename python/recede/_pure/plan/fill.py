@@ -49,7 +49,7 @@ def share_out(facts: Facts, before: Plan) -> Keeping:
     def cost(messages: Iterable[int]) -> int:
         return sum(facts.message_cost(before, index) for index in messages)
 
-    if policy.shrinks_window and _PARTS * cost(kept) > 4 * budget * fill:
+    if policy.is_session and _PARTS * cost(kept) > 4 * budget * fill:
         newest = max((message.index for message in facts.outline.messages if message.index not in apart), default=0)
         kept = keep_set(facts, newest, without=apart)
 

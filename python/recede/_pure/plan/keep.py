@@ -37,9 +37,11 @@ def published(facts: Facts) -> Keeping:
 
 
 def keep_set(facts: Facts, start: int, without: Iterable[int] = ()) -> set[int]:
-    """The closure of system messages and those from `start` on, except `without`."""
+    """The closure of system messages and those from `start` on, and in a session of open calls; except `without`."""
     messages = facts.outline.messages
     seeds = [message.index for message in messages if message.is_system or message.index >= start]
+    if facts.policy.is_session:
+        seeds += [call.message for call in facts.outline.calls if facts.pairs.is_open[call.index]]
     return _joined(_bonds(facts), seeds, set(without))
 
 

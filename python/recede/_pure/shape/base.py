@@ -14,6 +14,10 @@ class Shape:
     """Whether results are blocks of a message, which may have several of them and other blocks."""
     wants_results_first = False
     """Whether results must come before all other blocks of their message."""
+    pairs_by_place = False
+    """Whether a result and a call that do not both have an id pair by their place."""
+    names_results = False
+    """Whether results name their tool, so that calls and results need no ids."""
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 

@@ -23,6 +23,7 @@ _JSON_DEPTH = 6  # the same, the content of the result, its part
 class Converse(Shape):
     name = "converse"
     results_are_blocks = True
+    pairs_by_place = True
     text_frame = ('[{"text":', "}]")
     wants_results_first = True
     takes_system_messages = False

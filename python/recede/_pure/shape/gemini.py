@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from recede._pure.shape.base import Shape
-from recede._pure.shape.words import NO_RESULT, string
+from recede._pure.shape.words import NO_RESULT
 
 _CALL = ("functionCall", "function_call")
 _RESULT = ("functionResponse", "function_response")
@@ -22,6 +21,8 @@ _DEPTH = 4  # the message, its parts, the part, its field
 class Gemini(Shape):
     name = "gemini"
     results_are_blocks = True
+    pairs_by_place = True
+    names_results = True
     text_frame = ('[{"text":', "}]")
     takes_system_messages = False
 
@@ -29,8 +30,6 @@ class Gemini(Shape):
         return "content" not in message and message.get("parts") is not None
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        calls: Counter[str] = Counter()
-        results: Counter[str] = Counter()
         for place, path, part in walk.blocks(message, "parts", _PART_KEYS):
             call_key, call = _first(part, _CALL)
             result_key, result = _first(part, _RESULT)
@@ -38,21 +37,20 @@ class Gemini(Shape):
             result = walk.object(result, f"{path}.{result_key}") if call is None else None
             if call is not None:
                 walk.refuse_repeated(call, _CALL_KEYS, f"{path}.{call_key}.")
-                call_id = _id_of(call, calls)
-                walk.call(call_id, call.get("name"), call.get("args"), block=place, depth=_DEPTH)
+                walk.call(call.get("id"), call.get("name"), call.get("args"), block=place, depth=_DEPTH)
             elif result is not None:
                 path = f"{path}.{result_key}"
                 walk.refuse_repeated(result, _RESULT_KEYS, path + ".")
-                result_id = _id_of(result, results)
+                result_id, name = result.get("id"), result.get("name")
                 response: Any = result.get("response")
                 only = _only(response)
                 is_error = only == "error"
                 if only is not None and isinstance(response[only], str):
                     text = walk.text(response, only, path, frozenset())
-                    walk.result(result_id, text, block=place, is_error=is_error)
+                    walk.result(result_id, text, name=name, block=place, is_error=is_error)
                 else:
                     text = walk.json(result, "response", path + ".response", _DEPTH)
-                    walk.result(result_id, text, block=place, is_error=is_error, frame=_FRAME)
+                    walk.result(result_id, text, name=name, block=place, is_error=is_error, frame=_FRAME)
             elif _first(part, _MEDIA)[0]:
                 walk.image()
             elif isinstance(part.get("text"), str) and part.get("thought") is not True:
@@ -98,12 +96,3 @@ def _only(response: Any) -> str | None:
     """The key of the only member of an object."""
     is_one = isinstance(response, dict) and len(response) == 1 and not getattr(response, "repeated", None)
     return next(iter(response)) if is_one else None
-
-
-def _id_of(holder: dict[str, Any], count: Counter[str]) -> str | None:
-    """The id; without one, the name and its ordinal among the same names in the message."""
-    given, name = string(holder.get("id")), string(holder.get("name"))
-    if given is not None or name is None:
-        return given
-    count[name] += 1
-    return f"{name}#{count[name]}"

@@ -1,64 +1,14 @@
-"""Test helpers for code that handles histories: generated histories, and a check of their pairs.
-
-`histories` needs hypothesis, which recede does not install: ``pip install hypothesis``.
-"""
+"""A turn and a user message in each shape of messages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from recede import check_pairs
+from recede.testing._draws import Draws
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
+__all__ = ["SHAPES", "Shapes"]
 
-__all__ = ["Shape", "assert_pairs_valid", "histories"]
-
-Shape = Literal["openai", "anthropic", "responses", "chat_message", "gemini", "converse", "mixed"]
-
-_SHAPES = ("openai", "anthropic", "responses", "chat_message", "gemini", "converse")
-
-# A high surrogate is followed by a plain character, so that no text contains a surrogate pair as two code points,
-# which JSON cannot represent.
-_UNITS = (
-    "a",
-    "word ",
-    "\n",
-    "\r\n",
-    "\t",
-    "é",
-    "—",
-    "日本",
-    "😀",
-    "\ud83dx",
-    "\udc80",
-    "\x00",
-    "\x1b[31m",
-    '"',
-    "\\",
-    "/",
-    "\x7f",
-    "\u2028",
-    "\u00a0",
-)
-
-_PLACEHOLDERS = (
-    "[observation masked — 4200 chars]",
-    "[observation masked — 51 lines omitted]",
-    "[observation masked — 5 chars, 2 images]",
-    "[observation masked — 3 lines, 1 images omitted]",
-    "[dispatch output masked — 90 chars]\nBEGIN_DISPATCH_RESULT\nok\nEND_DISPATCH_RESULT",
-    "[observation masked — many chars]",
-)
-
-_DISPATCH_PIECES = (
-    "BEGIN_DISPATCH_RESULT",
-    "END_DISPATCH_RESULT",
-    "BEGIN_DISPATCH_RESULT\nstatus: done\nEND_DISPATCH_RESULT",
-    "log line\n",
-    "." * 90,
-    "é",
-)
+SHAPES = ("openai", "anthropic", "responses", "chat_message", "gemini", "converse")
 
 _TOOLS = ("bash", "read_file", "search", "écrire", "")
 _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
@@ -66,175 +16,10 @@ _IMAGE_URL = {"type": "image_url", "image_url": {"url": "data:image/png;base64,i
 _INPUT_IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
 _INLINE_DATA = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
 _CONVERSE_IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
-_DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "never counted"}}
 
 
-def assert_pairs_valid(messages: list[Any]) -> None:
-    """Assert that every call has its result, so that no provider refuses the history for its pairs.
-
-    Calls at the end that may still be answered are allowed.
-
-    Args:
-        messages: the history, as for `recede.reduce`.
-
-    Raises:
-        AssertionError: pairs are broken; the message has one line per fault.
-        TranscriptError: the input is not a history.
-
-    Example:
-        >>> from recede.testing import assert_pairs_valid
-        >>> assert_pairs_valid([{"role": "user", "content": "hello"}])
-        >>> assert_pairs_valid([{"role": "tool", "tool_call_id": "9", "content": "?"}])
-        Traceback (most recent call last):
-        ...
-        AssertionError: the pairs of this history are not valid:
-          message 0: result_without_call, id '9'
-    """
-    faults = [finding for finding in check_pairs(messages).findings if finding.kind != "open_call"]
-    if faults:
-        lines = [f"  message {fault.message_index}: {fault.kind}, id {fault.id!r}" for fault in faults]
-        raise AssertionError("\n".join(["the pairs of this history are not valid:", *lines]))
-
-
-def histories(
-    shape: Shape | None = None,
-    *,
-    max_turns: int = 5,
-    max_parallel_calls: int = 17,
-    whole: bool = False,
-) -> SearchStrategy[list[dict[str, Any]]]:
-    """A hypothesis strategy for histories with the oddities of real logs.
-
-    Reused ids, parallel calls, results that are missing, doubled or without a call, null, missing and empty content,
-    lists of parts, images, errors, existing placeholders, open and closed dispatch blocks, tags, summaries of an
-    earlier reduction, lone surrogates.
-
-    Args:
-        shape: the shape of the messages; "mixed" changes it from turn to turn, None draws any of these.
-        max_turns: the maximum number of turns.
-        max_parallel_calls: the maximum number of calls in one turn.
-        whole: True generates valid pairs only: every call has a unique id and one result, right after its turn. Texts
-            and contents keep their oddities.
-
-    Returns:
-        The strategy. Its histories contain JSON values only.
-
-    Raises:
-        ImportError: hypothesis is not installed.
-        ValueError: there is no such shape.
-
-    Example:
-        >>> from hypothesis import given, settings
-        >>> import recede
-        >>> from recede.testing import assert_pairs_valid, histories
-        >>> @settings(max_examples=20, database=None)
-        ... @given(histories("anthropic", whole=True))
-        ... def masking_leaves_pairs_whole(history):
-        ...     assert_pairs_valid(recede.mask_observations(history, keep_turns=1).messages)
-        >>> masking_leaves_pairs_whole()
-    """
-    if shape not in (None, "mixed", *_SHAPES):
-        raise ValueError(f"shape must be one of {', '.join(map(repr, _SHAPES))}, 'mixed' or None, not {shape!r}")
-    try:
-        from hypothesis import strategies
-    except ImportError as error:
-        raise ImportError("recede.testing.histories needs hypothesis: pip install hypothesis") from error
-
-    @strategies.composite
-    def history(draw: Any) -> list[dict[str, Any]]:
-        return _Maker(draw, strategies, whole, max_parallel_calls).history(shape, max_turns)
-
-    return history()
-
-
-class _Maker:
-    """Draws one history; one method a noun."""
-
-    def __init__(self, draw: Any, strategies: Any, whole: bool, max_parallel_calls: int) -> None:
-        self._draw = draw
-        self._strategies = strategies
-        self._whole = whole
-        self._max_parallel_calls = max_parallel_calls
-        self._calls = 0
-        self._id_style = "fresh" if whole else self._one_of("fresh", "numbered", "same", "odd")
-
-    def history(self, shape: Shape | None, max_turns: int) -> list[dict[str, Any]]:
-        """A whole history: a head, then turns."""
-        shape = shape or self._one_of(*_SHAPES, "mixed")
-        messages = self._head()
-        for _ in range(self._number(0, max_turns)):
-            turn_shape = self._one_of(*_SHAPES) if shape == "mixed" else shape
-            if self._chance(3):
-                messages.append(self._user(turn_shape))
-            messages += self._turn(turn_shape)
-        if self._chance(4):
-            messages.append(self._user("openai"))
-        if self._chance(6):
-            messages.insert(self._number(0, len(messages)) if not self._whole else 0, self._system())
-        return messages
-
-    # Chances and texts
-
-    def _one_of(self, *choices: Any) -> Any:
-        return self._draw(self._strategies.sampled_from(choices))
-
-    def _number(self, least: int, most: int) -> int:
-        return int(self._draw(self._strategies.integers(least, most)))
-
-    def _chance(self, one_in: int) -> bool:
-        return self._number(1, one_in) == one_in
-
-    def _text(self) -> str:
-        kind = self._number(0, 9)
-        if kind <= 1:
-            return str(self._one_of("", "ok", "done."))
-        if kind <= 4:
-            units = self._draw(self._strategies.lists(self._strategies.sampled_from(_UNITS), max_size=12))
-            return "".join(units)
-        if kind <= 7:
-            return str(self._one_of("line\n", "x", "é—", "FAILED tests/test_é.py ", "😀\n")) * self._number(1, 90)
-        if kind == 8:
-            return str(self._one_of(*_PLACEHOLDERS))
-        pieces = self._draw(self._strategies.lists(self._strategies.sampled_from(_DISPATCH_PIECES), max_size=6))
-        return "".join(pieces)
-
-    def _value(self) -> Any:
-        return self._one_of(
-            {},
-            {"path": "src/é.py", "line": 3},
-            {"query": 'a"b\\c', "deep": [[1.5, None, True], {"x": {"y": []}}]},
-            [1, "two", False],
-            -12,
-            None,
-        )
-
-    def _id(self, place: int) -> Any:
-        self._calls += 1
-        if self._id_style == "fresh":
-            return f"call_{self._calls}"
-        if self._id_style == "numbered":
-            return f"functions.bash:{place}"
-        if self._id_style == "same":
-            return "x"
-        return self._one_of("", "a", "b", "é\n", None, 7)
-
-    # Messages of any shape
-
-    def _head(self) -> list[dict[str, Any]]:
-        messages = [self._system() for _ in range(self._one_of(0, 0, 1, 1, 2))]
-        if self._chance(8):
-            text = self._one_of(
-                "Conversation summary:",
-                "Conversation summary:\n- objective: the old task\n- outcome: bash: ok\nand more",
-                "Conversation summary: no, this is talk",
-            )
-            messages.append({"role": self._one_of("system", "user"), "content": text})
-        if not self._chance(5):
-            messages.append(self._user("openai"))
-        return messages
-
-    def _system(self) -> dict[str, Any]:
-        return {"role": self._one_of("system", "developer"), "content": self._text()}
+class Shapes(Draws):
+    """Of each shape the messages of a run with calls of these ids, and those with their results."""
 
     def _user(self, shape: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "user", "content": self._text()}
@@ -247,39 +32,6 @@ class _Maker:
         elif self._chance(5):
             message["content"] = self._parts("text", _IMAGE if shape == "anthropic" else _IMAGE_URL)
         return self._with_extras(message)
-
-    def _with_extras(self, message: dict[str, Any]) -> dict[str, Any]:
-        if self._chance(8):
-            message["tags"] = self._one_of(["unresolved"], ["constraint"], ["constraint", "unresolved"], [1, None], [])
-        if self._chance(8):
-            message["timestamp"] = self._one_of(1.5e3, "2025-01-01", {"content": "not ours", "tool_calls": [1]}, None)
-        return message
-
-    def _parts(self, text_type: str, image: dict[str, Any]) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        for _ in range(self._number(0, 3)):
-            kind = self._number(0, 5)
-            if kind <= 2:
-                parts.append({"type": text_type, "text": self._text()})
-            elif kind == 3:
-                parts.append(dict(image))
-            elif kind == 4:
-                parts.append(self._one_of({"type": "tool_reference", "name": "x"}, {"type": text_type}, {}, _DOCUMENT))
-            else:
-                parts.append({"type": text_type, "text": "tail", "cache_control": {"type": "ephemeral"}})
-        return parts
-
-    def _set_observation(self, holder: dict[str, Any], field: str, text_type: str, image: dict[str, Any]) -> None:
-        kind = self._number(0, 8)
-        if kind <= 4:
-            holder[field] = self._text()
-        elif kind <= 6:
-            holder[field] = self._parts(text_type, image)
-        elif kind == 7:
-            holder[field] = None
-        # else: the field is missing
-
-    # Turns
 
     def _turn(self, shape: str) -> list[dict[str, Any]]:
         most = self._max_parallel_calls
@@ -437,7 +189,8 @@ class _Maker:
         parts: list[dict[str, Any]] = []
         for call_id in ids:
             result: dict[str, Any] = {"name": self._name_of(call_id)}
-            if self._has_id(call_id):
+            # Some have no id though their call has one, or the other way around: these pair by their place.
+            if (self._has_id(call_id) or self._whole) != self._chance(4):
                 result["id"] = call_id
             kind = self._number(0, 9)
             if kind <= 5:
@@ -452,8 +205,8 @@ class _Maker:
         return [self._with_extras({"role": "user", "parts": parts})] if parts else []
 
     def _has_id(self, call_id: Any) -> bool:
-        """Contents have ids or not; here the id decides, so that a result is like its call."""
-        return self._whole or len(str(call_id)) % 3 > 0
+        """Contents have ids or not; here the id decides."""
+        return len(str(call_id)) % 3 > 0
 
     def _name_of(self, call_id: Any) -> str:
         """Without ids, calls and results pair by their names."""

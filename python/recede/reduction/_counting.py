@@ -1,0 +1,108 @@
+"""What is counted: the characters of a history, and the tokens of its texts by the caller's counter."""
+
+from __future__ import annotations
+
+from recede import _engine
+from recede.reduction._input import ask_engine
+from recede.reduction._policy import compiled, image_chars_of
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from typing import Any
+
+    from recede.types import TokenCounter
+
+__all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "history_tokens"]
+
+# Far more than any model has, without overflow in the core.
+_MAX_TOKENS = 1 << 40
+
+
+def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
+    """The characters of a history, as budgets count them: Unicode code points of decoded text.
+
+    Texts and observations count their length; a call its name, its arguments and 20; an image or document
+    `image_chars`. Thinking is not counted.
+
+    Args:
+        messages: as for `reduce`.
+        image_chars: about the 1,600 tokens of a large picture by default.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: `image_chars` is no whole number from 0.
+
+    Time is linear in the number of messages.
+
+    Example:
+        >>> import recede
+        >>> recede.count_chars([{"role": "user", "content": "naïve"}])
+        5
+    """
+    chars: int = ask_engine("count_chars", messages, image_chars_of({"image_chars": image_chars}))[0]
+    return chars
+
+
+def approx_tokens(what: list[Any] | str | int) -> int:
+    """The approximate tokens of a history, a text, or a number of characters: a quarter of the characters.
+
+    Args:
+        what: a history, a text, or a number of characters; rounded up.
+
+    Raises:
+        TranscriptError: a list that is no history.
+        TypeError, ValueError: something else, or a number below 0.
+
+    Example:
+        >>> import recede
+        >>> recede.approx_tokens("hello"), recede.approx_tokens(8), recede.approx_tokens([])
+        (2, 2, 0)
+    """
+    if isinstance(what, str):
+        chars = len(what)
+    elif isinstance(what, list):
+        chars = count_chars(what)
+    elif isinstance(what, int) and not isinstance(what, bool):
+        chars = what
+    else:
+        raise TypeError(f"give a list of messages, a text or a number of characters, not {type(what).__name__}")
+    if chars < 0:
+        raise ValueError(f"a number of characters is at least 0, not {chars}")
+    return -(-chars // 4)
+
+
+def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
+    """The tokens of a history by the caller's counter, or approximate ones."""
+    if counter is None:
+        return approx_tokens(messages)
+    texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
+    unmasked = [(*own, [(text, images, None) for text, images, _ in results]) for *own, results in texts]
+    costs, observations = costs_of(unmasked, counter, image_chars_of({}))
+    return -(-(sum(costs) + sum(raw for raw, _ in observations)) // 4)
+
+
+def costs_of(
+    texts: list[tuple[str, int, int, list[tuple[str, int, str | None]]]], counter: TokenCounter, image_chars: int
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Costs in budget units: quarter tokens, so that constants in characters need no rounding."""
+    messages, observations = [], []
+    for own_text, constant_chars, own_images, results in texts:
+        messages.append(4 * count_tokens(counter, own_text) + constant_chars + own_images * image_chars)
+        for text, images, masked in results:
+            raw = 4 * count_tokens(counter, text) + images * image_chars
+            observations.append((raw, raw if masked is None else 4 * count_tokens(counter, masked)))
+    return messages, observations
+
+
+def counted(texts: list[str], counter: TokenCounter) -> list[tuple[str, int]]:
+    """Each text and its budget units; see `costs_of`."""
+    return [(text, 4 * count_tokens(counter, text)) for text in texts]
+
+
+def count_tokens(counter: TokenCounter, text: str) -> int:
+    if not text:
+        return 0
+    tokens = counter(text)
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+        raise TypeError(f"token_counter must return a whole number from 0, not {tokens!r}")
+    return min(tokens, _MAX_TOKENS)

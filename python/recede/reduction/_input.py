@@ -1,0 +1,71 @@
+"""Histories as the engine takes them: bytes of JSON, and plain forms of the objects of clients."""
+
+from __future__ import annotations
+
+from recede import _engine
+from recede._errors import TranscriptError
+from recede._objects import Forms
+from recede.reduction._options import BODY_KEYS
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias, Union
+
+    Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
+
+__all__ = ["as_bytes", "ask_engine", "copy_of", "forms_of", "history_of", "loads"]
+
+
+def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
+    """What the engine answers about a history, and its plain forms where it holds objects of a client."""
+    function = getattr(_engine.engine, name)
+    try:
+        return function(messages, *rest), None
+    except TranscriptError as fault:
+        forms = forms_of(messages, fault)
+    return function(forms.messages, *rest), forms
+
+
+def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
+    """The plain forms of a history that the engine has refused, if it holds objects.
+
+    The engine reads plain dicts and refuses what it cannot read, so a history without objects is never searched.
+    """
+    forms = Forms.of(messages)
+    if forms is None:
+        raise fault
+    return forms
+
+
+def copy_of(messages: list[Any]) -> list[Any]:
+    """Copy the caller's list, which a callback or another thread may change."""
+    return list.copy(messages) if isinstance(messages, list) else messages
+
+
+def as_bytes(data: Json) -> tuple[bytes, bool]:
+    """The UTF-8 form, and whether it has lone surrogates."""
+    if type(data) is bytes:
+        return data, False
+    if isinstance(data, str):
+        try:
+            return data.encode(), False
+        except UnicodeEncodeError:
+            return data.encode("utf-8", "surrogatepass"), True
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data), False
+    raise TypeError(f"data must be bytes, bytearray, memoryview or str, not {type(data).__name__}")
+
+
+def loads(raw: bytes) -> Any:
+    import json
+
+    return json.loads(raw.decode("utf-8", "surrogatepass"))
+
+
+def history_of(raw: bytes) -> list[Any]:
+    value = loads(raw)
+    if isinstance(value, list):
+        return value
+    fields = (value.get(key) for key in BODY_KEYS)
+    history: list[Any] = next(field for field in fields if isinstance(field, list))
+    return history

@@ -1,0 +1,110 @@
+"""Pairs of calls and results: what is wrong with them, and their repair."""
+
+from __future__ import annotations
+
+from recede.reduction._input import ask_engine, copy_of
+from recede.reduction._report import Finding, PairReport
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["check_pairs", "repair_pairs"]
+
+
+def check_pairs(messages: list[Any]) -> PairReport:
+    """Find calls and results that do not pair, and pairs that providers refuse.
+
+    Args:
+        messages: as for `reduce`.
+
+    Returns:
+        A `PairReport` with its findings in the order of the messages.
+
+    Raises:
+        TranscriptError: the input is no history.
+
+    Time is linear in the number of messages, calls and results.
+
+    Example:
+        >>> import recede
+        >>> report = recede.check_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
+        >>> report.findings
+        (Finding(kind='result_without_call', message_index=0, id='9'),)
+        >>> report.is_whole
+        False
+    """
+    return PairReport(tuple(Finding(*finding) for finding in ask_engine("check_pairs", messages)[0]))
+
+
+def repair_pairs(messages: list[Any]) -> list[Any]:
+    """Repair orphans: answer calls without result, drop results without call.
+
+    An answer is ``[no result recorded]``, in the shape of its call and at the place that providers
+    require. Calls at the end that may still be answered stay open. Calls and results without a string
+    id, and calls whose id is called again before an answer, cannot be repaired and stay.
+
+    Args:
+        messages: as for `reduce`.
+
+    Returns:
+        The repaired history; the input list if it has no orphans.
+
+    Raises:
+        TranscriptError: the input is no history.
+
+    Time is linear in the number of messages, calls and results.
+
+    Example:
+        >>> import recede
+        >>> recede.repair_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
+        []
+    """
+    copied = copy_of(messages)
+    operations, forms = ask_engine("repairs", copied)
+    if not operations:
+        return messages
+    return _repaired(copied, operations) if forms is None else forms.restored(_repaired(forms.messages, operations))
+
+
+def _repaired(messages: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
+    """The history after the operations."""
+    from recede._pure.shape import shape_of
+
+    dropped: set[int] = set()
+    blocks: dict[int, list[tuple[Any, ...]]] = {}
+    new: dict[int, list[Any]] = {}
+    for operation in operations:
+        name, index = operation[:2]
+        if name == "drop_message":
+            dropped.add(index)
+        elif name == "add_message":
+            calls = [(messages[message], block) for message, block in operation[2]]
+            shape: Any = shape_of(calls[0][0])
+            new.setdefault(index, []).append(shape.answer(calls))
+        else:
+            blocks.setdefault(index, []).append(operation)
+    mended: list[Any] = []
+    for index, message in enumerate(messages):
+        mended += new.get(index, ())
+        if index in blocks:
+            message = _mend_blocks(shape_of(message), message, blocks[index], messages)
+        if index not in dropped:
+            mended.append(message)
+    return mended + new.get(len(messages), [])
+
+
+def _mend_blocks(shape: Any, message: Any, operations: list[tuple[Any, ...]], messages: list[Any]) -> Any:
+    dropped = {operation[2] for operation in operations if operation[0] == "drop_block"}
+    added: dict[int, list[Any]] = {}
+    for name, _, block, *call in operations:
+        if name == "add_block":
+            ((call_message, call_block),) = call
+            added.setdefault(block, []).append(shape.answer_block(messages[call_message], call_block))
+    mended: list[Any] = []
+    blocks = shape.blocks(message)
+    for place, block in enumerate(blocks):
+        mended += added.get(place, ())
+        if place not in dropped:
+            mended.append(block)
+    return shape.mended(message, mended + added.get(len(blocks), []))

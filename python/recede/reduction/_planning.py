@@ -1,0 +1,122 @@
+"""A reduction by the engine, which is given what it requests, a summary or costs, until it has a result."""
+
+from __future__ import annotations
+
+from recede import _engine
+from recede._errors import TranscriptError
+from recede._objects import plain_message
+from recede.reduction._counting import costs_of, count_tokens, counted
+from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of, history_of, loads
+from recede.reduction._policy import compiled, image_chars_of
+from recede.reduction._report import CountRequest, JsonReduction, Reduction, SummaryRequest
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from recede.reduction._input import Json
+    from recede.types import Summarizer, TokenCounter
+
+__all__ = ["asked_summary", "reduce_bytes", "reduce_messages", "reduced"]
+
+
+def reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
+    engine = _engine.engine
+    policy = compiled(engine, goal, options)
+    summarizer, counter = options.get("summarizer"), options.get("token_counter")
+    given = messages
+    costs: Any = None
+    if summarizer is not None or counter is not None:
+        messages = copy_of(messages)
+    if counter is not None:
+        texts = ask_engine("texts", messages, policy)[0]
+        costs = (*costs_of(texts, counter, image_chars_of(options)), {})
+    answer, error = reduced(messages, policy, costs), None
+    if type(answer) is not Reduction:
+        answer, error = _answered(
+            answer,
+            lambda summary: reduced(messages, policy, costs, summary),
+            lambda index: plain_message(messages[index]),
+            options,
+            costs,
+        )
+    if messages is not given and answer.messages is messages and given == messages:
+        answer = answer._replace(messages=given)
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+
+
+def reduce_bytes(goal: str, data: Json, options: Any) -> JsonReduction:
+    engine = _engine.engine
+    policy = compiled(engine, goal, options)
+    raw, surrogates = as_bytes(data)
+    counter = options.get("token_counter")
+    costs: Any = None
+    if counter is not None:
+        # The strict reader validates it for json.
+        engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
+        costs = (*costs_of(engine.texts(history_of(raw), policy), counter, image_chars_of(options)), {})
+    answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
+    if type(answer) is not JsonReduction:
+        answer, error = _answered(
+            answer,
+            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary),
+            lambda span: loads(raw[slice(*span)]),
+            options,
+            costs,
+        )
+    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+
+
+def _answered(
+    answer: Any, reduce: Callable[[Any], Any], message_of: Callable[[Any], Any], options: Any, costs: Any
+) -> tuple[Any, Exception | None]:
+    """Answer the requests of an engine for costs and a summary, until it has a result."""
+    summarizer, counter = options.get("summarizer"), options.get("token_counter")
+    summary, error = None, None
+    while True:
+        if type(answer) is CountRequest:
+            costs[2].update(counted(answer.texts, counter))
+        elif type(answer) is SummaryRequest:
+            dropped = list(map(message_of, answer.dropped)) if summarizer is not None else []
+            summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
+        else:
+            return answer, error
+        answer = reduce(summary)
+
+
+def asked_summary(
+    dropped: list[Any],
+    previous: str | None,
+    builtin: str,
+    summarizer: Summarizer | None,
+    counter: TokenCounter | None,
+) -> tuple[tuple[str, int | None] | bool, Exception | None]:
+    """The summary to plan with; or False and the error, to plan without one."""
+    text = builtin
+    if summarizer is not None:
+        try:
+            from recede._summarizer import bound, text_of_summary  # lazily: it imports inspect
+
+            text = text_of_summary(bound("summarizer", summarizer)(dropped, previous))
+            if not isinstance(text, str):
+                raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
+            if not text.strip():
+                raise ValueError("the summarizer returned no text")
+        except Exception as error:
+            return False, error
+    return (text, None if counter is None else 4 * count_tokens(counter, text)), None
+
+
+def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
+    """The reduction of a history, or what the engine must be given first: a summary, or costs."""
+    engine = _engine.engine
+    try:
+        return engine.reduce(messages, policy, costs, summary)
+    except TranscriptError as fault:
+        forms = forms_of(messages, fault)
+    answer = engine.reduce(forms.messages, policy, costs, summary)
+    if type(answer) is not Reduction:
+        return answer
+    view = answer.messages
+    return answer._replace(messages=messages if view is forms.messages else forms.restored(view))

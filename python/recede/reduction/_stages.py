@@ -1,0 +1,251 @@
+"""The stages alone: masking, by a window or by blocks, of a history or one text; summary; truncation."""
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: D417 - an option is described once, at `reduce`
+
+from __future__ import annotations
+
+from recede import _engine
+from recede.reduction._input import as_bytes
+from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
+from recede.reduction._policy import block_policy, template_policy
+from recede.reduction._signature import runs
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any, Literal
+
+    from recede.reduction._input import Json
+    from recede.reduction._report import JsonReduction, Reduction
+    from recede.types import Summarizer
+
+__all__ = [
+    "mask_observation",
+    "mask_observations",
+    "mask_observations_json",
+    "mask_old_observations",
+    "mask_old_observations_json",
+    "summarize_history",
+    "truncate_history",
+]
+
+
+def _of_messages(messages: list[Any], **options: Any) -> Reduction:
+    return reduce_messages("mask", messages, options)
+
+
+def _masked(*arguments: Any, **options: Any) -> Reduction:
+    # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
+    if len(arguments) > 1 or not options.keys().isdisjoint(("turns", "current_turn", "m")):
+        raise TypeError(
+            "mask_observations(messages, keep_results=N) takes one history of messages; of turns and a current_turn, "
+            "use recede.apply_observation_masking(trajectory, current_turn, window_size_m)"
+        )
+    return _of_messages(*arguments, **options)
+
+
+@runs(_masked)
+def mask_observations(
+    messages: list[Any], *,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
+    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
+) -> Reduction:  # fmt: skip
+    """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
+
+    Args:
+        messages: as for `reduce`.
+        The options are those of `reduce`; one of `keep_messages`, `keep_turns` and `keep_results` is required.
+
+    Returns:
+        A `Reduction`; if nothing was masked, its messages are the caller's list.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong, or there is no window.
+
+    Time is linear in the number of messages and the text of old observations.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50}]
+        >>> recede.mask_observations(history, keep_results=0).messages[0]["content"]
+        '[observation masked — 250 chars]'
+    """
+
+
+@runs(lambda data, **options: reduce_bytes("mask", data, options))
+def mask_observations_json(
+    data: Json, *,
+    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
+    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
+) -> JsonReduction:  # fmt: skip
+    """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
+
+    Example:
+        >>> import recede
+        >>> data = b'[{"role":"tool","tool_call_id":"1","content":"%s"}]' % (b"x" * 90)
+        >>> recede.mask_observations_json(data, keep_results=0).json.decode()
+        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"}]'
+    """
+
+
+def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
+    view: list[Any] = reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
+    return view
+
+
+def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Any) -> bytes:
+    engine = _engine.engine
+    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options)).json
+    return view
+
+
+@runs(_old_of_messages)
+def mask_old_observations(
+    messages: list[Any], keep: int = 4, mask_chunk: int | None = None, *,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+) -> list[Any]:  # fmt: skip
+    """The block masker: replace all but the newest `keep` results by a line that counts their lines.
+
+    Args:
+        messages: as for `reduce`.
+        keep: `keep_results` under its published name: the newest N results stay raw, at least 3.
+        mask_chunk: the boundary moves by N results at once.
+        The options are those of `reduce`.
+
+    Returns:
+        The view; the input list if nothing was masked.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the number of messages and the text of old observations.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "tool", "tool_call_id": str(n), "content": "line\\n" * 50} for n in range(4)]
+        >>> recede.mask_old_observations(history, keep=3)[0]["content"]
+        '[observation masked — 51 lines omitted]'
+    """
+
+
+@runs(_old_of_bytes)
+def mask_old_observations_json(
+    data: Json, keep: int = 4, mask_chunk: int | None = None, *,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+) -> bytes:  # fmt: skip
+    """`mask_old_observations` for a serialized history: bytes in, bytes out.
+
+    Example:
+        >>> import recede
+        >>> data = b"[]"
+        >>> recede.mask_old_observations_json(data) is data
+        True
+    """
+
+
+def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
+    """Mask one observation as `reduce` would.
+
+    Args:
+        text: the observation.
+        max_observation_chars: cut it to this length instead of replacing it whole.
+        placeholder: a template, as in `reduce`; ``{turn}`` and ``{number}`` are 0, ``{tool}`` and ``{id}`` are empty.
+
+    Returns:
+        The placeholder; the dispatch blocks, if the text has some; the text itself if it is a placeholder
+        or would not get shorter.
+
+    Raises:
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the text.
+
+    Example:
+        >>> import recede
+        >>> recede.reduction.mask_observation("x" * 4200)
+        '[observation masked — 4200 chars]'
+        >>> recede.reduction.mask_observation("ok")
+        'ok'
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, not {type(text).__name__}")
+    engine = _engine.engine
+    masked: str = engine.mask_observation(text, template_policy(engine, max_observation_chars, placeholder))
+    return masked
+
+
+@runs(lambda messages, **options: reduce_messages("summarize", messages, options))
+def summarize_history(
+    messages: list[Any], *,
+    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_results: int | None = None, image_chars: int = 6400, summarizer: Summarizer | None = None,
+    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+) -> Reduction:  # fmt: skip
+    """Stage 2 alone: replace everything outside the window by one summary; pairs are kept whole.
+
+    Args:
+        messages: as for `reduce`.
+        The options are those of `reduce`.
+
+    Returns:
+        A `Reduction`. If there is nothing to summarize, the summarizer fails, or the summary is not shorter
+        than what it replaces, it has the caller's list, and ``reduction_stage`` None.
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the text.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": "Port the parser. " * 40},
+        ...            {"role": "assistant", "content": "Done."}]
+        >>> result = recede.reduction.summarize_history(
+        ...     history, preserve_recent_raw_turns=1, summarizer=lambda messages, previous: "The parser is ported.")
+        >>> result.messages[0]
+        {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
+    """
+
+
+@runs(lambda messages, **options: reduce_messages("truncate", messages, options))
+def truncate_history(
+    messages: list[Any], *,
+    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_results: int | None = None, image_chars: int = 6400,
+) -> Reduction:  # fmt: skip
+    """Stage 3 alone: keep the system messages, the first user message, and the window with its pairs.
+
+    Args:
+        messages: as for `reduce`.
+        The options are those of `reduce`.
+
+    Returns:
+        A `Reduction` with ``reduction_stage`` "fallback".
+
+    Raises:
+        TranscriptError: the input is no history.
+        TypeError, ValueError: an option is wrong.
+
+    Time is linear in the number of messages.
+
+    Example:
+        >>> import recede
+        >>> history = [{"role": "user", "content": str(number)} for number in range(9)]
+        >>> [m["content"] for m in recede.reduction.truncate_history(history, preserve_recent_raw_turns=2).messages]
+        ['0', '7', '8']
+    """

@@ -1,0 +1,85 @@
+"""The caller's functions of a `History`: a token counter and a summarizer, which may read it but not change it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from recede._errors import TranscriptError
+from recede.reduction._counting import costs_of, counted
+from recede.reduction._planning import asked_summary
+from recede.session._json import loads
+from recede.session._options import HistoryOptions
+
+__all__ = ["Callbacks"]
+
+_log = logging.getLogger("recede")
+
+
+class Callbacks:
+    """The functions, and what became of the calls."""
+
+    def __init__(self, options: HistoryOptions) -> None:
+        self._options = options
+        self._is_running = False
+        self.summarizer_error: Exception | None = None
+        self.summary_failures = 0
+
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call something that calls one of them."""
+        self._is_running = True
+        try:
+            return function(*arguments)
+        finally:
+            self._is_running = False
+
+    def refuse(self) -> None:
+        """Refuse what they may not do. They run in the thread that holds the lock, which is reentrant."""
+        if self._is_running:
+            raise RuntimeError(
+                "the token_counter or the summarizer of this history has called it: it may read messages, but neither "
+                "append any nor ask for a view or its figures"
+            )
+
+    def costs(self, session: Any, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
+        """The costs of a message to be appended, if tokens are counted."""
+        if not self._options.counts or session.first_in_memory():  # after an eviction no view is raw again
+            return None
+        masked = session.masked_texts(data, surrogates)  # validates them for json
+        ((*own, results),) = self._options.engine.texts([loads(data)], self._options.policy)
+        results = [(text, images, shown) for (text, images, _), shown in zip(results, masked, strict=True)]
+        (cost,), observations = self._costs_of([(*own, results)])
+        return cost, observations
+
+    def costs_of_kept(self, messages: list[bytes], numbers: list[int]) -> Any:
+        """The costs of messages that stay after a summary."""
+        return self._costs_of(self._options.engine.texts(list(map(loads, messages)), self._options.policy, numbers))
+
+    def _costs_of(self, texts: list[Any]) -> Any:
+        return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
+
+    def counted(self, texts: list[str]) -> list[tuple[str, int]]:
+        """Each text and its cost."""
+        found: list[tuple[str, int]] = self._called(counted, texts, self._options.counter)
+        return found
+
+    def summary(self, messages: list[bytes], previous: str | None, built_in: str) -> Any:
+        """The summary that was asked for, and its cost; or False."""
+        summarizer, counter = self._options.summarizer, self._options.counter
+        try:
+            objects = [] if summarizer is None else list(map(loads, messages))
+        except TranscriptError as fault:  # JSON that Python cannot read: no call
+            self._record(fault)
+            return False
+        summary, error = self._called(asked_summary, objects, previous, built_in, summarizer, counter)
+        self._record(error)
+        return summary
+
+    def _record(self, error: Exception | None) -> None:
+        """Record the outcome of a call of the summarizer; the first failure is logged with its traceback."""
+        self.summarizer_error = error
+        if error is not None:
+            self.summary_failures += 1
+            first = error if self.summary_failures == 1 else None
+            _log.warning("no summary: %s", error, exc_info=first)

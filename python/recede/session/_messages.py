@@ -1,0 +1,56 @@
+"""The messages of a `History` that are in memory, as objects of Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede._objects import restored
+from recede.session._json import loads
+
+__all__ = ["Messages"]
+
+
+class Messages:
+    """Messages as appended, or decoded when they are first read; those before `first` are in a store."""
+
+    def __init__(self) -> None:
+        self.first = 0
+        self._objects: dict[int, Any] = {}
+        self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
+
+    def add(self, index: int, message: Any, has_objects: bool) -> None:
+        """Keep a message as it was appended."""
+        self._objects[index] = message
+        if has_objects:
+            self._of_clients.add(index)
+
+    def forget(self, indices: range) -> None:
+        """Drop messages."""
+        for index in indices:
+            self._objects.pop(index, None)
+            self._of_clients.discard(index)
+
+    def evict(self, first: int) -> None:
+        """Drop those before `first`, which are in a store."""
+        self.forget(range(self.first, first))
+        self.first = first
+
+    def at(self, session: Any, index: int) -> Any:
+        """A message; an evicted one is read and not kept."""
+        message = self._objects.get(index)
+        if message is None:
+            message = loads(session.message(index))
+            if index >= self.first:
+                self._objects[index] = message
+        return message
+
+    def shown(self, session: Any, item: int | bytes | tuple[int, bytes]) -> Any:
+        """A message of the view: unchanged; of the store; or masked, in the kind in which it was appended."""
+        if isinstance(item, int):
+            return self.at(session, item)
+        if isinstance(item, bytes):
+            return loads(item)
+        index, masked = item
+        if index not in self._of_clients:
+            return loads(masked)
+        return restored(self._objects[index], loads(session.message(index)), loads(masked))

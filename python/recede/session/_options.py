@@ -1,0 +1,114 @@
+"""The options of a `History`: checked, and as they are saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from recede import _engine
+from recede._errors import TranscriptError
+from recede._strict import unique
+from recede.reduction._options import BUDGETS, optional_function, whole_number
+from recede.reduction._policy import block_policy, compiled, image_chars_of
+
+if TYPE_CHECKING:
+    from recede.types import Summarizer, TokenCounter
+
+__all__ = ["HistoryOptions", "saved_options"]
+
+# Placeholders with recall handles, by whether there is a budget.
+_HANDLES = {
+    True: "[observation masked — {chars} chars, recall #{number}]",
+    False: "[observation masked — {lines} lines omitted, recall #{number}]",
+}
+
+_FORMAT = 1
+# Given again when a session is loaded.
+_NEVER_SAVED = {"store", "token_counter"}
+
+
+class HistoryOptions:
+    """What a history is made with, but for its store.
+
+    Attributes:
+        given: the options by name.
+        engine, policy: the core, and its Policy.
+        threshold_tokens, image_chars: the checked numbers.
+        counter, summarizer: the caller's functions.
+        counts: whether there is a counter.
+    """
+
+    def __init__(
+        self,
+        *,
+        keep: int = 4,
+        threshold_tokens: int = 0,
+        max_view_tokens: int | None = None,
+        recall_handles: bool = False,
+        token_counter: TokenCounter | None = None,
+        **options: Any,
+    ) -> None:
+        whole_number()("threshold_tokens", threshold_tokens)
+        own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
+        if max_view_tokens is not None:
+            own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
+            threshold_tokens = min(threshold_tokens, max_view_tokens)
+        self.given = {**own, **options}
+        if not isinstance(recall_handles, bool):
+            raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
+        if recall_handles and options.get("placeholder") is not None:
+            raise TypeError("give recall_handles, or a placeholder with {number} in it")
+        self.counter = optional_function("token_counter", token_counter)
+        self.counts = token_counter is not None
+        if "boundary" not in options and options.get("mask_chunk") is None:
+            options["boundary"] = "break_even"
+        self.engine = _engine.core("History")
+        self.summarizer: Summarizer | None = options.get("summarizer")
+        has_budget = any(options.get(name) is not None for name in BUDGETS)
+        handles = _HANDLES[has_budget] if recall_handles else None
+        if has_budget:
+            if handles is not None:
+                options["placeholder"] = handles
+            if threshold_tokens or max_view_tokens is not None:
+                name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
+                raise TypeError(f"{name} is for a History without a budget")
+            options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
+            self.policy = compiled(self.engine, "reduce", options)
+        else:
+            chunk = options.pop("mask_chunk", None)
+            self.policy = block_policy(self.engine, keep, chunk, options, handles, max_view_tokens)
+        self.image_chars = image_chars_of(options)
+        self.threshold_tokens = threshold_tokens
+
+    def tag(self) -> bytes:
+        """The key of a snapshot, which is resumed only by a history with the same one."""
+        tag = {"recede_history": _FORMAT, "options": _as_json(self.given), "counts": self.counts}
+        return json.dumps(tag, sort_keys=True).encode()
+
+
+def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without functions, with lists for sets and tuples."""
+    return {
+        name: list(value)
+        if isinstance(value, (set, frozenset, tuple))
+        else dict(value)
+        if isinstance(value, Mapping)
+        else value
+        for name, value in options.items()
+        if not callable(value) and not callable(getattr(value, "generate", None))
+    }
+
+
+def saved_options(tag: bytes | None) -> dict[str, Any]:
+    """The options of an untrusted saved session."""
+    try:
+        saved = unique(tag or b"")
+    except ValueError:
+        raise TranscriptError("session") from None
+    version, options = saved.get("recede_history"), saved.get("options")
+    if type(version) is not int or version != _FORMAT:
+        raise TranscriptError("session" if version is None else "format", field="recede_history")
+    if not isinstance(options, dict) or options.keys() & _NEVER_SAVED:
+        raise TranscriptError("session", field="options")
+    return options

@@ -1,0 +1,58 @@
+"""The figures of a `History`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from recede.reduction._report import BoundaryMove
+
+__all__ = ["HistoryStats"]
+
+
+class HistoryStats(NamedTuple):
+    """The figures of a `History`, for a status line.
+
+    Attributes:
+        messages: appended messages.
+        turns: runs of agent messages among them.
+        raw_chars: their characters (Unicode code points; images at `image_chars`).
+        view_messages: messages of the view.
+        view_chars: their characters.
+        masked_count: masked observations in the view.
+        orphans: calls without result and results without call among what is planned.
+        changed_message, changed_byte: the first message of the most recent change, and its byte in the serialized
+            view; the prefix before it is still in a prompt cache. None if no view changed yet.
+        boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
+            store, a sequence that reads them there.
+        summary_failures: how often the summarizer raised or returned no text, since this object was made.
+
+    Example:
+        >>> import recede
+        >>> history = recede.History()
+        >>> history.append({"role": "user", "content": "hello"})
+        >>> history.stats().raw_tokens, history.stats().view_tokens
+        (2, 2)
+    """
+
+    messages: int
+    turns: int
+    raw_chars: int
+    view_messages: int
+    view_chars: int
+    masked_count: int
+    orphans: int
+    changed_message: int | None
+    changed_byte: int | None
+    boundary_moves: Sequence[BoundaryMove]
+    summary_failures: int
+
+    @property
+    def raw_tokens(self) -> int:
+        """About how many tokens were appended, at four characters each."""
+        return -(-self.raw_chars // 4)
+
+    @property
+    def view_tokens(self) -> int:
+        """About how many tokens the view has."""
+        return -(-self.view_chars // 4)

@@ -1,0 +1,113 @@
+//! The faults of the pairs of a history.
+
+use super::{NONE, Pairs, needs_id};
+use crate::outline::Outline;
+use crate::turns::Turns;
+use std::collections::HashMap;
+
+/// What [`findings`] can find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// No string id.
+    MissingId,
+    /// A call of an id whose earlier call has no result yet.
+    IdOpenTwice,
+    /// An orphan.
+    CallWithoutResult,
+    /// It may still be answered.
+    OpenCall,
+    /// An orphan.
+    ResultWithoutCall,
+    /// Its call has a result already.
+    SecondResult,
+    /// It does not follow its call's turn.
+    NotAdjacent,
+    /// Not among the leading blocks of its message.
+    NotLeading,
+}
+
+impl FindingKind {
+    /// Its name in both engines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::MissingId => "missing_id",
+            FindingKind::IdOpenTwice => "id_open_twice",
+            FindingKind::CallWithoutResult => "call_without_result",
+            FindingKind::OpenCall => "open_call",
+            FindingKind::ResultWithoutCall => "result_without_call",
+            FindingKind::SecondResult => "second_result",
+            FindingKind::NotAdjacent => "not_adjacent",
+            FindingKind::NotLeading => "not_leading",
+        }
+    }
+}
+
+/// A finding: its kind, its message, and the id of the call or result.
+pub type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
+
+/// All faults of the pairs of a history, in document order.
+#[must_use]
+pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
+    let pairs = Pairs::of(outline);
+    let turns = Turns::of(outline);
+    // Of each message, where the consecutive messages with results up to it begin.
+    let mut results_from: Vec<usize> = (0..=outline.messages.len()).collect();
+    for message in 0..outline.messages.len() {
+        if outline.holds_results(message) && message > 0 && outline.holds_results(message - 1) {
+            results_from[message] = results_from[message - 1];
+        }
+    }
+    // ((message, block), order within, finding)
+    let mut found: Vec<((u32, u32), Finding)> = vec![];
+    let mut open: HashMap<&[u8], usize> = HashMap::new(); // id -> its calls without a result so far
+    let mut calls = 0;
+    for result in 0..=outline.results.len() {
+        let place = outline.results.get(result).map_or((NONE, NONE), |result| (result.message, result.block));
+        while let Some(call) = outline.calls.get(calls).filter(|call| (call.message, call.block) < place) {
+            let id = call.id.map(|id| outline.text(id));
+            let mut add = |kind| found.push(((call.message, call.block), (kind, call.message as usize, id)));
+            match id {
+                None if needs_id(outline, calls) => add(FindingKind::MissingId),
+                None => {}
+                Some(id) => {
+                    let count = open.entry(id).or_insert(0);
+                    *count += 1;
+                    if *count > 1 {
+                        add(FindingKind::IdOpenTwice);
+                    }
+                }
+            }
+            if !pairs.is_answered(calls) {
+                add(if pairs.is_open(outline, calls) { FindingKind::OpenCall } else { FindingKind::CallWithoutResult });
+            }
+            calls += 1;
+        }
+        let Some(seen) = outline.results.get(result) else { break };
+        let message = seen.message as usize;
+        let id = seen.id.map(|id| outline.text(id));
+        let mut add = |kind| found.push((place, (kind, message, id)));
+        if id.is_none() && seen.name.is_none() {
+            add(FindingKind::MissingId);
+        }
+        match pairs.call_of(result) {
+            None => add(FindingKind::ResultWithoutCall),
+            Some(call) => {
+                if pairs.results_of(call).next() != Some(result) {
+                    add(FindingKind::SecondResult);
+                } else if let Some(count) = outline.calls[call].id.and_then(|id| open.get_mut(outline.text(id))) {
+                    *count -= 1;
+                }
+                let run_end = turns.run_end(outline.calls[call].message as usize);
+                if message < run_end || results_from[message] > run_end {
+                    add(FindingKind::NotAdjacent);
+                }
+            }
+        }
+        let ordinal = result - outline.results_of(message).start;
+        if outline.messages[message].shape.wants_results_first() && seen.block as usize != ordinal {
+            add(FindingKind::NotLeading);
+        }
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
+}

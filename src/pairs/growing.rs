@@ -1,0 +1,122 @@
+//! Pairs of a growing history: one message at a time, and back.
+
+use super::open_calls::OpenCalls;
+use super::{NONE, Pairs, open_from};
+use crate::outline::{Name, Outline, ToolResult};
+use std::collections::HashMap;
+
+/// The result of an evicted call: result, tool, whether it is the first result of its call.
+pub type LateResult = (u32, Name, bool);
+
+/// Pairs of a growing history, with incremental counts of orphans.
+#[derive(Debug, Default)]
+pub struct GrowingPairs {
+    /// The pairs so far.
+    pub pairs: Pairs,
+    /// The newest call of each id.
+    newest: HashMap<Vec<u8>, u32>,
+    /// The previous call with the same id, of each call.
+    earlier: Vec<u32>,
+    open_calls: OpenCalls,
+    unanswered_calls: usize,
+    results_without_call: usize,
+}
+
+impl GrowingPairs {
+    /// Adds the last message of the outline. Some of its results may be those of evicted calls.
+    pub fn push(&mut self, outline: &Outline, late: &[LateResult]) {
+        let message = outline.messages.len() - 1;
+        let (calls, results) = (outline.calls_of(message), outline.results_of(message));
+        self.pairs.first_result.resize(calls.end, NONE);
+        self.pairs.call_of.resize(results.end, NONE);
+        self.pairs.next_result.resize(results.end, NONE);
+        let (mut late, mut answered, mut unpaired) = (late.iter().peekable(), 0, vec![]);
+        for result in results {
+            if let Some(call) = self.call_by_id(outline, result) {
+                answered += usize::from(self.pairs.join(result as u32, call));
+            } else if let Some(late) = late.next_if(|(late, ..)| *late as usize == result) {
+                self.pairs.late.push(*late);
+                answered += usize::from(late.2);
+            } else {
+                unpaired.push(result);
+            }
+        }
+        self.results_without_call += unpaired.len();
+        let by_place = self.pairs.join_by_place(outline, &mut self.open_calls, unpaired.into_iter());
+        self.results_without_call -= by_place;
+        // The count of evicted calls comes from a store, so it may be wrong.
+        self.unanswered_calls = (self.unanswered_calls + calls.len()).saturating_sub(answered + by_place);
+        for call in calls {
+            let id = outline.calls[call].id;
+            let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), call as u32));
+            self.earlier.push(earlier.unwrap_or(NONE));
+        }
+    }
+
+    /// Keeps only the first calls and results of the outline, which still has all of them.
+    pub fn truncate(&mut self, outline: &Outline, calls: usize, results: usize) {
+        for result in (results..self.pairs.call_of.len()).rev() {
+            let is_first = if let Some(call) = self.pairs.call_of(result) {
+                self.pairs.unjoin(result as u32, call)
+            } else if let Some((.., is_first)) = self.pairs.late.pop_if(|(late, ..)| *late as usize == result) {
+                is_first
+            } else {
+                self.results_without_call -= 1;
+                false
+            };
+            self.unanswered_calls += usize::from(is_first);
+        }
+        for call in (calls..self.earlier.len()).rev() {
+            self.unanswered_calls = self.unanswered_calls.saturating_sub(1);
+            match (outline.calls[call].id.map(|id| outline.text(id)), self.earlier[call]) {
+                (Some(id), NONE) => drop(self.newest.remove(id)),
+                (Some(id), earlier) => drop(self.newest.insert(id.to_vec(), earlier)),
+                (None, _) => {}
+            }
+        }
+        self.open_calls = OpenCalls::default();
+        self.earlier.truncate(calls);
+        self.pairs.first_result.truncate(calls);
+        self.pairs.call_of.truncate(results);
+        self.pairs.next_result.truncate(results);
+    }
+
+    /// The results from this one on whose call was evicted.
+    pub fn late_from(&self, result: usize) -> impl Iterator<Item = usize> + '_ {
+        let late = &self.pairs.late;
+        late[late.partition_point(|(late, ..)| (*late as usize) < result)..].iter().map(|(late, ..)| *late as usize)
+    }
+
+    /// The call with the id of a result of the last message, which may be new.
+    #[must_use]
+    pub fn call_by_id(&self, outline: &Outline, result: usize) -> Option<u32> {
+        let ToolResult { message, block, id, .. } = &outline.results[result];
+        let id = outline.text((*id)?);
+        let is_nearest = |call: &usize| {
+            let call = &outline.calls[*call];
+            call.block < *block && call.id.is_some_and(|of_call| outline.text(of_call) == id)
+        };
+        let own = outline.calls_of(*message as usize).rev().find(is_nearest);
+        own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
+    }
+
+    /// Calls without result, including open ones, and results without call.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.unanswered_calls, self.results_without_call)
+    }
+
+    /// Sets the counts, to include those of evicted messages.
+    pub fn set_counts(&mut self, (unanswered_calls, results_without_call): (usize, usize)) {
+        (self.unanswered_calls, self.results_without_call) = (unanswered_calls, results_without_call);
+    }
+
+    /// Calls without result, excluding open ones, plus results without call.
+    #[must_use]
+    pub fn orphan_count(&self, outline: &Outline) -> usize {
+        let open_from = open_from(outline, |message| outline.holds_results(message));
+        let open = outline.messages.get(open_from).map_or(outline.calls.len(), |message| message.first_call as usize);
+        let open = (open..outline.calls.len()).filter(|call| !self.pairs.is_answered(*call)).count();
+        self.unanswered_calls.saturating_sub(open) + self.results_without_call
+    }
+}

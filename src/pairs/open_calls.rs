@@ -1,0 +1,66 @@
+//! Pairs by place: a result that has no id, or whose call has none, answers an open call of its tool.
+
+use crate::outline::{Name, Outline, Shape};
+use core::cmp::Reverse;
+use std::collections::HashMap;
+
+/// The open calls before a message: those of the run, and then of the messages with results, that directly precede it. Each
+/// message is read once, and only when a later result asks.
+#[derive(Debug, Default)]
+pub struct OpenCalls {
+    /// The messages before this one were read.
+    end: usize,
+    /// The first message whose calls are open.
+    from: usize,
+    /// Where the run of the last read message begins.
+    run: usize,
+    /// By tool, those without an id and those with one: of the last message the first call is on top. They may be answered by now.
+    calls: HashMap<(Shape, Name), [Vec<u32>; 2]>,
+}
+
+impl OpenCalls {
+    /// The call that a result answers by its place: of the last message with an open call of its tool the first. Not both have
+    /// an id. To be asked for the results of a message in order, once those with the id of a call are paired.
+    pub fn call_of(&mut self, outline: &Outline, result: usize, is_answered: impl Fn(usize) -> bool) -> Option<u32> {
+        let result = &outline.results[result];
+        let tool = tool_of(outline, result.message, result.name)?;
+        self.advance_to(outline, result.message as usize);
+        let [without_id, with_id] = self.calls.get_mut(&tool)?.each_mut().map(|calls| {
+            while calls.pop_if(|call| is_answered(*call as usize)).is_some() {}
+            calls.last().copied()
+        });
+        let with_id = with_id.filter(|_| result.id.is_none());
+        let of_last_message = |call: &u32| (outline.calls[*call as usize].message, Reverse(*call));
+        without_id.into_iter().chain(with_id).max_by_key(of_last_message)
+    }
+
+    fn advance_to(&mut self, outline: &Outline, end: usize) {
+        let mut new = self.end;
+        for message in self.end..end {
+            let is_agent_made = |message: usize| outline.messages[message].is_agent_made;
+            if message == 0 || !is_agent_made(message) || !is_agent_made(message - 1) {
+                self.run = message;
+            }
+            if !outline.holds_results(message) && self.from < self.run {
+                self.calls.clear();
+                (self.from, new) = (self.run, self.run);
+            }
+        }
+        for message in new..end {
+            for call in outline.calls_of(message).rev() {
+                let facts = &outline.calls[call];
+                if let Some(tool) = tool_of(outline, facts.message, facts.name) {
+                    self.calls.entry(tool).or_default()[usize::from(facts.id.is_some())].push(call as u32);
+                }
+            }
+        }
+        self.end = end;
+    }
+}
+
+/// What a call and a result must have in common; None if they pair by their ids only.
+fn tool_of(outline: &Outline, message: u32, name: Name) -> Option<(Shape, Name)> {
+    let shape = outline.messages[message as usize].shape;
+    let is_named = shape.names_results();
+    (shape.pairs_by_place() && (name.is_some() || !is_named)).then_some((shape, name.filter(|_| is_named)))
+}

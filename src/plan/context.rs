@@ -1,0 +1,112 @@
+//! What the rules read: a history, its facts, and the costs of its texts.
+
+use super::outcome::Masked;
+use crate::outline::Outline;
+use crate::pairs::Pairs;
+use crate::placeholder::{Form, ObservationFacts};
+use crate::policy::Policy;
+use crate::source::Source;
+use crate::turns::Turns;
+use std::collections::HashMap;
+
+/// Costs of messages and observations, if those are not their characters.
+#[derive(Debug, Default)]
+pub struct Costs {
+    /// Of each message, without its observations.
+    pub messages: Vec<usize>,
+    /// Of each observation, raw and masked.
+    pub observations: Vec<(usize, usize)>,
+    /// Of texts that were requested.
+    pub texts: HashMap<Vec<u8>, usize>,
+}
+
+/// Texts whose costs are needed first.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Uncounted(pub Vec<Vec<u8>>);
+
+impl Costs {
+    /// Of an observation: raw, and as masked or cut.
+    pub(super) fn of(&self, masked: &Masked) -> (usize, usize) {
+        let (raw, after) = self.observations[masked.result as usize];
+        match masked.form {
+            Form::Clip { cost, .. } => (raw, cost),
+            _ => (raw, after),
+        }
+    }
+
+    /// Of a whole history, unmasked.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        let observations = self.observations.iter().map(|(raw, _)| *raw);
+        self.messages.iter().copied().chain(observations).fold(0, usize::saturating_add)
+    }
+}
+
+/// Read-only inputs shared by all rules.
+#[derive(Clone, Copy)]
+pub struct PlanContext<'a> {
+    /// The history.
+    pub outline: &'a Outline,
+    /// Its text.
+    pub source: &'a dyn Source,
+    /// The parameters.
+    pub policy: &'a Policy,
+    /// Costs, if those are not characters.
+    pub costs: Option<&'a Costs>,
+    /// The pairs of the history.
+    pub pairs: &'a Pairs,
+    /// Its turns.
+    pub turns: &'a Turns,
+}
+
+/// Cost and characters of these messages with these of their observations masked.
+pub fn view_cost<'a>(
+    context: PlanContext,
+    messages: impl Iterator<Item = usize> + Clone,
+    masked: impl Iterator<Item = &'a Masked> + Clone,
+) -> (usize, usize) {
+    let PlanContext { outline, policy, costs, .. } = context;
+    let raw = messages
+        .clone()
+        .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
+    let chars = masked.clone().fold(raw, |sum, masked| sum - masked.removed);
+    let Some(costs) = costs else { return (chars, chars) };
+    let raw = messages.fold(0, |sum: usize, message| {
+        let observations = outline.results_of(message).map(|result| costs.observations[result].0);
+        observations.fold(sum.saturating_add(costs.messages[message]), usize::saturating_add)
+    });
+    let cost = masked.fold(raw, |sum, masked| {
+        let (before, after) = costs.of(masked);
+        (sum - before).saturating_add(after)
+    });
+    (cost, chars)
+}
+
+/// The values of a placeholder for an observation; `turns` if it names the turn.
+#[must_use]
+pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, result: usize) -> ObservationFacts<'a> {
+    facts_of_pair(outline, pairs.call_of(result), |message| turns.map_or(0, |turns| turns.at(message)), result)
+}
+
+/// [`facts`] of a result of this call; `turn_at` returns the turn of a message.
+#[must_use]
+pub fn facts_of_pair(
+    outline: &Outline,
+    call: Option<usize>,
+    turn_at: impl Fn(usize) -> usize,
+    result: usize,
+) -> ObservationFacts<'_> {
+    let seen = &outline.results[result];
+    let call = call.map(|call| &outline.calls[call]);
+    let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
+    ObservationFacts {
+        chars: seen.chars,
+        is_json: !seen.frame.holds_text(),
+        newlines: seen.newlines,
+        images: seen.images as usize,
+        turn: turn_at(of_call.unwrap_or(seen.message as usize)),
+        number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),
+        tool: call.and_then(|call| call.name).map_or(b"", |name| outline.name(name)),
+        id: seen.id.map_or(b"", |id| outline.text(id)),
+    }
+}

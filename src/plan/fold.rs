@@ -1,0 +1,354 @@
+//! What the rules of the boundary remember between requests. It is a fold over the messages and prefix-stable: a growing session
+//! and a plan of the whole history agree.
+
+use super::context::{Costs, PlanContext};
+use super::mask::{Excluded, Masker};
+use super::outcome::{Masked, Masking, Move};
+use super::window::Aging;
+use crate::outline::Outline;
+use crate::policy::Policy;
+
+/// A summary in a view.
+#[derive(Debug, Default)]
+pub(super) struct SummaryInView {
+    /// Whether the summary replaces a message, for each message.
+    pub hidden: Vec<bool>,
+    /// The first replaced message.
+    pub place: usize,
+    /// Its characters.
+    pub chars: usize,
+}
+
+impl SummaryInView {
+    fn hides(&self, message: usize) -> bool {
+        self.hidden.get(message) == Some(&true)
+    }
+
+    /// The characters in the view of a message of so many characters.
+    fn chars(&self, message: usize, chars: usize) -> usize {
+        match self.hides(message) {
+            false => chars,
+            true if message == self.place => self.chars,
+            true => 0,
+        }
+    }
+}
+
+/// The state of a fold after an eviction that the remaining messages do not imply.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct FoldState {
+    /// Evicted messages.
+    pub messages: usize,
+    /// Evicted observations.
+    pub observations: usize,
+    /// Masked ones among them.
+    pub masked_count: usize,
+    /// Characters of the view before the remaining messages.
+    pub chars: usize,
+    /// Characters that masking removed in total.
+    pub removed: usize,
+    /// Characters that requests since the last move could have saved.
+    pub waste: usize,
+    /// Number of requests.
+    pub requests: usize,
+    /// Remaining messages that the last request had sent.
+    pub before: usize,
+    /// The masked ones of the remaining observations, ascending.
+    pub masked: Vec<u32>,
+}
+
+/// The state between two requests.
+#[derive(Debug, Default)]
+pub struct Fold {
+    /// Evicted messages, observations, masked observations, and characters in the view.
+    pub(super) evicted_messages: usize,
+    pub(super) evicted_observations: usize,
+    pub(super) evicted_masked: usize,
+    pub(super) evicted_chars: usize,
+    pub(super) excluded: Excluded,
+    pub(super) summary: SummaryInView,
+    /// The next request writes the whole view to the cache in any case.
+    pub(super) is_rewritten: bool,
+    /// Prefix sums of the view's characters: after each message.
+    pub(super) chars_before: Vec<usize>,
+    pub(super) core: FoldCore,
+    /// Masked observations, in order.
+    pub masked: Vec<Masked>,
+    /// The moves of the boundary.
+    pub moves: Vec<Move>,
+    /// Rewind points: the beginning, and each move. Empty if rewinding is disabled.
+    pub(super) points: Vec<Point>,
+    /// With rewind points: the results of `masked`, in the order in which they were masked.
+    pub(super) masked_by_time: Vec<u32>,
+}
+
+/// The part of a fold that a rewind point copies; its size is that of the window.
+#[derive(Debug, Default, Clone)]
+pub(super) struct FoldCore {
+    pub(super) aging: Aging,
+    /// The cost of the view.
+    pub(super) cost: usize,
+    /// Maskable observations that are still raw; the characters that masking them would remove, and the first of them.
+    pub(super) waiting: Vec<Masked>,
+    pub(super) gain: usize,
+    /// The part of the gain in messages since the previous request.
+    pub(super) new_gain: usize,
+    pub(super) first: Option<u32>,
+    /// Characters that requests since the last move could have saved.
+    pub(super) waste: usize,
+    pub(super) requests: usize,
+    /// Messages at the previous request; later ones are written to the cache in any case.
+    pub(super) before: usize,
+    /// Characters that masking removed.
+    pub(super) removed: usize,
+    /// The first observation after the boundary.
+    pub(super) boundary: usize,
+}
+
+/// A boundary that moves at each request has one rewind point per so many messages.
+const POINT_INTERVAL: usize = 64;
+
+/// A rewind point: the state of a fold, which needs at least so many messages.
+#[derive(Debug)]
+pub(super) struct Point {
+    messages: usize,
+    masked: usize,
+    moves: usize,
+    core: FoldCore,
+}
+
+impl Fold {
+    /// The maskable observations, in order, and how many of them are maskable at each of these requests.
+    pub(super) fn maskable(context: PlanContext, requests: &[usize]) -> (Vec<Masked>, Vec<usize>) {
+        let mut fold = Fold::default();
+        let older = requests.iter().map(|end| {
+            fold.grow(context, *end);
+            fold.core.waiting.len()
+        });
+        let older = older.collect();
+        (fold.core.waiting, older)
+    }
+
+    /// The fold of a view with a new summary, whose previous request had sent so many messages.
+    pub(super) fn with_summary(summary: SummaryInView, before: usize) -> Self {
+        Fold { summary, core: FoldCore { before, ..FoldCore::default() }, is_rewritten: true, ..Fold::default() }
+    }
+
+    /// How many of the first observations are final: masked, or never to be masked.
+    #[must_use]
+    pub fn final_observations(&self, policy: &Policy) -> usize {
+        let older = self.rounded(policy, self.core.aging.older_end);
+        let waiting = self.core.first.map(|first| first as usize);
+        waiting.into_iter().chain(self.core.aging.first_recent()).fold(older, usize::min)
+    }
+
+    /// Messages before this one are outside of all windows, and were sent by the last request.
+    #[must_use]
+    pub fn final_messages(&self, context: PlanContext) -> usize {
+        let start = self.core.aging.start(context);
+        if context.policy.boundary.remembers() { start.min(self.core.before) } else { start }
+    }
+
+    /// How many observations are masked, including evicted ones.
+    #[must_use]
+    pub fn masked_count(&self) -> usize {
+        self.evicted_masked + self.masked.len()
+    }
+
+    /// The state after evicting the messages before this one, whose observations are final.
+    #[must_use]
+    pub fn state_without(&self, context: PlanContext, messages: usize) -> FoldState {
+        let evicted = context.outline.results_before(messages);
+        let (masked_before, masked) =
+            self.masked.split_at(self.masked.partition_point(|one| (one.result as usize) < evicted));
+        FoldState {
+            messages: self.evicted_messages + messages,
+            observations: self.evicted_observations + evicted,
+            masked_count: self.evicted_masked + masked_before.len(),
+            chars: self.chars_before(messages),
+            removed: self.core.removed,
+            waste: self.core.waste,
+            requests: self.core.requests,
+            before: self.core.before.saturating_sub(messages),
+            masked: masked.iter().map(|one| one.result - evicted as u32).collect(),
+        }
+    }
+
+    /// Resumes a state over the remaining messages.
+    #[must_use]
+    pub fn resumed(context: PlanContext, state: &FoldState) -> Self {
+        let mut fold = Fold {
+            evicted_messages: state.messages,
+            evicted_observations: state.observations,
+            evicted_masked: state.masked_count,
+            evicted_chars: state.chars,
+            core: FoldCore { waste: state.waste, requests: state.requests, ..FoldCore::default() },
+            ..Fold::default()
+        };
+        fold.grow(context, state.before);
+        (fold.core.before, fold.core.new_gain) = (state.before, 0);
+        fold.grow(context, context.outline.messages.len());
+        fold.mask(context, |result| state.masked.binary_search(&result).is_ok());
+        fold.core.removed = state.removed;
+        fold
+    }
+
+    /// A boundary rounded by the policy, among the observations in memory.
+    pub(super) fn rounded(&self, policy: &Policy, boundary: usize) -> usize {
+        policy.rounded(self.evicted_observations + boundary).saturating_sub(self.evicted_observations)
+    }
+
+    /// Characters of the view before a message; before the next message, of the whole view.
+    #[must_use]
+    pub fn chars_before(&self, message: usize) -> usize {
+        message.checked_sub(1).map_or(self.evicted_chars, |before| self.chars_before[before])
+    }
+
+    /// Enables rewinding, to no fewer than so many messages.
+    pub fn enable_rewind(&mut self, messages: usize) {
+        self.points.clear();
+        self.masked_by_time.clear();
+        self.add_point(messages);
+    }
+
+    pub(super) fn add_point(&mut self, messages: usize) {
+        let (masked, moves) = (self.masked_by_time.len(), self.moves.len());
+        self.points.push(Point { messages, masked, moves, core: self.core.clone() });
+    }
+
+    /// Adds a rewind point here, if the last one is that far back.
+    pub(super) fn add_due_point(&mut self) {
+        let grown = self.core.aging.messages();
+        if self.points.last().is_some_and(|last| grown >= last.messages + POINT_INTERVAL) {
+            self.add_point(grown);
+        }
+    }
+
+    /// Restores the last rewind point for so many messages; the caller repeats the requests after it. Returns the messages that
+    /// the point needs, and the observations that are no longer masked.
+    pub fn rewind(&mut self, outline: &Outline, messages: usize) -> (usize, Vec<Masked>) {
+        while self.points.len() > 1 && self.points.last().is_some_and(|point| point.messages > messages) {
+            self.points.pop();
+        }
+        let Some(Point { messages, masked, moves, core }) = self.points.last() else { return (0, vec![]) };
+        self.moves.truncate(*moves);
+        self.core = core.clone();
+        self.chars_before.truncate(self.core.aging.messages());
+        let mut undone = self.masked_by_time.split_off(*masked);
+        undone.sort_unstable();
+        let Some(first) = undone.first() else { return (*messages, vec![]) };
+        let first = self.masked.partition_point(|one| one.result < *first);
+        let is_undone = |one: &mut Masked| undone.binary_search(&one.result).is_ok();
+        let is_here = |one: &Masked| (one.result as usize) < outline.results.len();
+        let unmasked: Vec<Masked> = self.masked.extract_if(first.., is_undone).filter(is_here).collect();
+        shift(&mut self.chars_before, outline, &unmasked, usize::saturating_add);
+        (*messages, unmasked)
+    }
+
+    /// Adds messages up to this number.
+    pub fn grow(&mut self, context: PlanContext, end: usize) {
+        let PlanContext { outline, policy, costs, .. } = context;
+        for message in self.chars_before.len()..end {
+            let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
+            self.chars_before.push(self.chars_before(message).saturating_add(chars));
+            self.core.cost = self.core.cost.saturating_add(match costs {
+                None => chars,
+                Some(costs) => outline
+                    .results_of(message)
+                    .map(|result| costs.observations[result].0)
+                    .fold(costs.messages[message], usize::saturating_add),
+            });
+        }
+        self.excluded.grow(policy, outline);
+        let masker = Masker::of(context, &self.excluded);
+        let waiting = &mut self.core.waiting;
+        let (gain, new_gain, first, before) =
+            (&mut self.core.gain, &mut self.core.new_gain, &mut self.core.first, self.core.before);
+        let summary = &self.summary;
+        self.core.aging.grow(context, end, |result| {
+            let message = outline.results[result].message as usize;
+            if let Some(masked) = (!summary.hides(message)).then(|| masker.mask(result)).flatten() {
+                *gain += masked.removed;
+                if message >= before {
+                    *new_gain += masked.removed;
+                }
+                *first = Some(first.map_or(masked.result, |first| first.min(masked.result)));
+                waiting.push(masked);
+            }
+        });
+    }
+
+    pub(super) fn into_masking(self) -> Masking {
+        Masking { masked: self.masked, removed: self.core.removed, boundary: self.core.boundary, moves: self.moves }
+    }
+
+    /// Characters that masking removed.
+    #[must_use]
+    pub fn removed(&self) -> usize {
+        self.core.removed
+    }
+
+    /// The cost of the view.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.core.cost
+    }
+
+    /// Masks the waiting observations for which `is_included` is true. Returns them, in order.
+    pub(super) fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) -> Vec<Masked> {
+        let PlanContext { outline, costs, .. } = context;
+        let mut now: Vec<Masked> = self.core.waiting.extract_if(.., |one| is_included(one.result)).collect();
+        now.sort_unstable_by_key(|one| one.result);
+        let Some(first) = now.first().map(|first| first.result) else { return now };
+        let removed = shift(&mut self.chars_before, outline, &now, |chars, removed| chars - removed);
+        self.core.cost = cost_after(self.core.cost, &now, removed, costs);
+        let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
+        self.masked.extend_from_slice(&now);
+        if !self.points.is_empty() {
+            self.masked_by_time.extend(now.iter().map(|one| one.result));
+        }
+        if !is_in_order {
+            self.masked.sort_unstable_by_key(|one| one.result);
+        }
+        self.core.removed += removed;
+        self.core.gain -= removed;
+        self.core.first = self.core.waiting.iter().map(|one| one.result).min();
+        now
+    }
+}
+
+/// Adjusts the prefix sums for masking or unmasking these, in order. Returns the characters removed in total.
+fn shift(
+    chars_before: &mut [usize],
+    outline: &Outline,
+    masked: &[Masked],
+    change: impl Fn(usize, usize) -> usize,
+) -> usize {
+    let first = masked.first().map_or(usize::MAX, |one| message_of(outline, one.result));
+    let (mut removed, mut next) = (0, masked.iter().peekable());
+    for (message, chars) in chars_before.iter_mut().enumerate().skip(first) {
+        while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
+            removed += one.removed;
+        }
+        *chars = change(*chars, removed);
+    }
+    removed
+}
+
+/// The cost of a view after masking these, which removes so many characters.
+pub(super) fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Costs>) -> usize {
+    let Some(costs) = costs else { return cost - removed };
+    masked.iter().fold(cost, |cost, one| {
+        let (raw, after) = costs.observations[one.result as usize];
+        (cost - raw).saturating_add(after)
+    })
+}
+
+pub(super) fn message_of(outline: &Outline, result: u32) -> usize {
+    outline.results[result as usize].message as usize
+}
+
+/// The first message with one of these observations; `usize::MAX` if there are none.
+pub(super) fn first_changed(outline: &Outline, masked: &[Masked]) -> usize {
+    masked.first().map_or(usize::MAX, |first| message_of(outline, first.result))
+}

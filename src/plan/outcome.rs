@@ -1,0 +1,226 @@
+//! What planning gives: a Plan, or an input that it needs.
+
+use crate::clip::Clip;
+use crate::outline::Shape;
+use crate::pairs::Pairs;
+use crate::placeholder::Form;
+use crate::turns::Turns;
+use std::ops::Range;
+
+/// Which stage gave the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Stage 1.
+    Masking,
+    /// Stage 2.
+    Summarization,
+    /// Stage 3.
+    Fallback,
+}
+
+/// A masked or cut observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked {
+    /// The result.
+    pub result: u32,
+    /// What replaces it.
+    pub form: Form,
+    /// Characters removed.
+    pub removed: usize,
+}
+
+impl Masked {
+    /// The range of its result alone.
+    #[must_use]
+    pub fn results(&self) -> Range<usize> {
+        self.result as usize..self.result as usize + 1
+    }
+
+    /// Whether it is cut, not masked.
+    #[must_use]
+    pub fn is_clipped(&self) -> bool {
+        matches!(self.form, Form::Clip { .. })
+    }
+}
+
+/// The masked observations in a range.
+#[must_use]
+pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
+    let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
+    let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
+    &masked[start..end]
+}
+
+/// Observations that are masked up to a boundary.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Masking {
+    pub masked: Vec<Masked>,
+    pub removed: usize,
+    pub boundary: usize,
+    /// If the boundary depends on earlier requests.
+    pub moves: Vec<Move>,
+}
+
+impl Masking {
+    /// Only the part before the boundary; nothing if that removes fewer than `min_removed` characters.
+    pub(super) fn up_to(mut self, boundary: usize, min_removed: usize) -> Self {
+        let count = self.masked.partition_point(|masked| (masked.result as usize) < boundary);
+        self.masked.truncate(count);
+        self.removed = self.masked.iter().map(|masked| masked.removed).sum();
+        if self.removed < min_removed {
+            return Masking::default();
+        }
+        Masking { boundary, ..self }
+    }
+
+    pub(super) fn holds(&self, result: usize) -> bool {
+        self.masked.binary_search_by_key(&result, |masked| masked.result as usize).is_ok()
+    }
+
+    pub(super) fn push(&mut self, masked: Masked) {
+        self.removed += masked.removed;
+        self.masked.push(masked);
+    }
+
+    pub(super) fn sorted(mut self) -> Self {
+        self.masked.sort_unstable_by_key(|masked| masked.result);
+        self
+    }
+}
+
+/// A move of the boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// The request before which it moved, from 0.
+    pub request: usize,
+    /// Observations that it masked.
+    pub masked: usize,
+    /// Characters that it removed.
+    pub removed: usize,
+    /// Characters after the first change that the previous request had sent, and that were written to the cache again.
+    pub written_again: usize,
+}
+
+impl Move {
+    /// Its fields, in order.
+    #[must_use]
+    pub fn numbers(self) -> [usize; 4] {
+        [self.request, self.masked, self.removed, self.written_again]
+    }
+
+    /// The move of these fields.
+    #[must_use]
+    pub fn of([request, masked, removed, written_again]: [usize; 4]) -> Self {
+        Move { request, masked, removed, written_again }
+    }
+}
+
+/// A message of the task, cut to its share of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The message.
+    pub message: usize,
+    /// The cut.
+    pub clip: Clip,
+    /// Its cost after the cut.
+    pub cost: usize,
+}
+
+/// A summary and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its decoded text, including the first line.
+    pub text: Vec<u8>,
+    /// The role of its message.
+    pub role: String,
+    /// It is inserted before the first kept message from this one on.
+    pub before: usize,
+    /// The shape of its message.
+    pub shape: Shape,
+}
+
+/// What to mask, drop and insert.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The stage that gave the answer.
+    pub stage: Option<Stage>,
+    /// Masked observations, in order.
+    pub masked: Vec<Masked>,
+    /// The boundary: a place in the sequence of observations.
+    pub boundary: usize,
+    /// Its moves, if it depends on earlier requests.
+    pub moves: Vec<Move>,
+    /// Whether each message is kept; None: all are.
+    pub kept: Option<Vec<bool>>,
+    /// The kept message that is cut, if any.
+    pub cut: Option<Cut>,
+    /// Where the task ends; 0 where nobody asked for it.
+    pub task_end: usize,
+    /// The summary, if any.
+    pub summary: Option<Summary>,
+    /// Whether the view fits the budget.
+    pub within_budget: bool,
+    /// Orphans of the input.
+    pub orphans: Vec<usize>,
+    /// Characters before and after.
+    pub chars: (usize, usize),
+    /// The pairs of the input.
+    pub pairs: Pairs,
+    /// The turns of the input.
+    pub turns: Turns,
+}
+
+impl Plan {
+    /// Whether a message is in the view.
+    #[must_use]
+    pub fn keeps(&self, message: usize) -> bool {
+        self.kept.as_ref().is_none_or(|kept| kept[message])
+    }
+
+    /// Whether all messages stay, and none changes but for masks.
+    #[must_use]
+    pub fn only_masks(&self) -> bool {
+        self.cut.is_none()
+            && self.summary.is_none()
+            && self.kept.as_ref().is_none_or(|kept| !kept.contains(&false))
+            && !self.masked.iter().any(Masked::is_clipped)
+    }
+
+    /// Whether the view differs from the input.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        !self.masked.is_empty()
+            || self.cut.is_some()
+            || self.summary.is_some()
+            || self.kept.as_ref().is_some_and(|kept| kept.contains(&false))
+    }
+}
+
+/// The state of the summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SummaryInput {
+    /// Not requested yet.
+    NotAsked,
+    /// Failed: plan without stage 2.
+    Failed,
+    /// Its decoded text, and its cost if that is not its characters.
+    Given(Vec<u8>, Option<usize>),
+}
+
+/// The plan, or an input that it needs.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The plan.
+    Plan(Box<Plan>),
+    /// It needs a summary.
+    AskSummary {
+        /// Messages to summarize.
+        dropped: Vec<usize>,
+        /// The summary of an earlier reduction.
+        previous: Option<Vec<u8>>,
+        /// The built-in summary.
+        built_in: Vec<u8>,
+    },
+    /// It needs the costs of these texts.
+    AskCosts(Vec<Vec<u8>>),
+}

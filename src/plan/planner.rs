@@ -1,0 +1,125 @@
+//! A history that is planned, with what all stages use: its window, and the costs of views.
+
+use super::context::{Costs, PlanContext, Uncounted, view_cost};
+use super::outcome::{Cut, Masked, Masking, Outcome, Plan, Stage, Summary};
+use super::window::Window;
+use crate::outline::Outline;
+use crate::pairs::Pairs;
+use crate::policy::Policy;
+use crate::source::Source;
+use crate::text::count_chars;
+use crate::turns::Turns;
+
+/// Inputs and facts shared by the stages.
+pub(super) struct Planner<'a> {
+    /// The number of messages: all, or in a replay those before a request.
+    pub(super) end: usize,
+    pub(super) outline: &'a Outline,
+    pub(super) source: &'a dyn Source,
+    pub(super) policy: &'a Policy,
+    pub(super) costs: Option<&'a Costs>,
+    pub(super) pairs: Pairs,
+    pub(super) turns: Turns,
+    pub(super) window: Window,
+    pub(super) orphans: Vec<usize>,
+    /// Characters of the whole history.
+    pub(super) chars: usize,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn of(
+        outline: &'a Outline,
+        source: &'a dyn Source,
+        policy: &'a Policy,
+        costs: Option<&'a Costs>,
+    ) -> Self {
+        let end = outline.messages.len();
+        let pairs = Pairs::of(outline);
+        let turns = Turns::of(outline);
+        let orphans = pairs.orphans(outline);
+        let window = Window::of(outline, policy, &pairs, &turns, end);
+        let chars = outline.total_chars(policy.image_chars);
+        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, chars }
+    }
+
+    pub(super) fn context(&self) -> PlanContext<'_> {
+        let Planner { outline, source, policy, costs, pairs, turns, .. } = self;
+        PlanContext { outline, source: *source, policy, costs: *costs, pairs, turns }
+    }
+
+    /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
+    pub(super) fn holds_pairs(&self, keeps: impl Fn(usize) -> bool) -> bool {
+        !self.policy.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
+    }
+
+    pub(super) fn fits(&self, cost: usize) -> bool {
+        self.policy.max_cost.is_none_or(|max| cost <= max)
+    }
+
+    /// The cost of the whole history with these observations masked.
+    pub(super) fn cost(&self, masking: &Masking) -> usize {
+        match self.costs {
+            None => self.chars - masking.removed,
+            Some(_) => self.view_cost(|_| true, masking).0,
+        }
+    }
+
+    /// The cost after masking one more observation.
+    pub(super) fn cost_after(&self, cost: usize, masked: &Masked) -> usize {
+        let (before, after) = self.costs.map_or((masked.removed, 0), |costs| costs.of(masked));
+        cost.saturating_sub(before).saturating_add(after)
+    }
+
+    /// The cost of a new text: its characters, or what the caller has counted.
+    pub(super) fn cost_of(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> Result<usize, Uncounted> {
+        let Some(costs) = self.costs else { return Ok(chars) };
+        let text = text();
+        costs.texts.get(&text).copied().ok_or_else(|| Uncounted(vec![text]))
+    }
+
+    /// Cost and characters of the kept messages with these observations masked.
+    pub(super) fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
+        let messages = (0..self.end).filter(|message| keeps(*message));
+        let message_of = |masked: &&Masked| self.outline.results[masked.result as usize].message as usize;
+        let masked = masking.masked.iter().filter(|masked| keeps(message_of(masked)));
+        view_cost(self.context(), messages, masked)
+    }
+
+    /// A plan that keeps all messages.
+    pub(super) fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
+        Outcome::Plan(Box::new(self.finish(stage, masking, None, None, None)))
+    }
+
+    pub(super) fn finish(
+        &self,
+        stage: Option<Stage>,
+        masking: Masking,
+        kept: Option<Vec<bool>>,
+        cut: Option<Cut>,
+        summary: Option<(Summary, usize)>,
+    ) -> Plan {
+        let (mut cost, mut chars) = match &kept {
+            None => (self.cost(&masking), self.chars - masking.removed),
+            Some(kept) => self.view_cost(|message| kept[message], &masking),
+        };
+        if let Some(Cut { message, clip, cost: cut_cost }) = cut {
+            let (whole_cost, whole_chars) = self.view_cost(|other| other == message, &masking);
+            cost = cost.saturating_sub(whole_cost).saturating_add(cut_cost);
+            chars = chars.saturating_sub(whole_chars).saturating_add(clip.chars());
+        }
+        let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
+        let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
+        Plan {
+            stage,
+            masked: masking.masked,
+            boundary: masking.boundary,
+            moves: masking.moves,
+            kept,
+            cut,
+            summary,
+            within_budget: self.fits(cost + summary_cost),
+            chars: (self.chars, chars + summary_chars),
+            ..Plan::default()
+        }
+    }
+}
