@@ -42,9 +42,7 @@ def measured(folder: Path) -> str:
     seconds = time.perf_counter() - start
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     # The largest of all children so far: the large session is measured last.
-    return (
-        f"{cpu:.1f} s of CPU, {seconds:.1f} s, at most {after.ru_maxrss / 1_000:,.0f} MB of memory"
-    )
+    return f"{cpu:.1f} s of CPU, {seconds:.1f} s, at most {after.ru_maxrss / 1_000:,.0f} MB of memory"
 
 
 def main() -> None:
