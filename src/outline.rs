@@ -340,15 +340,13 @@ impl Outline {
     /// Calls of a message.
     #[must_use]
     pub fn calls_of(&self, message: usize) -> Range<usize> {
-        let end = self.messages.get(message + 1).map_or(self.calls.len(), |next| next.first_call as usize);
-        self.messages[message].first_call as usize..end
+        self.calls_before(message)..self.calls_before(message + 1)
     }
 
     /// Results of a message.
     #[must_use]
     pub fn results_of(&self, message: usize) -> Range<usize> {
-        let end = self.messages.get(message + 1).map_or(self.results.len(), |next| next.first_result as usize);
-        self.messages[message].first_result as usize..end
+        self.results_before(message)..self.results_before(message + 1)
     }
 
     /// How many calls precede this message.

@@ -50,8 +50,15 @@ pub enum Boundary {
         /// Price of a token that is written to it.
         write: f64,
     },
-    /// When the view exceeds this many characters; in replays.
-    HighWater(usize),
+    /// When the view exceeds this many characters and the move removes enough; in replays.
+    HighWater {
+        /// Characters of the view.
+        chars: usize,
+        /// Characters that the move has to remove.
+        at_least: usize,
+    },
+    /// At each request, once the raw history has more than this many tokens as `LangChain` counts them; in replays.
+    Triggered(usize),
     /// At the offline optimum; in replays.
     Optimum {
         /// Price of a token that the cache serves.
@@ -69,12 +76,13 @@ impl Boundary {
     #[must_use]
     pub fn of(name: &str, first: f64, second: f64) -> Option<Self> {
         #[expect(clippy::cast_sign_loss, reason = "counts were checked where people give them")]
-        let count = first as usize;
+        let (count, at_least) = (first as usize, second as usize);
         let (read, write) = (first, second);
         Some(match name {
             "sliding" => Boundary::Sliding,
             "stepped" => Boundary::Stepped(count),
-            "high_water" => Boundary::HighWater(count),
+            "high_water" => Boundary::HighWater { chars: count, at_least },
+            "triggered" => Boundary::Triggered(count),
             "break_even" => Boundary::BreakEven { read, write },
             "optimum" => Boundary::Optimum { read, write },
             _ => return None,

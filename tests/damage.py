@@ -82,8 +82,11 @@ class Damage:
                 at = rng.randrange(len(events))
                 name, data = events[at]
                 self.done[-1] = f"change event {at} {json.dumps(data)[:200]}"
+                is_signed = _is_signed(events[at])
                 if not isinstance(data, str):
                     events[at] = name, self._changed(data, 1)
+                if is_signed:  # it may not look so any more, and must not be left out after all
+                    break
             elif way == "leave out":
                 del events[at]
             elif way == "twice":

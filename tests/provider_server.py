@@ -1,4 +1,4 @@
-"""A provider on this machine: speaks as Anthropic and as OpenAI, checks each request, answers by a script.
+"""A provider on this machine: speaks as Anthropic, OpenAI chat and Responses, checks each request, answers by a script.
 
 A request that a provider would refuse gets its 400 and takes no answer from the script.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from provider_rules import anthropic_fault, openai_fault, signed
+from provider_rules import anthropic_fault, openai_fault, responses_fault, signed
 
 Block = dict[str, Any]
 Event = tuple[str, Any]  # the name of an event, and its data; what is no name is no line
@@ -120,9 +120,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        is_anthropic = self.path.endswith("/messages")
+        fault_of, body_of, events_of = _PROVIDERS[self.path.rpartition("/")[2]]
         server: Server = self.server.provider  # type: ignore[attr-defined]
-        fault = (anthropic_fault if is_anthropic else openai_fault)(body)
+        fault = fault_of(body)
         answer = server.take(body, fault)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked has gone
             if answer is None:
@@ -130,9 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
             elif isinstance(answer, Failure):
                 self._error(answer.status, answer.kind, answer.kind, answer.headers)
             elif body.get("stream"):
-                self._stream(answer, _anthropic_events(answer) if is_anthropic else _openai_events(answer))
+                self._stream(answer, events_of(answer))
             else:
-                body = _anthropic_body(answer) if is_anthropic else _openai_body(answer)
+                body = body_of(answer)
                 self._whole(answer, body if answer.damage is None else answer.damage(body))
 
     def _error(self, status: int, kind: str, words: str, headers: dict[str, str]) -> None:
@@ -150,7 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data[:drop_after])
-        self.close_connection = drop_after is not None
+        # A whole answer leaves the connection open: the client may be sending its next request on it.
+        self.close_connection = drop_after is not None and drop_after < len(data)
 
     def _stream(self, answer: Answer, events: list[Event]) -> None:
         events = events if answer.damage is None else answer.damage(events)
@@ -274,3 +275,84 @@ def _openai_events(answer: Answer) -> list[Event]:
     choices.append({"index": 0, "delta": {}, "finish_reason": _FINISH.get(answer.stop, answer.stop)})
     head = _openai_head("chat.completion.chunk")
     return [*(("", {**head, "choices": [choice]}) for choice in choices), ("", "[DONE]")]
+
+
+# OpenAI's Responses
+
+
+def _responses_items(answer: Answer) -> list[dict[str, Any]]:
+    status = "incomplete" if answer.stop == "max_tokens" else "completed"
+    items: list[dict[str, Any]] = []
+    for number, block in enumerate(answer.blocks, 1):
+        if block["type"] == "thinking":
+            summary = [{"type": "summary_text", "text": block["thinking"]}]
+            items.append({"id": f"rs_{number}", "type": "reasoning", "summary": summary})
+        elif block["type"] == "text":
+            part = {"type": "output_text", "text": block["text"], "annotations": [], "logprobs": []}
+            message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed"}
+            items.append({**message, "content": [part]})
+        else:
+            call = {"id": f"fc_{number}", "type": "function_call", "call_id": block["id"], "name": block["name"]}
+            items.append({**call, "arguments": _written(block), "status": "completed"})
+    if items and items[-1]["type"] != "reasoning":
+        items[-1]["status"] = status
+    return items
+
+
+def _responses_body(answer: Answer) -> dict[str, Any]:
+    is_cut = answer.stop == "max_tokens"
+    details = {"cached_tokens": 3}, {"reasoning_tokens": 0}
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": int(time.time()),
+        "model": "local",
+        "status": "incomplete" if is_cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+        "error": None,
+        "output": _responses_items(answer),
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {**usage, "input_tokens_details": details[0], "output_tokens_details": details[1]},
+    }
+
+
+def _responses_events(answer: Answer) -> list[Event]:
+    body = _responses_body(answer)
+    start = {**body, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
+    events: list[dict[str, Any]] = [
+        {"type": f"response.{name}", "response": start} for name in ("created", "in_progress")
+    ]
+    for index, item in enumerate(body["output"]):
+        place = {"output_index": index, "item_id": item["id"]}
+        empty: dict[str, Any] = {"content": []} if item["type"] == "message" else {}
+        if item["type"] == "function_call":
+            empty = {"arguments": ""}
+        if item["type"] != "reasoning":
+            empty["status"] = "in_progress"
+        events.append({"type": "response.output_item.added", "output_index": index, "item": {**item, **empty}})
+        if item["type"] == "function_call":
+            kind = "response.function_call_arguments"
+            events += [{"type": f"{kind}.delta", **place, "delta": piece} for piece in _pieces(item["arguments"])]
+            events.append({"type": f"{kind}.done", **place, "name": item["name"], "arguments": item["arguments"]})
+        elif item["type"] == "message":
+            part, place = item["content"][0], {**place, "content_index": 0}
+            events.append({"type": "response.content_part.added", **place, "part": {**part, "text": ""}})
+            events += [
+                {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+                for piece in _pieces(part["text"])
+            ]
+            events.append({"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []})
+            events.append({"type": "response.content_part.done", **place, "part": part})
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    events.append({"type": f"response.{body['status']}", "response": body})
+    return [(event["type"], {**event, "sequence_number": number}) for number, event in enumerate(events)]
+
+
+_PROVIDERS: dict[str, tuple[Callable[[Any], str | None], Callable[[Answer], Any], Callable[[Answer], list[Event]]]] = {
+    "messages": (anthropic_fault, _anthropic_body, _anthropic_events),
+    "completions": (openai_fault, _openai_body, _openai_events),
+    "responses": (responses_fault, _responses_body, _responses_events),
+}

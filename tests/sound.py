@@ -155,3 +155,63 @@ def as_openai(messages: list[Message]) -> list[Message]:
         history.append(message)
         history += ({"role": "tool", "tool_call_id": i, "content": text} for i, text in turn.results)
     return history
+
+
+def as_gemini(messages: list[Message], ids: str) -> list[Message]:
+    """The history as Gemini takes it, with ids on "both" sides, on "calls", on "results", or on neither."""
+    history: list[Message] = []
+    for turn in turns_of(messages):
+        history += ({"role": "user", "parts": [{"text": text}]} for _, text in turn.before)
+        if not (turn.text or turn.calls):
+            continue
+        if not history or history[-1]["role"] == "model":
+            history.append({"role": "user", "parts": [{"text": "Go."}]})
+        parts: list[Message] = [{"text": "hm", "thought": True}]
+        parts += [{"text": turn.text}] if turn.text else []
+        for call_id, name, value in turn.calls:
+            call = {"name": name, "args": value, **({"id": call_id} if ids in ("both", "calls") else {})}
+            parts.append({"functionCall": call, "thoughtSignature": signed(name)})
+        history.append({"role": "model", "parts": parts})
+        results: list[Message] = []
+        for number, ((call_id, text), (_, name, _)) in enumerate(zip(turn.results, turn.calls, strict=True)):
+            key = "error" if turn.is_error else ("output", "result")[number % 2]
+            response = {"name": name, "response": {key: text, "code": 1} if number % 3 == 2 else {key: text}}
+            results.append(
+                {"functionResponse": {**({"id": call_id} if ids in ("both", "results") else {}), **response}}
+            )
+        if results:
+            history.append({"role": "user", "parts": results})
+    return history
+
+
+def as_converse(messages: list[Message]) -> list[Message]:
+    """The history as Bedrock's Converse takes it."""
+    history: list[Message] = []
+    for turn in turns_of(messages):
+        history += ({"role": "user", "content": [{"text": text}]} for _, text in turn.before)
+        if not (turn.text or turn.calls):
+            continue
+        if not history or history[-1]["role"] == "assistant":
+            history.append({"role": "user", "content": [{"text": "Go."}]})
+        blocks: list[Message] = [{"text": turn.text}] if turn.text else []
+        blocks += ({"toolUse": {"toolUseId": i, "name": name, "input": value}} for i, name, value in turn.calls)
+        history.append({"role": "assistant", "content": blocks})
+        results: list[Message] = []
+        for number, (call_id, text) in enumerate(turn.results):
+            content: list[Message] = [{"json": {"out": text}}, {"text": text}] if number % 3 == 2 else [{"text": text}]
+            status = {"status": "error"} if turn.is_error else {}
+            results.append({"toolResult": {"toolUseId": call_id, "content": content, **status}})
+        if results:
+            history.append({"role": "user", "content": [*results, {"cachePoint": {"type": "default"}}]})
+    return joined(history)
+
+
+def joined(messages: list[Message]) -> list[Message]:
+    """With messages of one role in a row as one, which Converse demands."""
+    history: list[Message] = []
+    for message in messages:
+        if history and history[-1]["role"] == message["role"]:
+            history[-1] = {**message, "content": [*history[-1]["content"], *message["content"]]}
+        else:
+            history.append(message)
+    return history

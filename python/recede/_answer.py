@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from recede._encodable import encodable, warn_once
-from recede._objects import plain, read
+from recede._objects import is_object, plain, read, sent_form
 from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
 
-__all__ = ["INVALID_JSON", "NO_NAME", "answer_of", "usable"]
+__all__ = ["INVALID_JSON", "NO_NAME", "answer_of", "as_given", "usable"]
 
 # Replacements for an input that is not a JSON object, as Anthropic recommends, and for a missing name.
 INVALID_JSON = "INVALID_JSON"
@@ -32,6 +32,8 @@ _FIELDS: dict[str, Any] = {
     "audio": dict,
     "annotations": list,
 }
+# Those of them that may be null.
+_NULLABLE = frozenset({"content", "refusal", "audio", "function_call"})
 # Reasoning fields of OpenAI-compatible gateways, which expect them to be sent back.
 _THOUGHTS = frozenset(
     {"reasoning", "reasoning_content", "reasoning_details", "reasoning_opaque", "reasoning_text", "thinking_blocks"}
@@ -59,6 +61,26 @@ def answer_of(response: Any, sent: Iterable[Any] = (), tools: Collection[str] = 
         # It is sent back as the last message, which must not end in white space.
         blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
     return {"role": "assistant", "content": blocks} if blocks else None
+
+
+def as_given(message: dict[str, Any], response: Any) -> Any:
+    """The message of `answer_of`, with the client's own objects where nothing had to be repaired."""
+    if is_openai(response):
+        given = read(choice_of(response), "message")
+        form = sent_form(given) if is_object(given) else None
+        return message if form is None or _said_fields(form) != _said_fields(message) else given
+    given = blocks_of(response)
+    forms = [sent_form(block) if is_object(block) else None for block in given]
+    content, first = [], 0
+    for block in message["content"]:  # in the order of the given ones, of which some may be left out
+        place = next((place for place in range(first, len(given)) if forms[place] == block), None)
+        content.append(block if place is None else given[place])
+        first = first if place is None else place + 1
+    return {**message, "content": content}
+
+
+def _said_fields(message: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if value is not None or name not in _NULLABLE}
 
 
 def usable(blocks: list[Any], cut: bool) -> list[Any]:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # spares the import of typing, which takes longer than al
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["MOST_LEVELS", "Forms", "changed", "is_object", "plain", "plain_message", "read", "restored"]
+__all__ = ["MOST_LEVELS", "Forms", "changed", "is_object", "plain", "plain_message", "read", "restored", "sent_form"]
 
 # Clients and the reducer accept a few levels more, which leaves room for what encloses the value.
 MOST_LEVELS = 200
@@ -48,7 +48,7 @@ def plain(value: Any, level: int = 0) -> Any:
         return value  # `encodable` refuses it
     if hasattr(value, "model_dump"):
         try:
-            return value.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+            return _dumped(value, warnings=False)
         except ValueError:  # pydantic refuses to dump deeply nested values
             fields = {**vars(value), **(value.model_extra or {})}
             return {name: plain(fields[name], level + 1) for name in fields if name in value.model_fields_set}
@@ -59,6 +59,20 @@ def plain(value: Any, level: int = 0) -> Any:
     if hasattr(value, "__dict__"):
         return {name: plain(field, level + 1) for name, field in vars(value).items()}
     return value
+
+
+def sent_form(value: Any) -> Any:
+    """What the client of an object sends for it; None if it has fields of types that the client does not expect."""
+    try:
+        return _dumped(value, warnings="error")
+    except Exception:  # of pydantic, or of a value that it cannot dump
+        return None
+
+
+def _dumped(value: Any, *, warnings: Any) -> Any:
+    """The fields of an object as its client sends them: without those that only a response has."""
+    hidden = getattr(value, "__api_exclude__", None)
+    return value.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=warnings)
 
 
 def plain_message(message: Any) -> Any:

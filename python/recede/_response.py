@@ -6,10 +6,25 @@ from typing import Any
 
 from recede._objects import read
 
-__all__ = ["CUT", "blocks_of", "choice_of", "is_openai", "messages_of", "stop_reason", "text_of"]
+__all__ = ["CUT", "blocks_of", "check_create", "choice_of", "is_openai", "messages_of", "stop_reason", "text_of"]
 
 # The stop reasons of an answer that was cut off: a call in it may be incomplete.
 CUT = frozenset({"max_tokens", "length", "model_context_window_exceeded", "refusal", "content_filter"})
+
+
+_NO_RESPONSES = (
+    "takes chat completions of OpenAI: pass client.chat.completions.create. For client.responses.create make the loop "
+    "yourself, with a recede.History for its items"
+)
+
+
+def check_create(create: Any, name: str) -> None:
+    """Raise TypeError for what is no function, or a method of OpenAI's client that does not take messages."""
+    if not callable(create):
+        raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
+    owner = type(getattr(create, "__self__", None))
+    if owner.__module__.partition(".")[0] == "openai" and "Completions" not in owner.__name__:
+        raise TypeError(f"{name} {_NO_RESPONSES}")
 
 
 def is_openai(response: Any) -> bool:
@@ -19,6 +34,8 @@ def is_openai(response: Any) -> bool:
         return True
     if isinstance(read(response, "content"), (list, tuple, str)):
         return False
+    if read(response, "object") == "response":
+        raise TypeError(f"create returned a response of OpenAI's Responses; this {_NO_RESPONSES}")
     raise TypeError(
         f"create returned a {type(response).__name__} that is not a response: neither a message with a list of content "
         "blocks nor a chat completion with choices"

@@ -55,8 +55,8 @@ impl Fold {
                 let is_cold = is_cold(self.evicted_messages + end) || (is_now && is_cold(NOW));
                 self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
             }
-            Boundary::HighWater(chars) => self.chars_before(end) > chars,
-            Boundary::Optimum { .. } => false,
+            Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
+            Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
         pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.core.cost > max))
     }

@@ -5,13 +5,15 @@
 //! computed incrementally, since observations are never unmasked.
 
 use super::cache::{Cache, Place};
+use super::context::PlanContext;
 use super::fold::{Fold, first_changed};
 use super::outcome::Masked;
 use super::planner::Planner;
 use super::window::Window;
-use crate::outline::Outline;
+use crate::outline::{Outline, Span};
 use crate::policy::{Boundary, Goal, Policy};
 use crate::source::Source;
+use crate::text::count_chars;
 use crate::turns::Turns;
 
 /// A request that a session made.
@@ -66,8 +68,32 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &C
         (Goal::Truncate, ..) => planner.replay_truncated(requests.into_iter()),
         (_, _, Some(rules)) => planner.replay_summarized(&requests, rules),
         (_, Boundary::Optimum { read, write }, _) => planner.replay_optimum(&requests, cache, read, write),
-        _ => planner.replay_masked(&requests),
+        (_, Boundary::Triggered(tokens), _) => {
+            // Until then nothing moves the boundary.
+            let sliding = Policy { boundary: Boundary::Sliding, ..policy.clone() };
+            planner
+                .replay_masked(&requests, |end| if counted_tokens(outline, end) > tokens { &sliding } else { policy })
+        }
+        _ => planner.replay_masked(&requests, |_| policy),
     }
+}
+
+/// The tokens of so many messages as `LangChain` approximates them: four characters each, of text, roles and ids, and three more
+/// for each message; each result is a message there.
+fn counted_tokens(outline: &Outline, end: usize) -> usize {
+    let tokens = |chars: usize| chars.div_ceil(4) + 3;
+    let id_chars = |id: Option<Span>| id.map_or(0, |id| count_chars(outline.text(id)));
+    let of_message = |message: usize| {
+        let results = &outline.results[outline.results_of(message)];
+        let calls = &outline.calls[outline.calls_of(message)];
+        let observed: usize = results.iter().map(|result| result.chars).sum();
+        let own = outline.messages[message].chars - observed;
+        let role = if outline.messages[message].is_agent_made { "assistant" } else { "user" };
+        let ids: usize = calls.iter().map(|call| id_chars(call.id)).sum();
+        let own = if own > 0 || results.is_empty() { tokens(own + ids + role.len()) } else { 0 };
+        own + results.iter().map(|result| tokens(result.chars + id_chars(result.id) + "tool".len())).sum::<usize>()
+    };
+    (0..end).map(of_message).sum()
 }
 
 /// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
@@ -86,13 +112,15 @@ pub(super) fn blocks_before(blocks: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Planner<'_> {
-    fn replay_masked(&self, requests: &[usize]) -> Vec<Sent> {
+    /// `policy_at` is the policy of the request after so many messages.
+    fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Vec<Sent> {
         let mut fold = Fold::default();
         let blocks = blocks_before((0..self.end).map(|message| blocks_of(self.outline, message)));
         let mut before = 0;
         let mut sent = vec![];
         for end in requests {
-            let moved = fold.request(self.context(), *end, false);
+            let context = PlanContext { policy: policy_at(*end), ..self.context() };
+            let moved = fold.request(context, *end, false);
             sent.push(self.sent(&fold, &blocks, &moved, before, *end));
             before = *end;
         }

@@ -9,6 +9,7 @@ mod named;
 mod new_bytes;
 mod placeholders;
 mod premask;
+mod replay;
 mod session;
 mod store;
 mod values;
@@ -22,10 +23,9 @@ use crate::plan::{self, Costs, Move, Outcome, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
-use crate::scan::scan;
-use crate::source::{Bytes, OneText, Source, count_newlines};
+use crate::source::OneText;
 use convert::{
-    PyPolicy, RawCache, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
+    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
     transcript_error,
 };
 use dicts::Dicts;
@@ -103,81 +103,16 @@ fn reduce_json<'py>(
     })
 }
 
-/// A request: characters sent, read from the cache and written to it; masked observations, summarized turns, characters that a
-/// summary replaced and its own.
-type RawSent = (usize, usize, usize, usize, usize, usize, usize);
-type Replay = (Vec<(usize, usize)>, Vec<Vec<RawSent>>);
-
-/// The requests of a session and what each policy would have sent; see `recede.replay`.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay(
-    messages: &Bound<'_, PyAny>,
-    policies: Vec<PyRef<'_, PyPolicy>>,
-    image_chars: usize,
-    cache: RawCache,
-) -> PyResult<Replay> {
-    guarded(|| {
-        let mut dicts = Dicts::of(messages)?;
-        let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
-        let policies = policies.iter().map(|policy| &policy.policy);
-        Ok(replay_outline(&outline, &dicts, policies, image_chars, &cache.into()))
-    })
-}
-
-/// The same for serialized input.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-fn replay_json(
-    data: &Bound<'_, PyBytes>,
-    surrogates: bool,
-    policies: Vec<PyRef<'_, PyPolicy>>,
-    image_chars: usize,
-    cache: RawCache,
-) -> PyResult<Replay> {
-    guarded(|| {
-        let (py, bytes) = (data.py(), data.as_bytes());
-        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
-        let cache = cache.into();
-        let replayed = py.detach(|| {
-            let mut outline = scan(bytes, surrogates)?;
-            if policies.iter().any(|policy| policy.names_lines()) {
-                count_newlines(bytes, &mut outline, 0);
-            }
-            Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars, &cache))
-        });
-        replayed.map_err(|error| transcript_error(py, &error))
-    })
-}
-
-fn replay_outline<'a>(
-    outline: &Outline,
-    source: &dyn Source,
-    policies: impl Iterator<Item = &'a Policy>,
-    image_chars: usize,
-    cache: &plan::Cache,
-) -> Replay {
-    let requests = plan::requests(outline, image_chars);
-    let ends: Vec<usize> = requests.iter().map(|request| request.messages).collect();
-    let of_policy = |policy: &Policy| {
-        let sent = plan::replay(outline, source, policy, cache);
-        let served = cache.serve(&ends, &sent, policy.pins_boundary);
-        let fields = sent.into_iter().zip(served).map(|(sent, served)| {
-            let (input, output) = sent.summary;
-            (served.view, served.read, served.written, sent.masked, sent.summarized, input, output)
-        });
-        fields.collect()
-    };
-    let sent = policies.map(of_policy).collect();
-    (requests.into_iter().map(|request| (request.messages, request.answer_chars)).collect(), sent)
-}
-
-static REDUCTION: NamedTuple = NamedTuple::new("Reduction");
-static JSON_REDUCTION: NamedTuple = NamedTuple::new("JsonReduction");
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::new("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::new("CountRequest");
-static TOOL_REPORT: NamedTuple = NamedTuple::new("ToolReport");
-static BOUNDARY_MOVE: NamedTuple = NamedTuple::new("BoundaryMove");
+static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
+static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
+static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_report("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::of_report("CountRequest");
+static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
+static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_report("MessageTexts");
+static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_report("ObservationTexts");
+static FINDING: NamedTuple = NamedTuple::of_report("Finding");
+static REPAIR: NamedTuple = NamedTuple::of_report("Repair");
+static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
 
 /// The view under its name, with the counters of the plan.
 fn answer<'py>(
@@ -260,7 +195,7 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
     Ok((dicts, outline))
 }
 
-/// The texts that a token counter counts: of each message (own text, constant chars, own images, observations).
+/// The texts that a token counter counts, of each message.
 #[pyfunction]
 #[pyo3(signature = (messages, policy, numbers=None))]
 fn texts<'py>(
@@ -287,20 +222,27 @@ fn texts<'py>(
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
-                observations.append((
-                    to_str(py, &text)?,
-                    outline.results[result].images,
-                    text_of(py, masked.as_deref())?,
-                ))?;
+                let fields = [
+                    ("text", to_str(py, &text)?.into_any()),
+                    ("images", field_of(py, outline.results[result].images)?),
+                    ("masked", field_of(py, text_of(py, masked.as_deref())?)?),
+                ];
+                observations.append(OBSERVATION_TEXTS.make(py, &fields)?)?;
             }
             let own_images = outline.messages[message].images - of_results;
-            list.append((to_str(py, &own_text)?, constant_chars, own_images, observations))?;
+            let fields = [
+                ("text", to_str(py, &own_text)?.into_any()),
+                ("constant_chars", field_of(py, constant_chars)?),
+                ("images", field_of(py, own_images)?),
+                ("observations", observations.into_any()),
+            ];
+            list.append(MESSAGE_TEXTS.make(py, &fields)?)?;
         }
         Ok(list)
     })
 }
 
-/// Findings of the pairs: (kind, message index, id).
+/// Findings of the pairs.
 #[pyfunction]
 fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
@@ -308,7 +250,12 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
         let (_, outline) = outline_of(messages)?;
         let list = PyList::empty(py);
         for (kind, message, id) in pairs::findings(&outline) {
-            list.append((kind.name(), message, text_of(py, id)?))?;
+            let fields = [
+                ("kind", field_of(py, kind.name())?),
+                ("message_index", field_of(py, message)?),
+                ("id", field_of(py, text_of(py, id)?)?),
+            ];
+            list.append(FINDING.make(py, &fields)?)?;
         }
         Ok(list)
     })
@@ -323,15 +270,20 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         let place = |call: usize| (outline.calls[call].message, outline.calls[call].block);
         for repair in pairs::repairs(&outline) {
-            match repair {
-                Repair::DropMessage(message) => list.append(("drop_message", message))?,
-                Repair::DropBlock(message, block) => list.append(("drop_block", message, block))?,
-                Repair::AddBlock(message, block, call) => list.append(("add_block", message, block, place(call)))?,
-                Repair::AddMessage(before, calls) => {
-                    let calls: Vec<_> = calls.into_iter().map(place).collect();
-                    list.append(("add_message", before, calls))?;
-                }
-            }
+            let (kind, message, block, calls) = match repair {
+                Repair::DropMessage(message) => ("drop_message", message, None, vec![]),
+                Repair::DropBlock(message, block) => ("drop_block", message, Some(block), vec![]),
+                Repair::AddBlock(message, block, call) => ("add_block", message, Some(block), vec![call]),
+                Repair::AddMessage(before, calls) => ("add_message", before, None, calls),
+            };
+            let calls: Vec<_> = calls.into_iter().map(place).collect();
+            let fields = [
+                ("kind", field_of(py, kind)?),
+                ("message", field_of(py, message)?),
+                ("block", field_of(py, block)?),
+                ("calls", field_of(py, calls)?),
+            ];
+            list.append(REPAIR.make(py, &fields)?)?;
         }
         Ok(list)
     })
@@ -385,8 +337,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<store::PyStore>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
-        module.add_function(wrap_pyfunction!(replay, module)?)?;
-        module.add_function(wrap_pyfunction!(replay_json, module)?)?;
+        module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+        module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
         module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;

@@ -5,8 +5,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
-/// A class of `recede.reduction._report`.
+/// A class of the package.
 pub struct NamedTuple {
+    module: &'static str,
     name: &'static str,
     /// Cached by the first call: the class, `tuple.__new__`, and the index of each field of the class among those given.
     found: PyOnceLock<(Py<PyAny>, Py<PyAny>, Vec<usize>)>,
@@ -16,8 +17,13 @@ pub struct NamedTuple {
 pub type NamedField<'py> = (&'static str, Bound<'py, PyAny>);
 
 impl NamedTuple {
-    pub const fn new(name: &'static str) -> Self {
-        NamedTuple { name, found: PyOnceLock::new() }
+    /// A class of `recede.reduction._report`.
+    pub const fn of_report(name: &'static str) -> Self {
+        NamedTuple::new("recede.reduction._report", name)
+    }
+
+    pub const fn new(module: &'static str, name: &'static str) -> Self {
+        NamedTuple { module, name, found: PyOnceLock::new() }
     }
 
     /// A tuple with these fields, whose names must be the same in each call.
@@ -28,7 +34,7 @@ impl NamedTuple {
     }
 
     fn find(&self, py: Python<'_>, fields: &[NamedField<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
-        let class = py.import("recede.reduction._report")?.getattr(self.name)?;
+        let class = py.import(self.module)?.getattr(self.name)?;
         let names: Vec<String> = class.getattr("_fields")?.extract()?;
         let order: Vec<usize> =
             names.iter().filter_map(|name| fields.iter().position(|field| field.0 == name)).collect();

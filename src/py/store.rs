@@ -1,12 +1,13 @@
 //! The turn store for Python. The GIL is released while files are read and written.
 
-use super::convert::{bytes_of, to_str};
+use super::convert::{bytes_of, field_of, to_str};
 use super::guard::guarded;
+use super::named::{NamedField, NamedTuple};
 use super::values::number;
 use crate::store::error::{StoreError, StoreErrorKind};
 use crate::store::file::{Disk, FileName};
 use crate::store::memory::Memory;
-use crate::store::{Record, RecordKind, Result, Store};
+use crate::store::{Record, RecordKind, Result, Store, StoreFault};
 use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -24,7 +25,10 @@ pub struct PyStore {
     process: u32,
 }
 
-type Faults = Vec<(Option<u32>, &'static str)>;
+static STORED_TURN: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoredTurn");
+static STORE_STATS: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoreStats");
+static STORE_REPORT: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoreReport");
+static STORE_FAULT: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoreFault");
 
 #[pymethods]
 impl PyStore {
@@ -122,8 +126,7 @@ impl PyStore {
         })
     }
 
-    /// Consecutive turns as (number, reasoning, action, observation, timestamp). The observation of a masked turn is None, and
-    /// not read.
+    /// Consecutive turns. The observation of a masked turn is None, and not read.
     fn turns<'py>(
         &self,
         py: Python<'py>,
@@ -144,7 +147,14 @@ impl PyStore {
                 let timestamp =
                     fields.get(2).and_then(|field| field.as_slice().try_into().ok()).map(f64::from_le_bytes);
                 let observation = last.map(|last| self.text(py, &last)).transpose()?;
-                list.append((id, text(0)?, text(1)?, observation, timestamp))?;
+                let fields = [
+                    ("turn_id", field_of(py, id)?),
+                    ("reasoning", text(0)?.into_any()),
+                    ("action", text(1)?.into_any()),
+                    ("observation", field_of(py, observation)?),
+                    ("timestamp", field_of(py, timestamp)?),
+                ];
+                list.append(STORED_TURN.make(py, &fields)?)?;
             }
             Ok(list)
         })
@@ -195,25 +205,38 @@ impl PyStore {
         guarded(|| self.with(py, Store::compact))
     }
 
-    /// The fields of `recede.StoreStats`, in their order.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let stats = self.with(py, |store| store.stats())?;
-            let [turns, messages, summaries, sessions] = stats.records;
-            let counts = [turns, messages, summaries, sessions, stats.masked_before - 1];
-            let table = (stats.buckets, stats.overflow_pages, stats.load, stats.splits);
-            let size =
-                (stats.pages, stats.free_pages, stats.text_pages, stats.commits, stats.file_bytes, stats.log_bytes);
-            (counts, table, size).into_pyobject(py)
+            let mut fields = counts_of(py, stats.records)?;
+            fields.extend([
+                ("masked_turns", field_of(py, stats.masked_before - 1)?),
+                ("buckets", field_of(py, stats.buckets)?),
+                ("overflow_pages", field_of(py, stats.overflow_pages)?),
+                ("load", field_of(py, stats.load)?),
+                ("splits", field_of(py, stats.splits)?),
+                ("pages", field_of(py, stats.pages)?),
+                ("free_pages", field_of(py, stats.free_pages)?),
+                ("text_pages", field_of(py, stats.text_pages)?),
+                ("commits", field_of(py, stats.commits)?),
+                ("file_bytes", field_of(py, stats.file_bytes)?),
+                ("log_bytes", field_of(py, stats.log_bytes)?),
+            ]);
+            STORE_STATS.make(py, &fields)
         })
     }
 
-    /// Intact records of each kind, pages of the longest chain, and faults as (page, what).
-    fn verify(&self, py: Python<'_>) -> PyResult<([u64; 4], usize, Faults)> {
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let report = self.with(py, Store::verify)?;
-            let faults = report.faults.into_iter().map(|fault| (fault.page, fault.what)).collect();
-            Ok((report.records, report.longest_chain, faults))
+            let fault = |fault: StoreFault| {
+                STORE_FAULT.make(py, &[("page", field_of(py, fault.page)?), ("what", field_of(py, fault.what)?)])
+            };
+            let faults = report.faults.into_iter().map(fault).collect::<PyResult<Vec<_>>>()?;
+            let mut fields = counts_of(py, report.records)?;
+            fields.push(("longest_chain", field_of(py, report.longest_chain)?));
+            fields.push(("faults", PyTuple::new(py, faults)?.into_any()));
+            STORE_REPORT.make(py, &fields)
         })
     }
 
@@ -308,6 +331,16 @@ impl PyStore {
     pub(super) fn raised(&self, py: Python<'_>, error: &StoreError) -> PyErr {
         store_error(py, &self.path, error)
     }
+}
+
+/// The number of records of each kind.
+fn counts_of(py: Python<'_>, [turns, messages, summaries, sessions]: [u64; 4]) -> PyResult<Vec<NamedField<'_>>> {
+    Ok(vec![
+        ("turns", field_of(py, turns)?),
+        ("messages", field_of(py, messages)?),
+        ("summaries", field_of(py, summaries)?),
+        ("sessions", field_of(py, sessions)?),
+    ])
 }
 
 fn kind_of(kind: u8) -> PyResult<RecordKind> {

@@ -77,9 +77,5 @@ impl Session {
         let stored = self.ledger.stored_messages.saturating_sub(base.messages);
         let answered = pairs.late_from(outline.results_before(stored)).filter_map(|result| outline.results[result].id);
         self.stored.answered = answered.map(|id| outline.text(id).to_vec()).collect();
-        if self.compaction.as_ref().is_some_and(|compaction| compaction.past == messages) {
-            self.show_raw(); // the session began as the view of that time
-            self.record_change();
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Anthropic's messages: calls and results are blocks of the content.
 
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, part};
-use super::words::{Key, PartType};
-use super::{BLOCK_KEYS, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
+use super::words::PartType;
+use super::{BLOCK_KEYS, Key, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
 

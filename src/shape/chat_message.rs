@@ -1,8 +1,8 @@
 //! `ChatMessage`: calls and results are messages with `pairRole` and `pairId`.
 
-use super::RawMessage;
 use super::value::{RawCall, Sink, Value};
-use super::words::{Key, PairRole, RoleName};
+use super::words::{PairRole, RoleName};
+use super::{Key, RawMessage};
 
 pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     match message.pair_role {

@@ -3,8 +3,8 @@
 use super::value::{
     Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
-use super::words::{Key, Keys};
-use super::{Frame, Path, RawMessage};
+use super::words::Keys;
+use super::{Frame, Key, Path, RawMessage};
 use crate::text::count_chars;
 
 const MEDIA: [Key; 3] = [Key::Image, Key::Document, Key::Video];

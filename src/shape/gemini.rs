@@ -1,8 +1,8 @@
 //! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content};
-use super::words::{Key, Keys};
-use super::{Frame, Path, RawMessage};
+use super::words::Keys;
+use super::{Frame, Key, Path, RawMessage};
 
 const CALL: &[Key] = &[Key::FunctionCall, Key::FunctionCallSnake];
 const RESULT: &[Key] = &[Key::FunctionResponse, Key::FunctionResponseSnake];

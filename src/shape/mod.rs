@@ -12,11 +12,55 @@ mod value;
 mod words;
 
 pub use value::{RawCall, RawResult, Sink, Value};
-pub use words::{Key, Keys, Role};
+pub use words::{Keys, Role};
 
 use core::cell::Cell;
 use value::{Place, part, present, refuse_repeated, word, wrong_content};
 use words::{ItemType, PairRole, PartType, RoleName};
+
+// Compared in this order, so the most common ones come first.
+words::keys! {
+    Role "role", Content "content", Type "type", Id "id", Name "name",
+    Text "text", CallId "call_id", ToolCallId "tool_call_id",
+    Function "function", Arguments "arguments", ToolCalls "tool_calls",
+    Output "output", Input "input", ToolUseId "tool_use_id",
+    IsError "is_error", PairRole "pairRole", PairId "pairId",
+    Action "action", Tags "tags", Custom "custom",
+    Parts "parts", FunctionCall "functionCall",
+    FunctionCallSnake "function_call", FunctionResponse "functionResponse",
+    FunctionResponseSnake "function_response", Args "args",
+    Response "response", Error "error", Thought "thought",
+    InlineData "inlineData", InlineDataSnake "inline_data",
+    FileData "fileData", FileDataSnake "file_data",
+    ToolUse "toolUse", ToolResult "toolResult", ToolUseIdCamel "toolUseId",
+    Status "status", Json "json", Image "image", Document "document",
+    Video "video",
+}
+
+impl Key {
+    /// Whether containers in it are recorded; others are skipped.
+    #[inline]
+    #[must_use]
+    pub fn is_opened(self) -> bool {
+        OPENED.has(self)
+    }
+}
+
+const OPENED: Keys = Keys::of(&[
+    Key::Content,
+    Key::ToolCalls,
+    Key::Function,
+    Key::Custom,
+    Key::Output,
+    Key::Parts,
+    Key::FunctionCall,
+    Key::FunctionCallSnake,
+    Key::FunctionResponse,
+    Key::FunctionResponseSnake,
+    Key::Response,
+    Key::ToolUse,
+    Key::ToolResult,
+]);
 
 /// The shape of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -1,8 +1,8 @@
 //! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`.
 
-use super::RawMessage;
 use super::value::{Place, RawCall, Sink, Value, get_present, object, refuse_repeated};
-use super::words::{Key, Keys, RoleName};
+use super::words::{Keys, RoleName};
+use super::{Key, RawMessage};
 
 const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Function, Key::Custom]);
 const FUNCTION_KEYS: Keys = Keys::of(&[Key::Name, Key::Arguments]);

@@ -1,8 +1,8 @@
 //! Items of `OpenAI`'s Responses: calls and outputs are identified by the end of their `type`.
 
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object};
-use super::words::{ItemType, Key};
-use super::{PART_KEYS, Path, RawMessage, observation};
+use super::words::ItemType;
+use super::{Key, PART_KEYS, Path, RawMessage, observation};
 
 pub(super) const PATH: Path = Path { blocks: None, fields: &[&[Key::Output]] };
 

@@ -1,7 +1,7 @@
 //! What a shape reads and writes to: JSON values, in bytes or Python objects, and a sink for what it finds.
 
-use super::Frame;
-use super::words::{Key, Keys};
+use super::words::Keys;
+use super::{Frame, Key};
 use crate::error::{Error, Kind};
 use core::fmt;
 

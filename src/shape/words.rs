@@ -1,4 +1,6 @@
-//! The vocabulary of messages: the keys that some shape reads, and the meanings of roles and types.
+//! The vocabulary of messages: sets of keys, and the meanings of roles and types.
+
+use super::Key;
 
 /// The meaning of a word. `==` compares machine words, where the arms of a `match` would compare byte by byte.
 macro_rules! meaning {
@@ -41,48 +43,7 @@ macro_rules! keys {
     };
 }
 
-keys! {
-    Role "role", Content "content", Type "type", ToolCalls "tool_calls",
-    ToolCallId "tool_call_id", PairRole "pairRole", PairId "pairId",
-    CallId "call_id", Name "name", Arguments "arguments", Input "input",
-    Action "action", Output "output", Tags "tags", Text "text", Id "id",
-    ToolUseId "tool_use_id", IsError "is_error", Function "function",
-    Custom "custom",
-    Parts "parts", FunctionCall "functionCall",
-    FunctionCallSnake "function_call", FunctionResponse "functionResponse",
-    FunctionResponseSnake "function_response", Args "args",
-    Response "response", Error "error", Thought "thought",
-    InlineData "inlineData", InlineDataSnake "inline_data",
-    FileData "fileData", FileDataSnake "file_data",
-    ToolUse "toolUse", ToolResult "toolResult", ToolUseIdCamel "toolUseId",
-    Status "status", Json "json", Image "image", Document "document",
-    Video "video",
-}
-
-impl Key {
-    /// Whether containers in it are recorded; others are skipped.
-    #[inline]
-    #[must_use]
-    pub fn is_opened(self) -> bool {
-        OPENED.has(self)
-    }
-}
-
-const OPENED: Keys = Keys::of(&[
-    Key::Content,
-    Key::ToolCalls,
-    Key::Function,
-    Key::Custom,
-    Key::Output,
-    Key::Parts,
-    Key::FunctionCall,
-    Key::FunctionCallSnake,
-    Key::FunctionResponse,
-    Key::FunctionResponseSnake,
-    Key::Response,
-    Key::ToolUse,
-    Key::ToolResult,
-]);
+pub(super) use keys;
 
 /// A set of keys.
 #[derive(Debug, Clone, Copy, Default)]

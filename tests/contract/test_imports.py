@@ -314,6 +314,7 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "plan/replay.rs",
         "py/mod.rs",
         "py/premask.rs",
+        "py/replay.rs",
         "py/convert.rs",
         "py/dicts.rs",
         "py/cpython.rs",

@@ -95,7 +95,11 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
                 boundary: Boundary::BreakEven { read: 0.1, write: 0.4 },
                 ..none.clone()
             },
-            Policy { keep_turns: Some(count), boundary: Boundary::HighWater(random.below(900)), ..none.clone() },
+            Policy {
+                keep_turns: Some(count),
+                boundary: Boundary::HighWater { chars: random.below(900), at_least: random.below(200) },
+                ..none.clone()
+            },
             Policy {
                 keep_messages: Some(count),
                 boundary: Boundary::BreakEven { read: 1.0, write: 1.25 },

@@ -6,6 +6,7 @@ which is the definition; the core makes none twice.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from definitions.cache import Sent, seen, served
@@ -70,7 +71,30 @@ def _sent(outline: Outline, policy: Policy, cache: Any) -> list[Sent]:
         return replay_summarized(outline, policy, ends)
     if policy.boundary[0] == "optimum":
         return replay_optimum(Facts(outline, policy, None), ends, cache)
-    return [_planned(Facts(outline.beginning(end), policy, None), end) for end in ends]
+    beginnings = [outline.beginning(end) for end in ends]
+    return [_planned(Facts(first, _policy_of(policy, first), None), len(first.messages)) for first in beginnings]
+
+
+def _policy_of(policy: Policy, outline: Outline) -> Policy:
+    """The policy of a request with this raw history."""
+    rule, trigger, _ = policy.boundary
+    if rule != "triggered":
+        return policy
+    if counted_tokens(outline) > trigger:
+        return Policy({**vars(policy), "boundary": ("sliding", 0.0, 0.0)})
+    return Policy({**vars(policy), "keep_results": len(outline.results)})
+
+
+def counted_tokens(outline: Outline) -> int:
+    """The tokens of a history as LangChain approximates them: each of its messages rounded up, with three more."""
+    sizes = []
+    for message in outline.messages:
+        own = message.own_chars(0)
+        if own or not message.results:
+            role = "assistant" if message.is_agent_made else "user"
+            sizes.append(own + sum(len(call.id or "") for call in message.calls) + len(role))
+        sizes += [result.chars(0) + len(result.id or "") + len("tool") for result in message.results]
+    return sum(math.ceil(size / 4) + 3 for size in sizes)
 
 
 def _planned(facts: Facts, end: int) -> Sent:

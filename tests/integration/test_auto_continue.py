@@ -483,6 +483,24 @@ def test_wrong_options_and_answers_are_named() -> None:
         recede.auto_continue(lambda **request: None, messages=GO, stream=True)
     with pytest.raises(TypeError, match="returned a NoneType that is not a response"):
         recede.auto_continue(lambda **request: None, messages=GO)
+    for create in (None, "model", openai.OpenAI(api_key="none")):
+        with pytest.raises(TypeError, match="create must be a function such as"):
+            recede.auto_continue(create, messages=GO)  # type: ignore[arg-type]
+    for messages in (None, "Go.", {}, iter(GO), recede.History()):
+        with pytest.raises(TypeError, match="messages must be a list, not"):
+            recede.auto_continue(lambda **request: pytest.fail("sent"), messages=messages)  # type: ignore[arg-type]
+
+
+def test_an_async_client_wants_the_async_function_which_takes_both() -> None:
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
+
+    async def create(**request: Any) -> Any:
+        return answer
+
+    with pytest.raises(TypeError, match="create is async: use auto_continue_async"):
+        recede.auto_continue(create, messages=GO)
+    for either in (create, lambda **request: answer):
+        assert asyncio.run(recede.auto_continue_async(either, messages=GO)) == answer
 
 
 # What is said again, and what cannot be read
@@ -503,7 +521,7 @@ def test_the_longest_repetition_at_a_joint_counts() -> None:
         tail = "".join(rng.choices("ab", k=rng.randrange(8)))
         second = rng.choice((first[rng.randrange(len(first) + 1) :], first[-30:], "")) + tail
         expected = by_definition(first, second)
-        assert recede.agent._auto_continue._joined(first, second) == expected
+        assert recede.agent._parts.joined(first, second) == expected
         joined += expected != first + second
     assert joined > 500
 

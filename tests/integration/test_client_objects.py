@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import inspect
 import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import anthropic
 import openai
@@ -101,6 +104,69 @@ def test_items_of_a_response() -> None:
         assert history[0] is response.output[0] and history[1] is response.output[1]
         assert json.loads(history.view_json())[:2] == items
         assert recede.check_pairs(history.messages).is_whole
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_the_loop_of_responses(is_streamed: bool, tmp_path: Path) -> None:
+    """As docs/kit.md has it; also over a stream, whose items have what the client parsed beside them."""
+    script = [calls(call("run", {"path": "é"}), call("run", {"n": n}), say="I look.") for n in range(4)]
+    script[0].blocks.insert(0, thought("hm"))
+    history = History(keep=3, boundary="sliding")
+    history.append(user("Go."))
+    own: list[Any] = []
+    with serving(*script, text("Done.")) as server:
+        with openai.OpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0) as client:
+            while True:
+                request: dict[str, Any] = {"model": "m", "input": history.view(), "store": False}
+                if is_streamed:
+                    with client.responses.stream(**request) as stream:
+                        response: Any = stream.get_final_response()
+                else:
+                    response = client.responses.create(**request)
+                history.append(response)
+                own += response.output
+                asked = [item for item in response.output if item.type == "function_call"]
+                if not asked:
+                    break
+                for item in asked:
+                    output = {"type": "function_call_output", "call_id": item.call_id, "output": "a line\n" * 60}
+                    history.append(output)
+            # Saved, loaded and sent again they are accepted, too.
+            history.save(tmp_path / "session")
+            loaded = History.load(tmp_path / "session")
+            items = [user("And?")]
+            server.script += [text("Well."), text("Well.")]
+            for messages in (history.view() + items, loaded.view() + items):
+                assert client.responses.create(model="m", input=messages).output_text == "Well."
+        assert server.refusals == []
+    kept = [item for item in history if not isinstance(item, dict)]
+    assert list(map(id, kept)) == list(map(id, own)) and len(own) == 14
+    assert history.stats().masked_count == 5
+    assert recede.check_pairs(history.messages).is_whole
+    live, again = (request["input"] for request in server.requests[-2:])
+    assert live == again and "masked" in str(live)
+    assert recede.mask_old_observations(history.messages, 3) == history.view()
+
+
+def test_responses_are_refused_by_what_sends_messages() -> None:
+    words = "takes chat completions of OpenAI: pass client.chat.completions.create. For client.responses.create make"
+    client, other = openai.OpenAI(api_key="none"), openai.AsyncOpenAI(api_key="none")
+    with client:
+        for create in (client.responses.create, other.responses.create, client.responses.parse):
+            for shape in (None, "openai"):
+                with pytest.raises(TypeError, match=f"a Conversation {words}"):
+                    recede.Conversation(create, shape=shape)
+            with pytest.raises(TypeError, match=f"^auto_continue {words}"):
+                recede.auto_continue(create, messages=[user("Go.")])
+            with pytest.raises(TypeError, match=f"^auto_continue_async {words}"):
+                asyncio.run(recede.auto_continue_async(create, messages=[user("Go.")]))
+    with serving(text("Done.")) as server, openai.OpenAI(api_key="none", base_url=f"{server.url}/v1") as client:
+
+        def create(messages: Any) -> Any:
+            return client.responses.create(model="m", input=messages)
+
+        with pytest.raises(TypeError, match=f"create returned a response of OpenAI's Responses; this {words}"):
+            recede.auto_continue(create, messages=[user("Go.")])
 
 
 def test_the_loop_of_minimum_viable_masking() -> None:
@@ -250,6 +316,195 @@ def test_a_conversation_goes_on_with_objects() -> None:
     assert history[11] is given[11]
     assert history[12]["content"][0]["content"] == "interrupted before it ended"
     assert history[13]["content"][0] is part
+
+
+# A conversation
+
+
+def the_clients(kind: str, server: Server, answers: list[Any]) -> Any:
+    """The `create` of a real client, of which each answer is noted."""
+    provider, is_async = kind.split()[-1], kind.startswith("async")
+    names = {"anthropic": ("Anthropic", "AsyncAnthropic"), "openai": ("OpenAI", "AsyncOpenAI")}[provider]
+    make = getattr({"anthropic": anthropic, "openai": openai}[provider], names[is_async])
+    url = server.url + ("/v1" if provider == "openai" else "")
+    limit = {"max_tokens": 99} if provider == "anthropic" else {}
+
+    def asking(client: Any) -> Any:
+        return client.messages.create if provider == "anthropic" else client.chat.completions.create
+
+    def create(**request: Any) -> Any:
+        with make(api_key="none", base_url=url, max_retries=0) as client:
+            answer = asking(client)(model="m", **limit, **request)
+            answers.append(answer if request.get("stream") is None else list(answer))
+            return answers[-1]
+
+    async def create_async(**request: Any) -> Any:
+        async with make(api_key="none", base_url=url, max_retries=0) as client:
+            answers.append(await asking(client)(model="m", **limit, **request))
+            return answers[-1]
+
+    return create_async if is_async else create
+
+
+def told(conversation: recede.Conversation, said: str) -> recede.agent.Answer:
+    if inspect.iscoroutinefunction(conversation._create):
+        return asyncio.run(conversation.turn_async(said))
+    return conversation.turn(said)
+
+
+def ran(name: str, value: Any) -> str:
+    return "a line of the log\n" * 60
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai", "async anthropic", "async openai"])
+def test_a_conversation_keeps_the_answers_of_its_client(kind: str, tmp_path: Path) -> None:
+    answers: list[Any] = []
+    shape: Any = kind.split()[-1]
+    first = [call("run", {"path": "é"}), call("run", {"n": [1, True, None]})]
+    lead = [thought("hm\n é"), {"type": "text", "text": "I look."}] if shape == "anthropic" else []
+    script = [Answer([*lead, *first], "tool_use"), *(calls(call("run")) for _ in range(8)), text("Done.")]
+    with serving(*script) as server:
+        create = the_clients(kind, server, answers)
+        conversation = recede.Conversation(
+            create, shape=shape, tools=[{"name": "run"}], run_tool=ran, budget=recede.Budget(500)
+        )
+        assert told(conversation, "Go.").text == "Done."
+        given = [answer.content if shape == "anthropic" else answer.choices[0].message for answer in answers]
+        kept = [message for message in conversation.history if recede._objects.read(message, "role") == "assistant"]
+        assert len(kept) == len(given) == 10
+        for message, own in zip(kept, given, strict=True):
+            if shape == "openai":
+                assert message is own
+            else:
+                assert list(map(id, message["content"])) == list(map(id, own))
+        # The view has them too, beside masked results; and so have the budget's own functions.
+        view = conversation.view()
+        assert view[1]["content"][0] is given[0][0] if shape == "anthropic" else view[1] is given[0]
+        assert conversation.history.stats().masked_count == 6
+        assert recede.Budget(500).view(conversation.history.messages) == view
+        # Once saved and loaded they are dicts, which are sent likewise.
+        conversation.history.save(tmp_path / "session")
+        again = recede.Conversation(create, shape=shape, history=History.load(tmp_path / "session"))
+        assert all(type(message) is dict for message in again.history)
+        server.script += [text("Well."), text("Well.")]
+        assert told(conversation, "And?").text == told(again, "And?").text == "Well."
+        assert server.refusals == []
+        live, loaded = (request["messages"] for request in server.requests[-2:])
+        assert without_nulls(live) == loaded
+        assert conversation.history.to_json() == again.history.to_json()
+
+
+def without_nulls(messages: list[Any]) -> list[Any]:
+    """Of which OpenAI's client sends those that it got."""
+    return [{name: at for name, at in one.items() if at is not None or name == "content"} for one in messages]
+
+
+def test_a_continued_answer_keeps_what_its_parts_are_made_of() -> None:
+    answers: list[Any] = []
+    with serving(Answer([thought("hm"), *text("for").blocks], "max_tokens"), text("ty-two.")) as server:
+        conversation = recede.Conversation(the_clients("anthropic", server, answers))
+        assert conversation.turn("Go.").text == "forty-two."
+        assert server.refusals == []
+    thinking, said = conversation.history[1]["content"]
+    assert thinking is answers[0].content[0]
+    assert type(said) is type(answers[1].content[0]) and said.text == "forty-two."
+
+
+@pytest.mark.parametrize("shape", ["anthropic", "openai"])
+def test_a_streamed_answer_is_kept_as_a_dict(shape: Any) -> None:
+    """Of a stream the client gives events, not an answer."""
+    with serving(calls(call("run"), say="I look."), text("Done.")) as server:
+        conversation = recede.Conversation(
+            the_clients(shape, server, []),
+            shape=shape,
+            tools=[{"name": "run"}],
+            run_tool=ran,
+            on_text=lambda text: None,
+        )
+        assert conversation.turn("Go.").text == "Done."
+        assert server.refusals == []
+    assert plain(conversation.history.messages) == conversation.history.messages
+
+
+def damaged(change: Callable[[Any], Any]) -> Answer:
+    blocks = [thought("hm"), {"type": "text", "text": "I look."}, call("run"), call("run", {"n": 2})]
+    return Answer(blocks, "tool_use", damage=lambda body: change(body) or body)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body["content"][2].update(id=None),
+        lambda body: body["content"][2].update(input=None),
+        lambda body: body["content"][2].update(name="ru n"),
+        lambda body: body["content"][2].update(id="\ud800"),
+    ],
+)
+def test_of_a_damaged_answer_only_what_was_repaired_is_a_dict(change: Callable[[Any], Any]) -> None:
+    answers: list[Any] = []
+    with serving(damaged(change), text("Done.")) as server:
+        conversation = recede.Conversation(
+            the_clients("anthropic", server, answers), tools=[{"name": "run"}], run_tool=ran
+        )
+        assert conversation.turn("Go.").text == "Done."
+        assert server.refusals == []
+    kept, own = conversation.history[1]["content"], answers[0].content
+    assert [block is given for block, given in zip(kept, own, strict=True)] == [True, True, False, True]
+    assert type(kept[2]) is dict
+
+
+def test_a_block_that_is_left_out_leaves_the_others_as_they_are() -> None:
+    answers: list[Any] = []
+    with serving(damaged(lambda body: body["content"].insert(1, {"type": "new"})), text("Done.")) as server:
+        conversation = recede.Conversation(
+            the_clients("anthropic", server, answers), tools=[{"name": "run"}], run_tool=ran
+        )
+        assert conversation.turn("Go.").text == "Done."
+        assert server.refusals == []
+    own = answers[0].content
+    assert list(map(id, conversation.history[1]["content"])) == list(map(id, [own[0], *own[2:]]))
+
+
+@pytest.mark.parametrize(
+    ("change", "is_own"),
+    [
+        (lambda message: message.update(refusal=None, audio=None, function_call=None), True),
+        (lambda message: message.update(annotations=[]), True),
+        (lambda message: message["tool_calls"][0].update(index=0), True),
+        (lambda message: message.update(parsed={}), False),  # fields that OpenAI does not take back
+        (lambda message: message.update(reasoning=None), False),
+        (lambda message: message.update(content=5), False),
+        (lambda message: message["tool_calls"][0].update(id=""), False),
+        (lambda message: message["tool_calls"][0]["function"].update(arguments={}), False),
+        (lambda message: message["tool_calls"].append(None), False),
+    ],
+)
+def test_a_message_of_openai_is_kept_whole_or_as_a_repaired_dict(change: Callable[[Any], Any], is_own: bool) -> None:
+    answers: list[Any] = []
+    script = calls(call("run"), say="I look.")
+    script.damage = lambda body: change(body["choices"][0]["message"]) or body
+    with serving(script, text("Done.")) as server:
+        conversation = recede.Conversation(
+            the_clients("openai", server, answers), shape="openai", tools=[{"name": "run"}], run_tool=ran
+        )
+        assert conversation.turn("Go.").text == "Done."
+        assert server.refusals == []
+    kept = conversation.history[1]
+    assert (kept is answers[0].choices[0].message) == is_own
+    assert (type(kept) is dict) != is_own
+
+
+def test_what_only_a_response_has_is_neither_counted_nor_saved() -> None:
+    """Anthropic's client keeps what it parsed of a text beside it, and does not send it."""
+
+    class Parsed(anthropic.types.TextBlock):
+        __api_exclude__: ClassVar[set[str]] = {"parsed_output"}
+        parsed_output: Any = None
+
+    block = Parsed(type="text", text="It is 5.", parsed_output={"number": 5})
+    history = History()
+    history.append({"role": "assistant", "content": [block]})
+    assert json.loads(history.to_json())[0]["content"] == [{"type": "text", "text": "It is 5."}]
 
 
 class Result(BaseModel):

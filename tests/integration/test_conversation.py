@@ -21,6 +21,7 @@ from anthropic.types.beta import BetaContentBlock
 import recede
 from provider_server import Answer, Failure, Server, call, calls, serving, text, thought
 from recede import Budget, Conversation, History
+from recede._objects import plain_message
 from recede.agent._stream import Streamed
 from recede.cli.folder import Folder
 from support import result, tool_result, user
@@ -91,7 +92,7 @@ class Talk:
     def results(self, conversation: Conversation) -> list[tuple[str, Any, bool]]:
         """Id, content and error flag of each result of the history."""
         found = []
-        for message in conversation.history:
+        for message in kept(conversation):
             if message["role"] == "tool":
                 content = message["content"]
                 is_error = isinstance(content, str) and content.startswith("Error: ")
@@ -100,6 +101,18 @@ class Talk:
             elif message["role"] == "user" and isinstance(message["content"], list):
                 found += [(b["tool_use_id"], b["content"], b.get("is_error", False)) for b in message["content"]]
         return found
+
+
+def kept(conversation: Conversation) -> list[Any]:
+    """The history as it is saved: without objects of clients."""
+    found: list[Any] = json.loads(conversation.history.to_json())
+    return found
+
+
+def bare(messages: list[Any]) -> list[Any]:
+    """Messages as dicts, without the nulls that OpenAI's client sends back as they came."""
+    forms = map(plain_message, messages)
+    return [{name: field for name, field in form.items() if field is not None or name == "content"} for form in forms]
 
 
 @pytest.fixture
@@ -140,7 +153,7 @@ def test_tools_run_until_the_model_asks_for_none(talk: Talk) -> None:
     assert talk.ran == [("run", {"n": 1}), ("run", {"n": 2}), ("run", {"path": "é"})]
     assert [content for _, content, _ in talk.results(conversation)] == [f"ran {value}" for _, value in talk.ran]
     assert talk.turn(conversation, "Thanks.").text == "You are welcome."
-    assert conversation.view() == [*talk.server.requests[-1]["messages"], conversation.history[-1]]
+    assert bare(conversation.view()) == [*bare(talk.server.requests[-1]["messages"]), kept(conversation)[-1]]
     assert "".join(talk.heard) == ("I look.Done.You are welcome." if talk.is_streamed else "")
     if not (talk.is_streamed and talk.shape == "openai"):  # which tells its usage only where it is asked to
         assert recede._response.read(
@@ -155,7 +168,7 @@ def test_tools_run_until_the_model_asks_for_none(talk: Talk) -> None:
             assert request["system"] == "Be brief."
         else:
             assert request["messages"][0] == {"role": "system", "content": "Be brief."}
-    assert all(message["role"] != "system" for message in conversation.history)
+    assert all(message["role"] != "system" for message in kept(conversation))
 
 
 def test_a_stream_leaves_the_same_history_as_whole_answers() -> None:
@@ -169,7 +182,7 @@ def test_a_stream_leaves_the_same_history_as_whole_answers() -> None:
             talk = Talk(kind, server)
             conversation = talk()
             talk.turn(conversation, "Go.")
-            messages = [dict(message) for message in conversation.history]
+            messages = kept(conversation)
             for message in messages:
                 message.pop("annotations", None)  # which streams do not have
             histories.setdefault(talk.shape, []).append(messages)
@@ -195,7 +208,7 @@ def test_what_is_sent_is_masked_and_nothing_else_is_added(some_talk: Talk) -> No
         assert len(json.dumps(request)) < 18_000
     assert said == {"Go."}
     assert "observation masked" in json.dumps(talk.server.requests[-1])
-    assert "observation masked" not in json.dumps(conversation.history.messages)
+    assert "observation masked" not in json.dumps(kept(conversation))
     assert conversation.history.recall(1) == "a line of the log\n" * 60
     assert conversation.history.stats().masked_count == 36
 
@@ -253,8 +266,8 @@ def test_a_cut_answer_is_one_message_of_the_history(talk: Talk) -> None:
     answer = talk.turn(conversation, "Go.")
     assert (answer.text, answer.requests, answer.tool_calls) == ("Done.", 4, 1)
     assert len(conversation.history) == 4
-    assert "forty-two." in json.dumps(conversation.history[1])
-    assert "Continue where" not in json.dumps(conversation.history.messages)
+    assert "forty-two." in json.dumps(kept(conversation)[1])
+    assert "Continue where" not in json.dumps(kept(conversation))
 
 
 def test_an_answer_that_stays_cut_ends_the_turn(some_talk: Talk) -> None:
@@ -289,7 +302,7 @@ def test_a_call_that_was_cut_is_asked_for_with_twice_the_limit(talk: Talk, caplo
     assert [request[name] for request in talk.server.requests] == [500, 1_000, 500, 1_000, 500]
     assert reported == [recede.agent.Cut("tool_use", 1, 500, "retry")] * 2
     assert [line for line in caplog.messages if "cut" in line] == [str(cut) for cut in reported]
-    said = json.dumps(conversation.history.messages)
+    said = json.dumps(kept(conversation))
     assert "I write it." in said and "write_file" not in said
 
 
@@ -314,7 +327,7 @@ def test_thinking_goes_back_unchanged_and_a_pause_is_gone_on_from(server: Server
         ]
         conversation = talk()
         assert talk.turn(conversation, "Go.").text == " done."
-        assert conversation.history[1]["content"][0] == thought("first")
+        assert kept(conversation)[1]["content"][0] == thought("first")
         assert server.requests[-1]["messages"][-1]["content"][0] == thought("second")
 
 
@@ -361,7 +374,7 @@ def test_what_a_tool_raises_is_a_result(some_talk: Talk) -> None:
         ([{"type": "text", "text": "parts"}], False),
     ]
     if some_talk.shape == "openai":
-        messages = [message["content"] for message in conversation.history if message["role"] == "tool"]
+        messages = [message["content"] for message in kept(conversation) if message["role"] == "tool"]
         assert messages == ["Error: FileNotFoundError: no such file", "", '{"é": 1}', expected[3][0]]
     else:
         assert [result[1:] for result in some_talk.results(conversation)] == expected
@@ -499,7 +512,7 @@ def test_lone_surrogates_of_tools_are_replaced_and_told_once(talk: Talk, warned:
     conversation = talk(run_tool)
     assert talk.turn(conversation, "Go.").text == "Done."
     assert talk.turn(conversation, LONE).text == "Well."
-    assert conversation.history[-2] == user(MENDED)
+    assert kept(conversation)[-2] == user(MENDED)
     contents = [content for _, content, _ in talk.results(conversation)]
     assert contents == [
         f"FileNotFoundError: {MENDED}",
@@ -518,7 +531,7 @@ def test_lone_surrogates_of_answers_are_replaced(talk: Talk, warned: pytest.LogC
     conversation = talk()
     assert talk.turn(conversation, "Go.").text == "Done\ufffd."
     assert talk.ran == [("run", {"path": MENDED})]
-    assert f"I look at {MENDED}." in json.dumps(conversation.history[1], ensure_ascii=False)
+    assert f"I look at {MENDED}." in json.dumps(kept(conversation)[1], ensure_ascii=False)
     assert "".join(talk.heard) == (f"I look at {MENDED}.Done\ufffd." if talk.is_streamed else "")
     assert len(warned.records) == 1
     talk.server.script = [text("Well.")]
@@ -667,7 +680,7 @@ def test_a_call_that_cannot_be_read_is_mended_or_answered(
     server.script = [damaged(change), text("Done.")]
     conversation = talk()
     assert talk.turn(conversation, "Go.").text == "Done."
-    assert "I look." in json.dumps(conversation.history[1])
+    assert "I look." in json.dumps(kept(conversation)[1])
     [(_, content, is_error)] = talk.results(conversation)
     if isinstance(outcome, str):
         assert talk.ran == []
@@ -858,7 +871,7 @@ def test_a_call_of_which_a_piece_was_lost_is_not_run() -> None:
         )
         assert conversation.turn("Go.").text == "Done."
         assert ran == []
-        assert "not a JSON object" in json.dumps(conversation.history[2])
+        assert "not a JSON object" in json.dumps(kept(conversation)[2])
 
 
 def test_thinking_of_a_stream_that_lost_something_is_not_sent_back() -> None:
@@ -873,9 +886,7 @@ def test_thinking_of_a_stream_that_lost_something_is_not_sent_back() -> None:
         events = [START, *thinks, *([] if lost is None else [lost]), *rest]
         conversation = Conversation(lambda events=events, **request: iter(events), on_text=lambda text: None)
         assert conversation.turn("Go.").text == "Done."
-        assert [block["type"] for block in conversation.history[1]["content"]] == ["thinking", "text"][
-            lost is not None :
-        ]
+        assert [block["type"] for block in kept(conversation)[1]["content"]] == ["thinking", "text"][lost is not None :]
 
 
 def test_calls_of_a_stream_are_told_apart_without_their_index() -> None:
@@ -976,7 +987,7 @@ def test_the_next_turn_may_simply_say_more(some_talk: Talk) -> None:
     with pytest.raises((anthropic.APIStatusError, openai.APIStatusError)):
         some_talk.turn(conversation, "Go.")
     assert some_talk.turn(conversation, "Please.").text == "Done."
-    assert [message["role"] for message in conversation.history] == ["user", "user", "assistant"]
+    assert [message["role"] for message in kept(conversation)] == ["user", "user", "assistant"]
 
 
 def test_a_connection_that_breaks_loses_nothing_received(server: Server) -> None:
@@ -992,10 +1003,10 @@ def test_a_connection_that_breaks_loses_nothing_received(server: Server) -> None
         assert "peer closed" in str(raised.value) or "onnection" in str(raised.value)
         heard = "".join(talk.heard)
         assert 5 < len(heard) < 60
-        assert [message["role"] for message in conversation.history] == ["user", "assistant"]
-        assert heard in json.dumps(conversation.history[1])
+        assert [message["role"] for message in kept(conversation)] == ["user", "assistant"]
+        assert heard in json.dumps(kept(conversation)[1])
         assert talk.resume(conversation).text == "ever it was."
-        assert conversation.history[2]["content"].startswith("Continue where you left off.")
+        assert kept(conversation)[2]["content"].startswith("Continue where you left off.")
 
 
 def test_a_stream_that_ends_in_silence_is_an_error() -> None:
@@ -1025,7 +1036,7 @@ def test_an_interruption_in_the_middle_of_an_answer_keeps_what_came(some_talk: T
     with pytest.raises(KeyboardInterrupt):
         some_talk.turn(conversation, "Go.")
     assert len(conversation.history) == 2
-    assert "".join(heard) in json.dumps(conversation.history[1])
+    assert "".join(heard) in json.dumps(kept(conversation)[1])
     assert recede.check_pairs(conversation.history.messages).findings == ()
     conversation.on_text = None
     assert some_talk.turn(conversation, "Go on.").text == "Done."
@@ -1157,7 +1168,14 @@ def test_the_provider_is_told_by_the_client_or_the_tools() -> None:
         ({"tools": [{}]}, TypeError, "give run_tool"),
         ({"budget": Budget(), "history": History()}, TypeError, "a budget, or a history"),
         ({"shape": "gemini"}, ValueError, "shape must be"),
+        ({"tools": None}, TypeError, "tools must be a list of definitions, not NoneType"),
+        ({"tools": {"name": "run"}, "run_tool": print}, TypeError, "tools must be a list of definitions, not dict"),
+        ({"tools": [{}], "run_tool": "run"}, TypeError, "run_tool must be callable"),
+        ({"on_text": "print"}, TypeError, "on_text must be callable"),
+        ({"budget": 8_000}, TypeError, "budget must be a recede.Budget or None, not int"),
+        ({"history": []}, TypeError, r"history must be a recede.History \(of a list, History.from_messages\) or None"),
         ({"parallel_tools": "run"}, TypeError, "parallel_tools must be"),
+        ({"parallel_tools": None}, TypeError, "parallel_tools must be True, False or a list of tool names, not None"),
         ({"messages": []}, TypeError, "makes messages itself"),
         ({"stream": True}, TypeError, "makes stream itself"),
         ({"max_tool_rounds": -1}, ValueError, "max_tool_rounds must be at least 0"),
@@ -1172,7 +1190,7 @@ def test_a_wrong_option_is_named_at_once(options: dict[str, Any], error: type[Ex
 
 def test_what_cannot_be_said_is_refused_before_anything_is_sent() -> None:
     conversation = Conversation(SimpleNamespace().__init__)
-    for blank in ("", " \n", []):
+    for blank in ("", " \n", [], [{"type": "text", "text": " "}], [{"type": "text"}, TextBlock(type="text", text="")]):
         with pytest.raises(ValueError, match="the message is empty"):
             conversation.turn(blank)
     with pytest.raises(TypeError, match="a message must be a text"):
@@ -1195,3 +1213,26 @@ def test_async_functions_want_an_async_turn() -> None:
         Conversation(create).turn("Go.")
     with pytest.raises(TypeError, match="run_tool is async: use turn_async"):
         Conversation(lambda **request: None, run_tool=run_tool, tools=[{}]).turn("Go.")
+
+    async def hear(text: str) -> None:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=r"a stream that is not async: use turn$"):
+        asyncio.run(Conversation(lambda **request: iter([]), on_text=print).turn_async("Go."))
+    with serving(text("Done.")) as server, anthropic.Anthropic(api_key="none", base_url=server.url) as client:
+        conversation = Conversation(client.messages.create, model="m", max_tokens=9, on_text=hear)
+        with pytest.raises(TypeError, match="on_text is async: use turn_async"):
+            conversation.turn("Go.")
+        assert kept(conversation) == [
+            user("Go."),
+            {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+        ]
+
+
+def test_a_blank_part_of_a_message_is_left_out(some_talk: Talk) -> None:
+    """Anthropic would refuse it, and so every later request."""
+    some_talk.server.script = [text("I see."), text("Well.")]
+    conversation = some_talk()
+    some_talk.turn(conversation, [{"type": "text", "text": "\n"}, {"type": "text", "text": "Look."}])
+    assert conversation.history[0]["content"] == [{"type": "text", "text": "Look."}]
+    assert some_talk.turn(conversation, "And?").text == "Well."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,6 +111,55 @@ OPENAI_FAULTS: dict[str, tuple[list[Any], str]] = {
 }
 
 
+def asked(call_id: str, name: str = "run", **fields: Any) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}", **fields}
+
+
+def output(call_id: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": "x", **fields}
+
+
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
+RESPONSES_FAULTS: dict[str, tuple[list[Any], str]] = {
+    "no item": ([], "Missing required parameter: 'input'"),
+    "an unknown role": ([{"role": "tool", "content": "x"}], "Invalid value: 'tool'"),
+    "an unknown type": ([{"type": "tool_use"}], "Invalid value: 'tool_use'"),
+    "a field that is not theirs": ([asked("1", parsed_arguments={}), output("1")], "Unknown parameter"),
+    "a field of a part": (
+        [{"role": "assistant", "content": [{"type": "output_text", "text": "x", "parsed": None}]}],
+        "Unknown parameter",
+    ),
+    "a part of another role": ([user([{"type": "output_text", "text": "x"}])], "Invalid value: 'output_text'"),
+    "a part of chat": ([user([said("x")])], "Invalid value: 'text'"),
+    "no content": ([user(None)], "Invalid type"),
+    "a status that is null": ([{**REASONING, "status": None}, asked("1"), output("1")], "Invalid value for"),
+    "reasoning alone": ([GO, REASONING], "without its required following item"),
+    "reasoning before the user": ([REASONING, GO], "without its required following item"),
+    "a call without output": ([GO, asked("1")], "No tool output found"),
+    "an output without call": ([GO, output("1")], "No tool call found"),
+    "arguments as an object": ([asked("1", arguments={}), output("1")], "Missing required parameter"),
+    "a name of other characters": ([asked("1", "a b"), output("1")], "does not match pattern"),
+    "an output that is none": ([asked("1"), output("1", output=None)], "Invalid type"),
+}
+
+
+@pytest.mark.parametrize("name", RESPONSES_FAULTS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_responses_refuses(name: str, stream: bool) -> None:
+    items, words = RESPONSES_FAULTS[name]
+    with serving() as server, openai_client(server) as client:
+        with pytest.raises(openai.BadRequestError, match=words):
+            client.responses.create(model="m", input=items, stream=stream)
+        assert len(server.refusals) == 1
+
+
+@pytest.mark.parametrize("field", ["messages", "max_tokens", "max_completion_tokens"])
+def test_responses_refuses_what_only_chat_takes(field: str) -> None:
+    refused = pytest.raises(openai.BadRequestError, match="Unsupported parameter")
+    with serving() as server, openai_client(server) as client, refused:
+        client.responses.create(model="m", input="Go.", extra_body={field: 5})
+
+
 @pytest.mark.parametrize("name", ANTHROPIC_FAULTS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_anthropic_refuses(name: str, stream: bool) -> None:
@@ -142,6 +193,12 @@ OPENAI_SOUND: list[list[Any]] = [
     [assistant("Hi."), GO, *[openai_call("1"), result("1", "")] * 2],
 ]
 
+RESPONSES_SOUND: list[Any] = [
+    "Go.",
+    [GO, {"role": "assistant", "content": "Hi."}, user([{"type": "input_text", "text": "x"}])],
+    [GO, REASONING, asked("1"), asked("2"), output("2"), output("1", output=[{"type": "input_text", "text": "x"}])],
+]
+
 
 def test_what_is_sound_is_answered() -> None:
     with serving() as server, anthropic_client(server) as client, openai_client(server) as other:
@@ -153,6 +210,9 @@ def test_what_is_sound_is_answered() -> None:
             server.script.append(text("Done."))
             completion = other.chat.completions.create(model="m", messages=messages)
             assert completion.choices[0].message.content == "Done."
+        for items in RESPONSES_SOUND:
+            server.script.append(text("Done."))
+            assert other.responses.create(model="m", input=items).output_text == "Done."
         assert server.refusals == []
 
 
@@ -172,3 +232,40 @@ def test_a_stream_says_what_a_whole_answer_says() -> None:
         assert streamed.message.content == completion.message.content
         assert [made.function.arguments for made in streamed.message.tool_calls] == ['{"path": "\\u00e9"}', "{}"]
         assert streamed.finish_reason == completion.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("stop", ["end_turn", "max_tokens"])
+def test_a_stream_of_responses_says_what_a_whole_one_says(stop: str) -> None:
+    made = {**call("look", id="2"), **({"partial": '{"path": "a'} if stop == "max_tokens" else {})}
+    answer = calls(call("run", {"path": "é"}, id="1"), made, say="A longer text, in several pieces.", stop=stop)
+    answer.blocks.insert(0, thought("hm, let me see"))
+    with serving(answer, answer, answer) as server, openai_client(server) as client:
+        whole = client.responses.create(model="m", input="Go.", max_output_tokens=9)
+        assert [item.type for item in whole.output] == ["reasoning", "message", "function_call", "function_call"]
+        assert (whole.status, whole.output_text) == (
+            "incomplete" if stop == "max_tokens" else "completed",
+            "A longer text, in several pieces.",
+        )
+        assert (whole.incomplete_details is not None) == (stop == "max_tokens")
+        events = list(client.responses.create(model="m", input="Go.", stream=True))
+        assert events[-1].type == f"response.{whole.status}" and events[-1].response.output == whole.output
+        for kind, said in (("output_text", whole.output_text), ("function_call_arguments", '{"path": "\\u00e9"}')):
+            pieces = [event.delta for event in events if event.type == f"response.{kind}.delta"]
+            assert "".join(pieces).startswith(said) and len(pieces) > 2
+        if stop == "max_tokens":  # which it reports only at the end
+            return
+        with client.responses.stream(model="m", input="Go.") as stream:
+            assert stream.get_final_response().output_text == whole.output_text
+        assert server.refusals == []
+
+
+def test_a_whole_answer_leaves_the_connection_open() -> None:
+    """Also one that was to be dropped after more bytes than it has; else the next request may find it closed."""
+    with serving(text("Done.", drop_after=1 << 20), text("Done.")) as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"))
+        for _ in range(2):
+            connection.request("POST", "/v1/messages", json.dumps({"model": "m", "max_tokens": 9, "messages": [GO]}))
+            sock = connection.sock
+            assert json.loads(connection.getresponse().read())["content"] == [said("Done.")]
+            assert connection.sock is sock is not None
+        connection.close()

@@ -45,6 +45,34 @@ def test_a_stranger_reads_a_closed_store(tmp_path: Path) -> None:
     assert len(found) == len(set(found)) == 2_003
 
 
+def test_figures_of_a_store_are_those_that_a_stranger_counts(tmp_path: Path) -> None:
+    path = tmp_path / "session.store"
+    with recede.TurnStore(path) as store:
+        for number in range(1_000):
+            store.append("r" * 30, "a", "o" * (number % 7 * 900))
+        store.mask_before(11)
+        store.append_record("session", [b"x" * 90_000])
+        store.replace_record("session", 1, [b"state"])
+        store.append_record("message", [b"{}"])
+        store.append_record("message", [b"{}"])
+        store.sync()
+        stats, report = store.stats(), store.verify()
+    reader = Reader(path)
+    kinds = [reader.file[page * 4_096 + 4] for page in range(reader.pages)]
+    buckets = 2**reader.level + reader.split
+    (commits,) = struct.unpack_from("<Q", reader.file, 48)
+    assert (stats.turns, stats.messages, stats.summaries, stats.sessions) == (1_000, 2, 0, 1) == reader.last
+    assert report[:4] == stats[:4] and report.faults == ()
+    assert (stats.masked_turns, report.longest_chain) == (10, 2)
+    assert (stats.buckets, stats.overflow_pages) == (kinds.count(3), kinds.count(4)) and stats.buckets == buckets
+    assert 0 < stats.overflow_pages < stats.splits == buckets - 1
+    filled = sum(len(raw) for bucket in range(buckets) for raw in reader.raws(bucket))
+    assert stats.load == filled / (buckets * 4_080)
+    assert (stats.pages, stats.free_pages, stats.text_pages) == (reader.pages, kinds.count(6), kinds.count(5))
+    assert stats.free_pages > 10 and stats.commits == commits
+    assert stats.log_bytes > stats.file_bytes, "the log is written into the file when the store is closed"
+
+
 def test_a_stranger_reads_a_compacted_store(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
     with recede.TurnStore(path) as store:

@@ -37,9 +37,11 @@ TIMES = st.dictionaries(st.integers(0, 20), st.floats(0, 400, allow_nan=False), 
 def policies(window: int, chunk: int) -> list[str]:
     masks = [f"sliding:window={window}", f"stepped:window={window},chunk={chunk}", f"break_even:window={window}"]
     masks += [f"high_water:window={window},chars=300", f"optimum:window={window}"]
+    clearing = [f"clear_tool_uses:trigger={60 * chunk},keep={window},at_least={5 * chunk}"]
+    clearing += [f"langchain_clear:trigger={40 * chunk},keep={window}", f"clip:chars={25 * chunk}"]
     hybrid = f"hybrid:window={window},at={chunk + 2},tail=2"
     pinned = [f"{policy},cache_breakpoint=boundary" for policy in (*masks, hybrid)]
-    return [*masks, *pinned, hybrid, f"keep_last:messages={window}", f"summary:every={chunk},tail=1"]
+    return [*masks, *pinned, *clearing, hybrid, f"keep_last:messages={window}", f"summary:every={chunk},tail=1"]
 
 
 @pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")

@@ -108,7 +108,10 @@ def test_a_history_asks_by_the_rule_and_shows_the_rest_without(
                 history = _loaded(history, asked, options, built_in)
             history.append(message)
             session.append(message)
-            if data.draw(st.integers(0, 3), label="skip") == 0:
+            is_open = any(found.kind == "open_call" for found in recede.check_pairs(session).findings)
+            if (
+                data.draw(st.integers(0, 3), label="skip") == 0 or is_open
+            ):  # a session keeps open calls, `reduce` does not
                 continue
             asked.length = expected.length = length
             if data.draw(st.booleans(), label="stats first"):
@@ -146,7 +149,7 @@ def _loaded(history: History, asked: Asked, options: dict[str, Any], built_in: b
         history.save(path)
         functions = {"summarizer": None if built_in else asked, "token_counter": options.get("token_counter")}
         loaded = History.load(path, **functions)
-    loaded._summarizer_error = history.summarizer_error  # what it raised is not kept
+    loaded._callbacks.summarizer_error = history.summarizer_error  # what it raised is not kept
     return loaded
 
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import block_options, history_options, mask_options, reduce_options, stage_options
+from untyped_rules import converse_fault, gemini_fault
 
 import recede
 from provider_rules import anthropic_fault, openai_fault
 from recede import Budget, History
 from recede.testing import histories
-from sound import as_anthropic, as_openai
+from sound import as_anthropic, as_converse, as_gemini, as_openai, joined
 from support import built_engines, using
 
 ENGINES = pytest.mark.parametrize("engine_name", built_engines())
@@ -29,6 +30,11 @@ def openai(messages: Messages) -> str | None:
     return openai_fault({"model": "m", "messages": messages})
 
 
+def converse(messages: Messages) -> str | None:
+    """Of a view whose messages of one role are joined: a summary may precede a user message."""
+    return converse_fault(joined(messages))
+
+
 def with_a_role(options: dict[str, Any], history: Messages, fault: Callable[[Messages], str | None]) -> dict[str, Any]:
     """Options with a role of the summary that the provider has.
 
@@ -36,6 +42,8 @@ def with_a_role(options: dict[str, Any], history: Messages, fault: Callable[[Mes
     """
     if fault is openai:
         return options
+    if fault in (gemini_fault, converse):
+        return {**options, "summary_role": None}
     kinds = {
         block["type"] for message in history if isinstance(message["content"], list) for block in message["content"]
     }
@@ -46,12 +54,22 @@ def with_a_role(options: dict[str, Any], history: Messages, fault: Callable[[Mes
 def sound(draw: st.DrawFn) -> tuple[Messages, Callable[[Messages], str | None]]:
     """A history that a provider takes at its end, and its rules."""
     messages = draw(histories(max_turns=8, max_parallel_calls=3))
-    if draw(st.booleans(), label="anthropic"):
+    history: Messages
+    fault: Callable[[Messages], str | None]
+    provider = draw(st.sampled_from(["anthropic", "openai", "gemini", "converse"]))
+    go_on: dict[str, Any] = {"role": "user", "content": "Go on."}
+    if provider == "anthropic":
         history, fault = as_anthropic(messages, draw(st.booleans(), label="thinking")), anthropic
-    else:
+    elif provider == "openai":
         history, fault = as_openai(messages), openai
-    if not history or history[-1]["role"] == "assistant":
-        history.append({"role": "user", "content": "Go on."})
+    elif provider == "gemini":
+        history, fault = as_gemini(messages, draw(st.sampled_from(["both", "calls", "results", ""]))), gemini_fault
+        go_on = {"role": "user", "parts": [{"text": "Go on."}]}
+    else:
+        history, fault = as_converse(messages), converse
+        go_on["content"] = [{"text": "Go on."}]
+    if not history or history[-1]["role"] in ("assistant", "model"):
+        history.append(go_on)
     return history, fault
 
 
@@ -82,6 +100,21 @@ def test_a_view_of_a_history_is_taken(
         # A view may be reduced again.
         again = recede.reduce(views[0], **reducing).messages
         assert fault(again) is None
+
+
+@ENGINES
+@given(history=histories(max_turns=8), options=mask_options() | block_options())
+def test_a_masked_view_of_converse_alternates_as_the_history_does(
+    engine_name: str, history: Messages, options: Any
+) -> None:
+    history = as_converse(history)
+    if not history or history[-1]["role"] == "assistant":
+        history.append({"role": "user", "content": [{"text": "Go on."}]})
+    mask = recede.mask_old_observations if "keep" in options else recede.mask_observations
+    with using(engine_name):
+        view: Any = mask(history, **options)
+    assert converse_fault(history) is None
+    assert converse_fault(view if isinstance(view, list) else view.messages) is None
 
 
 @ENGINES

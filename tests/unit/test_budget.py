@@ -150,5 +150,8 @@ def test_what_is_no_history_is_refused() -> None:
     for ask in (Budget().view, Budget().is_over, Budget().report):
         with pytest.raises(recede.TranscriptError):
             ask([{"role": "user", "content": 5}])
+        for given in (None, "a text", 5, {}, ([],), recede.History()):
+            with pytest.raises(TypeError, match=f"a budget takes a list of messages, not {type(given).__name__}"):
+                ask(given)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="token_counter must return"):
         Budget(token_counter=lambda text: -1).is_over([user("x")])

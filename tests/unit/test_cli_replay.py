@@ -98,23 +98,6 @@ def test_the_sentences_say_what_was_paid_what_would_have_been_and_what_does_it()
     assert "input $2.5, cached $0.25, write $2.5, output $0; under 1,024 tokens" in shown[-1]
 
 
-def test_few_policies_are_compared_by_default_and_all_on_request() -> None:
-    few = lines_of("-", stdin=dumps(HISTORY))
-    names = [line.split()[0] for line in few[3:8]]
-    assert names == [
-        "raw",
-        "sliding:window=10",
-        "break_even:window=10",
-        "break_even:window=20",
-        "hybrid:window=10,at=43,tail=10,boundary=break_even",
-    ]
-    assert few[8] == "" and not any(line.startswith("window: ") for line in few)
-    every = lines_of("-", "--all", stdin=dumps(HISTORY))
-    played = recede.costs.replay(HISTORY).policies
-    assert [line.split()[0] for line in every[3 : 3 + len(played)]] == [one.policy for one in played]
-    assert any(line.startswith("window: ") for line in every)
-
-
 def test_the_cache_is_that_of_the_format_or_the_option(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     path.write_bytes(dumps(HISTORY))
@@ -127,6 +110,24 @@ def test_the_cache_is_that_of_the_format_or_the_option(tmp_path: Path) -> None:
     codex = tmp_path / "codex.jsonl"
     codex.write_bytes(FILES["codex"][1])
     assert lines_of(path, codex, *POLICIES)[-1].endswith("; cache: anthropic, openai")
+
+
+def test_few_policies_are_compared_by_default_and_all_on_request() -> None:
+    few = lines_of("-", stdin=dumps(HISTORY))
+    names = [line.split()[0] for line in few[3:9]]
+    assert names == [
+        "raw",
+        "sliding:window=10",
+        "clear_tool_uses:trigger=100000,keep=3",
+        "break_even:window=10",
+        "break_even:window=20",
+        "hybrid:window=10,at=43,tail=10,boundary=break_even",
+    ]
+    assert few[9] == "" and not any(line.startswith("window: ") for line in few)
+    every = lines_of("-", "--all", stdin=dumps(HISTORY))
+    played = recede.costs.replay(HISTORY).policies
+    assert [line.split()[0] for line in every[3 : 3 + len(played)]] == [one.policy for one in played]
+    assert any(line.startswith("window: ") for line in every)
 
 
 def test_in_a_short_session_raw_is_cheapest() -> None:

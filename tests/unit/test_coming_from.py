@@ -396,9 +396,81 @@ def test_settings_can_be_read_back_under_both_names() -> None:
     assert agent.config == {"masking_window": 10, "summarize_at": 50, "tail_window": 10, "max_trajectory_length": 250}
     agent.config["summarize_at"] = 5
     assert agent.config["summarize_at"] == agent.n == 50, "a copy"
-    for name in ("window", "placeholder", "boundary", "m", "tail", "summarizer", "config", "agent"):
-        with pytest.raises(AttributeError):
+    for name in ("window", "placeholder", "boundary", "m", "w", "n", "tail", "config", "trajectory", "metrics"):
+        with pytest.raises(AttributeError, match=f"{name} is read-only: the settings of a manager are the arguments"):
             setattr(agent, name, 5)
+    assert (agent.w, agent.n, agent.m) == (10, 50, 10)
+
+
+class Masking(ObservationMaskingContextManager):
+    """As a design's class has its constructor, with our base below it."""
+
+    def __init__(self, window_size_m: int = 10, placeholder: str | None = None) -> None:
+        super().__init__(window_size_m, placeholder)
+        self.m = window_size_m
+        self.placeholder = placeholder or "[Observation omitted for brevity]"
+        self.trajectory: list[Any] = []
+
+
+class Hybrid(HybridContextManager):
+    def __init__(self, summarizer_llm: Any, w: int = 2, n: int = 4, m: int = 2) -> None:
+        self.summarizer = summarizer_llm  # some write this first
+        super().__init__(summarizer_llm, w, n, m)
+        self.summarizer = summarizer_llm
+        self.w, self.n, self.m = w, n, m
+        self.last_summary_idx = 0
+        self.summaries: list[Any] = []
+
+
+class Production(ProductionHybridContextManager):
+    def __init__(self, agent_llm: Any, summarizer_llm: Any, config: Any = None) -> None:
+        self.agent = agent_llm
+        super().__init__(agent_llm, summarizer_llm, config or CONFIG)
+        self.config = {**CONFIG, "max_trajectory_length": 250}
+        self.agent_llm, self.summarizer = agent_llm, summarizer_llm
+
+    def _execute(self, action: str) -> str:
+        return TURN[2]
+
+
+def test_a_subclass_may_state_the_settings_again_as_a_class_of_the_designs_does() -> None:
+    masking = added(Masking(2), 4)
+    assert (masking.m, masking.stats().masked_turns, len(masking.trajectory)) == (2, 2, 4)
+    hybrid = added(Hybrid(lambda turns, previous: "All read."), 4)
+    assert (hybrid.w, hybrid.n, hybrid.m, hybrid.last_summary_idx) == (2, 4, 2, 2)
+    assert Production(lambda context: TURN[:2], Model("Read.")).run_agent("Go.", 5)["turns"] == 5
+    with pytest.raises(AttributeError, match="m is read-only"):
+        hybrid.m = 3
+    with pytest.raises(AttributeError, match="trajectory is read-only"):
+        masking.trajectory = []
+
+
+def test_another_model_may_be_assigned() -> None:
+    hybrid = Hybrid(Model("By the first."))
+    hybrid.summarizer = Model("By the second.")
+    added(hybrid, 4)
+    assert [summary.content for summary in hybrid.summaries] == ["By the second."]
+
+    async def by_the_third(turns: Any) -> str:
+        return "By the third."
+
+    hybrid.summarizer = by_the_third
+    with pytest.raises(RuntimeError, match="the summarizer is async: use aadd_turn"):
+        hybrid.add_turn(*TURN)
+    asyncio.run(aadded(hybrid, 4))
+    assert hybrid.summaries[-1].content == "By the third."
+    with pytest.raises(TypeError, match="summarizer must be callable as"):
+        hybrid.summarizer = 5  # type: ignore[assignment]
+    assert hybrid.summarizer is by_the_third
+    agent = ProductionHybridContextManager(lambda context: TURN[:2], Model("Read."), CONFIG, execute=str.upper)
+    for name in ("agent", "agent_llm"):
+        coder = Coder()
+        setattr(agent, name, coder)
+        assert agent.agent is agent.agent_llm is coder
+        with pytest.raises(TypeError, match=f"^{name} must be callable, or have .generate"):
+            setattr(agent, name, 5)
+    agent.agent = lambda context: ("I am another.", "ls")
+    assert agent.run_agent("Go.", 1)["trajectory"][0]["reasoning"] == "I am another."
 
 
 def test_repr_and_stats_show_the_numbers() -> None:

@@ -205,6 +205,30 @@ def test_a_counter_that_raises_leaves_a_history_in_memory_as_it_was() -> None:
     assert history.view() == messages[:9]
 
 
+def test_a_summary_whose_messages_could_not_be_counted_is_taken_back_with_them() -> None:
+    """It is known, but the session does not continue after it yet."""
+    is_up = False
+
+    def counter(text: str) -> int:
+        if not is_up and history._has_uncounted:
+            raise KeyError("the counter is down")
+        return len(text)
+
+    def grow() -> None:
+        for message in messages:
+            history.append(message)
+            history.view()
+
+    options: dict[str, Any] = {"max_input_tokens": 1_000, "token_counter": counter}
+    history, messages = History(**options), session(30)
+    with pytest.raises(KeyError):
+        grow()
+    is_up = True
+    history.rewind(len(history) - 1)
+    assert 10 < len(history) < 60
+    assert history.view() == looked_at(messages[: len(history)], **options).view()
+
+
 def test_a_counter_that_raises_is_asked_again_where_a_store_has_the_rest(path: Path) -> None:
     fails = False
 

@@ -300,6 +300,47 @@ def test_a_response_with_a_repeated_key_is_replaced_whole() -> None:
     assert LONG not in json.dumps(view)
 
 
+def test_a_message_with_a_content_is_not_one_of_gemini() -> None:
+    assert count([{"role": "user", "content": "abc", "parts": [{"text": LONG}]}]) == 3
+    assert findings([{"role": "model", "content": None, **said("model", asked("f"))}]) == []
+
+
+def _args(value: Any) -> Message:
+    return said("model", {"functionCall": {"name": "f", "args": value}})
+
+
+def _response(value: Any) -> Message:
+    return said("user", answered("f", {"out": value}))
+
+
+def _input(value: Any) -> Message:
+    return {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": value}}]}
+
+
+def _json(value: Any) -> Message:
+    return used("1", {"json": value})
+
+
+@pytest.mark.parametrize(("message", "around"), [(_args, 5), (_response, 6), (_input, 5), (_json, 7)])
+def test_values_may_be_nested_as_deeply_in_dicts_as_in_bytes(message: Any, around: int) -> None:
+    def nested(levels: int) -> list[Message]:
+        value: list[Any] = []
+        for _ in range(levels - 1):
+            value = [value]
+        return [message(value)]
+
+    def in_bytes(levels: int) -> recede.JsonReduction:
+        text = json.dumps([message("@")]).replace('"@"', "[" * levels + "]" * levels)
+        return recede.reduce_json(text, max_input_chars=10**6)
+
+    deepest = 1_024 - around  # the history, the message, and what is around the value in it
+    assert in_bytes(deepest).chars_before == recede.count_chars(nested(deepest))
+    for read in (lambda levels: recede.count_chars(nested(levels)), in_bytes):
+        with pytest.raises(recede.TranscriptError) as caught:
+            read(deepest + 1)
+        assert caught.value.kind == "depth"
+
+
 def test_histories_take_them() -> None:
     history = recede.History(keep=3, boundary="sliding")
     for number in range(6):
@@ -307,3 +348,14 @@ def test_histories_take_them() -> None:
         history.append(said("user", answered("f", {"stdout": LONG, "n": number})))
     assert history.view()[1] == said("user", answered("f", {"output": "[observation masked — 1 lines omitted]"}))
     assert json.loads(history.recall(1) or "") == {"stdout": LONG, "n": 0}
+
+
+def test_rewound_histories_pair_with_what_is_left() -> None:
+    history = recede.History()
+    for message in (said("model", asked("f")), said("user", answered("f", {}))):
+        history.append(message)
+    assert history.stats().orphans == 0
+    history.rewind(0)
+    for message in (said("user", {"text": "on"}), said("user", answered("f", {}))):
+        history.append(message)
+    assert history.stats().orphans == 1

@@ -13,7 +13,7 @@ import json
 from typing import Any
 
 from recede._pure.apply import apply
-from recede._pure.pairs import Finding, Operation, findings
+from recede._pure.pairs import findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
 from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
@@ -22,7 +22,16 @@ from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
-from recede.reduction._report import CountRequest, JsonReduction, Reduction, SummaryRequest
+from recede.reduction._report import (
+    CountRequest,
+    Finding,
+    JsonReduction,
+    MessageTexts,
+    ObservationTexts,
+    Reduction,
+    Repair,
+    SummaryRequest,
+)
 
 __all__ = [
     "Policy",
@@ -75,13 +84,8 @@ def _planned(facts: Facts, summary: Given) -> Plan | Request | CountRequest:
         return CountRequest([str(text)])
 
 
-def texts(
-    messages: list[Any], policy: Policy, numbers: list[int] | None = None
-) -> list[tuple[str, int, int, list[tuple[str, int, str | None]]]]:
-    """For each message its own text, constant chars, own images, and observations.
-
-    Of each observation: its text, its images, and what masking would put in its place (None where it stays).
-    """
+def texts(messages: list[Any], policy: Policy, numbers: list[int] | None = None) -> list[MessageTexts]:
+    """What a token counter counts of each message."""
     facts = Facts(walk(messages), policy, None)
     facts.numbers = numbers or ()
     found = []
@@ -92,8 +96,8 @@ def texts(
         for result in message.results:
             masked = facts.mask(result)
             text = result.observation if result.json is None else _compact(result.json)
-            observations.append((text, result.images, masked and masked.text))
-        found.append((own_text, constant_chars, message.own.images, observations))
+            observations.append(ObservationTexts(text, result.images, masked and masked.text))
+        found.append(MessageTexts(own_text, constant_chars, message.own.images, observations))
     return found
 
 
@@ -102,11 +106,11 @@ def _compact(value: Any) -> str:
 
 
 def check_pairs(messages: list[Any]) -> list[Finding]:
-    """Kind, message index and id of each finding."""
+    """The faults of the pairs."""
     return findings(walk(messages))
 
 
-def repairs(messages: list[Any]) -> list[Operation]:
+def repairs(messages: list[Any]) -> list[Repair]:
     """The repairs of orphans, by place in the input."""
     return _repairs(walk(messages))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from recede._pure.outline import Message, Outline
 from recede._pure.plan import Plan
-from recede._pure.shape import Shape
+from recede._pure.shape import PLAIN
 
 
 def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
@@ -20,7 +20,7 @@ def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
 
 
 def _shown(source: dict[str, Any], message: Message, plan: Plan) -> dict[str, Any]:
-    shape = message.shape or Shape()
+    shape = message.shape or PLAIN
     if message.index in plan.cut:
         return {**source, **shape.summary(source["role"], plan.cut[message.index].text)}
     masked = plan.masked

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 from recede._pure.outline import Call, Message, Outline, Result
 from recede._pure.shape import Shape
 from recede._pure.turns import Turns
+from recede.reduction._report import Finding, Repair
 
-Finding = tuple[str, int, "str | None"]
-"""A kind, the index of the message, the id."""
+if TYPE_CHECKING:
+    from recede.reduction._report import FindingKind
 
 Place = tuple[int, int]
 """A message, and a block of it."""
-
-Operation = tuple[Any, ...]
-"""A repair; see `repairs`."""
 
 
 class Pairs:
@@ -117,7 +115,7 @@ def findings(outline: Outline) -> list[Finding]:
     answered: set[int] = set()  # calls that have a result so far
     for message in outline.messages:
         for exchange in message.exchanges:
-            kinds = []
+            kinds: list[FindingKind] = []
             if exchange.id is None and _needs_id(exchange):
                 kinds.append("missing_id")
             if isinstance(exchange, Call):
@@ -142,7 +140,7 @@ def findings(outline: Outline) -> list[Finding]:
                         kinds.append("not_adjacent")
                 if not exchange.is_leading:
                     kinds.append("not_leading")
-            found += [(kind, message.index, exchange.id) for kind in kinds]
+            found += [Finding(kind, message.index, exchange.id) for kind in kinds]
     return found
 
 
@@ -165,20 +163,16 @@ def _next_plain(answers: list[bool]) -> list[int]:
     return places
 
 
-def repairs(outline: Outline) -> list[Operation]:
+def repairs(outline: Outline) -> list[Repair]:
     """The repairs of orphans, by place in the input.
 
-    ("drop_message", message)                     a message that holds orphan results and nothing else
-    ("drop_block", message, block)                one orphan result of others
-    ("add_block", message, block, call)           a result of this call, before that block
-    ("add_message", before, calls)                a message with a result of each of these calls
-
-    A call is named by its message and its block.
+    A message that holds orphan results and nothing else is dropped, else the blocks with orphan results. A result is
+    added to the message that answers its turn, or in a new one.
     """
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
     # (message, block, whether it drops that block) -> what happens there, in this order.
-    placed: list[tuple[tuple[int, int, bool], Operation]] = []
+    placed: list[tuple[tuple[int, int, bool], Repair]] = []
     # Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
     answers = []
     for message in outline.messages:
@@ -187,9 +181,9 @@ def repairs(outline: Outline) -> list[Operation]:
         is_dropped = bool(orphans) and is_whole
         answers.append(is_dropped or len(orphans) < len(message.results))
         if is_dropped:
-            placed.append(((message.index, 0, True), ("drop_message", message.index)))
+            placed.append(((message.index, 0, True), Repair("drop_message", message.index, None, [])))
         else:
-            placed += [((o.message, o.block, True), ("drop_block", o.message, o.block)) for o in orphans]
+            placed += [((o.message, o.block, True), Repair("drop_block", o.message, o.block, [])) for o in orphans]
 
     tail = _tail(answers)
     next_plain = _next_plain(answers)
@@ -208,16 +202,16 @@ def repairs(outline: Outline) -> list[Operation]:
         if sibling:
             # By their place answers pair in order, so another one goes after all others.
             block = sibling.leading_results if call.shape.wants_results_first else sibling.results[-1].block + 1
-            placed.append(((place, block, False), ("add_block", place, block, here)))
+            placed.append(((place, block, False), Repair("add_block", place, block, [here])))
         elif (end, call.shape) in new_messages:
             new_messages[end, call.shape].append(here)
         else:
             calls = [here]
             if call.shape.results_are_blocks:
                 new_messages[end, call.shape] = calls
-            placed.append(((place, -1, False), ("add_message", place, calls)))
-    placed.sort(key=lambda operation: operation[0])
-    return [operation for _, operation in placed]
+            placed.append(((place, -1, False), Repair("add_message", place, None, calls)))
+    placed.sort(key=lambda one: one[0])
+    return [repair for _, repair in placed]
 
 
 def _called_again(outline: Outline) -> list[float]:

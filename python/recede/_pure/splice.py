@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from recede._pure.outline import Outline, Span
 from recede._pure.placeholder import Masked
 from recede._pure.plan import Plan, Summary
-from recede._pure.shape import Shape
+from recede._pure.shape import PLAIN
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
 _RAW_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
@@ -87,7 +87,7 @@ def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
     for index in plan.kept if plan.masked or plan.cut else ():
         message = outline.messages[index]
         if index in plan.cut and message.own.span is not None:
-            frame = (message.shape or Shape()).text_frame
+            frame = (message.shape or PLAIN).text_frame
             yield message.own.span, _value(data, message.own.piece_spans, frame, plan.cut[index])
         for result in message.results:
             if result.index in plan.masked and result.span is not None:

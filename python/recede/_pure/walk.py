@@ -9,8 +9,8 @@ from recede._errors import TranscriptError
 from recede._objects import is_object
 from recede._pure.outline import Call, Message, Outline, Result, Span, Text
 from recede._pure.reading import JsonList, JsonObject
-from recede._pure.shape import shape_of
-from recede._pure.shape.words import BLOCK_KEYS, IMAGE_TYPES, MESSAGE_KEYS, TEXT_TYPES, block_type, items, string
+from recede._pure.shape import MESSAGE_KEYS, shape_of
+from recede._pure.shape.words import BLOCK_KEYS, IMAGE_TYPES, TEXT_TYPES, block_type, items, string
 from recede._pure.size import ForeignObject, TooDeep, compact_chars
 
 

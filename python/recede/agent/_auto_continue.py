@@ -6,19 +6,19 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple
 
-from recede._answer import answer_of, usable
-from recede._objects import changed, plain, read
-from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
+from recede._answer import answer_of
+from recede._objects import changed, read
+from recede._response import blocks_of, check_create, choice_of, is_openai, stop_reason
+from recede.agent._parts import whole_completion, whole_message
+from recede.agent._tool_calls import awaited, not_awaited
 from recede.reduction._options import optional_function, whole_number
 
-__all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async", "usage_sum"]
+__all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async"]
 
 _log = logging.getLogger("recede")
 
 CONTINUE = "Continue where you left off. Do not repeat what you already said."
 _CUT_FOR_LENGTH = ("max_tokens", "length")
-# A repetition of this many characters is no coincidence.
-_LEAST_OVERLAP = 20
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -114,7 +114,7 @@ def auto_continue(
 
     Raises:
         Exception: what `create` raised at the first request. Later errors are kept on the response.
-        TypeError, ValueError: an option is wrong, or `create` did not return a response.
+        TypeError, ValueError: an option is wrong, `create` did not return a response, or is of OpenAI's Responses.
 
     Example:
         >>> import recede
@@ -126,10 +126,11 @@ def auto_continue(
         >>> answer["content"], answer.continuation.requests
         ([{'type': 'text', 'text': 'The answer is forty-two.'}], 2)
     """
+    check_create(create, "auto_continue")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
     while (ask := answers.next_request()) is not None:
         try:
-            response = create(**ask)
+            response = not_awaited(create(**ask), "create", "auto_continue_async")
         except Exception as error:
             answers.fail(error)
         else:
@@ -170,10 +171,11 @@ async def auto_continue_async(
         >>> answer["content"][0]["text"]
         'Done.'
     """
+    check_create(create, "auto_continue_async")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
     while (ask := answers.next_request()) is not None:
         try:
-            response = await create(**ask)
+            response = await awaited(create(**ask))
         except Exception as error:
             answers.fail(error)
         else:
@@ -197,6 +199,8 @@ class Answers:
         whole_number(1, optional=True)("max_total_output_tokens", max_total_output_tokens)
         whole_number(1, optional=True)("max_tokens_limit", max_tokens_limit)
         optional_function("on_cut", on_cut)
+        if not isinstance(messages, (list, tuple)):
+            raise TypeError(f"messages must be a list, not {type(messages).__name__}")
         if request.get("stream"):
             raise TypeError("auto_continue takes whole responses: leave stream out, or use a Conversation with on_text")
         self._messages = messages
@@ -288,7 +292,7 @@ class Answers:
     def response(self) -> Any:
         """The assembled parts; a single part is returned unchanged."""
         last = self._parts[-1]
-        put_together = _completion if is_openai(last) else _message
+        put_together = whole_completion if is_openai(last) else whole_message
         whole = put_together(self._parts, self._used_up) if self._cut_in else last
         continuation = Continuation(self._requests, tuple(self._cut_in), self._error)
         if isinstance(whole, dict):
@@ -301,76 +305,6 @@ class _Response(dict[str, Any]):
     """A dict response with a `continuation` attribute."""
 
     continuation: Continuation
-
-
-def _message(parts: list[Any], used_up: bool) -> Any:
-    """Assemble the parts of an Anthropic message."""
-    blocks: list[Any] = []
-    for part in parts:
-        new = usable(blocks_of(part), stop_reason(part) in CUT)
-        thinking = [block for block in new if read(block, "type") in ("thinking", "redacted_thinking")]
-        leading = thinking if new[: len(thinking)] == thinking else []
-        rest = new[len(leading) :]
-        if blocks and rest and _is_text(blocks[-1]) and _is_text(rest[0]):
-            text = _joined(read(blocks[-1], "text"), read(rest[0], "text"))
-            # Thinking comes first: a provider refuses a message whose thinking follows its text.
-            blocks = [*blocks[:-1], *leading, changed(rest[0], text=text), *rest[1:]]
-        else:
-            blocks += new
-    ended = {"stop_reason": "end_turn"} if used_up else {}
-    return changed(parts[-1], content=blocks, usage=_usage(parts), **ended)
-
-
-def _completion(parts: list[Any], used_up: bool) -> Any:
-    """Assemble the parts of a chat completion: the first choice of each."""
-    text = ""
-    for part in parts:
-        text = _joined(text, _said(read(choice_of(part), "message")))
-    choice = choice_of(parts[-1])
-    if not isinstance(plain(read(choice, "message")), dict):  # no message to put text into
-        choice = {"index": 0, "message": {"role": "assistant"}, "finish_reason": stop_reason(parts[-1])}
-    message = changed(read(choice, "message"), content=text or None)
-    if stop_reason(parts[-1]) in CUT and read(message, "tool_calls"):
-        message = changed(message, tool_calls=None)
-    ended = {"finish_reason": "stop"} if used_up else {}
-    return changed(parts[-1], choices=[changed(choice, message=message, **ended)], usage=_usage(parts))
-
-
-def _is_text(block: Any) -> bool:
-    return bool(read(block, "type") == "text" and not read(block, "citations"))
-
-
-def _said(message: Any) -> str:
-    content = read(message, "content")
-    if isinstance(content, (list, tuple)):
-        content = "".join(text for part in content if isinstance(text := read(part, "text"), str))
-    return content if isinstance(content, str) else ""
-
-
-def _joined(first: str, second: str) -> str:
-    """Join two parts of a text, without what the second repeats of the end of the first.
-
-    The longest repetition is removed. Linear in both texts, even for repetitive ones (Knuth-Morris-Pratt).
-    """
-    start = second[:_LEAST_OVERLAP]
-    at = first.find(start, max(0, len(first) - len(second))) if len(start) == _LEAST_OVERLAP else -1
-    if at < 0:
-        return first + second
-    end = first[at:]  # what may be repeated
-    again = second[: len(end)]
-    border = [0] * len(again)  # for each prefix of `again`, the length of its longest border
-    length = 0
-    for place in range(1, len(again)):
-        while length and again[place] != again[length]:
-            length = border[length - 1]
-        length += again[place] == again[length]
-        border[place] = length
-    length = 0
-    for char in end:
-        while length and char != again[length]:
-            length = border[length - 1]
-        length += char == again[length]
-    return first + second[length:] if length >= _LEAST_OVERLAP else first + second
 
 
 def _cut_in(part: Any) -> str:
@@ -386,22 +320,3 @@ def _output_tokens(part: Any) -> int:
     usage = read(part, "usage")
     tokens = read(usage, "output_tokens") or read(usage, "completion_tokens")
     return tokens if isinstance(tokens, int) else 0
-
-
-def _usage(parts: list[Any]) -> Any:
-    total = read(parts[0], "usage")
-    for part in parts[1:]:
-        total = usage_sum(total, read(part, "usage"))
-    return total
-
-
-def usage_sum(first: Any, second: Any) -> Any:
-    """Add numbers, also nested ones; of other values take the later one."""
-    if first is None or second is None:
-        return first if second is None else second
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return first if isinstance(first, bool) else first + second
-    before, after = plain(first), plain(second)
-    if not (isinstance(before, dict) and isinstance(after, dict)):
-        return second
-    return changed(second, **{name: usage_sum(read(first, name), read(second, name)) for name in {**before, **after}})

@@ -114,8 +114,10 @@ class Budget:
 
         Raises:
             TranscriptError: the input is not a history.
-            TypeError: `token_counter` did not return a whole number.
+            TypeError: it is no list, or `token_counter` did not return a whole number.
         """
+        if not isinstance(messages, list):
+            raise TypeError(f"a budget takes a list of messages, not {type(messages).__name__}")
         return history_tokens(messages, self.token_counter)
 
     def is_over(self, messages: list[Any]) -> bool:

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recede._answer import answer_of
-from recede._encodable import encodable
+from recede._answer import answer_of, as_given
 from recede._objects import changed, plain_message, read
-from recede._response import stop_reason, text_of
-from recede.agent._auto_continue import CONTINUE, Answers, Cut, usage_sum
+from recede._response import check_create, stop_reason, text_of
+from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget
+from recede.agent._given import check_tools, shape_of, spoken_message
+from recede.agent._parts import usage_sum
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (
     Round,
@@ -27,7 +28,7 @@ from recede.agent._tool_calls import (
     open_calls,
     result_messages,
 )
-from recede.reduction._options import whole_number
+from recede.reduction._options import optional_function, whole_number
 from recede.session._history import History
 
 __all__ = ["Answer", "Conversation"]
@@ -73,7 +74,7 @@ class Conversation:
 
     `history` keeps everything; requests send its view, in which old observations are masked. Nothing is added to the
     prompt. However a turn ends, the provider accepts the history: it contains what was received of the answer, and
-    every call has its result.
+    every call has its result. Answers are kept as the client gave them; what was damaged, as a repaired dict.
 
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
@@ -134,12 +135,16 @@ class Conversation:
         on_text: Callable[[str], Any] | None = None,
         **request: Any,
     ) -> None:
-        if not callable(create):
-            raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
-        if tools and run_tool is None:
-            raise TypeError("give run_tool, the function that runs the tools")
+        check_create(create, "a Conversation")
+        check_tools(tools, run_tool)
+        optional_function("on_text", on_text)
         if budget is not None and history is not None:
             raise TypeError("give a budget, or a history, which has its own")
+        if not isinstance(budget, (Budget, type(None))):
+            raise TypeError(f"budget must be a recede.Budget or None, not {type(budget).__name__}")
+        if not isinstance(history, (History, type(None))):
+            words = "must be a recede.History (of a list, History.from_messages) or None"
+            raise TypeError(f"history {words}, not {type(history).__name__}")
         if shape not in (None, "anthropic", "openai"):
             raise ValueError(f"shape must be 'anthropic' or 'openai', not {shape!r}")
         for name in {"messages", "stream"} & request.keys():
@@ -149,7 +154,7 @@ class Conversation:
         whole_number()("max_tool_rounds", max_tool_rounds)
         self._budget = budget
         self.history = history if history is not None else (budget or Budget(boundary="break_even")).history()
-        self.shape: Shape = shape or _shape_of(create, tools)
+        self.shape: Shape = shape or shape_of(create, tools)
         self.system = system
         self.on_text = on_text
         self._create = create
@@ -174,7 +179,7 @@ class Conversation:
             ValueError: the text is blank, which every provider refuses.
             RuntimeError: a turn is in progress.
         """
-        return self._drive(self._steps(_spoken(text)))
+        return self._drive(self._steps(spoken_message(text)))
 
     def resume(self) -> Answer:
         """Retry after a turn that failed or was interrupted; a partial answer is continued.
@@ -191,7 +196,7 @@ class Conversation:
         Raises:
             Exception: as for `turn`.
         """
-        return await self._drive_async(self._steps(_spoken(text)))
+        return await self._drive_async(self._steps(spoken_message(text)))
 
     async def resume_async(self) -> Answer:
         """`resume` for an async client.
@@ -239,7 +244,7 @@ class Conversation:
             calls = calls_of(message) if message is not None else []
             usage = usage_sum(usage, read(response, "usage"))
             if message is not None:
-                self.history.append(message)
+                self.history.append(as_given(message, response))
             requests += response.continuation.requests
             tool_calls += len(calls)
             is_paused = reason == "pause_turn" and message is not None
@@ -268,9 +273,10 @@ class Conversation:
                 if partial is not None:
                     answers.add(partial)
                 if is_first or not isinstance(error, Exception):
-                    said = answer_of(answers.response(), sent, self._names) if answers.parts else None
+                    response = answers.response() if answers.parts else None
+                    said = None if response is None else answer_of(response, sent, self._names)
                     if said is not None:
-                        self.history.append(said)
+                        self.history.append(as_given(said, response))
                     raise
                 answers.fail(error)
         return answers.response()
@@ -355,7 +361,7 @@ class Conversation:
             for event in stream:
                 text = ask.streamed.add(event)
                 if text:
-                    self.on_text(text)
+                    not_awaited(self.on_text(text), "on_text")
         finally:
             close = getattr(stream, "close", None)
             if close is not None:
@@ -366,6 +372,8 @@ class Conversation:
         if self.on_text is None:
             return await awaited(self._create(**ask.request))
         stream = await awaited(self._create(**ask.request, stream=True))
+        if not hasattr(stream, "__aiter__"):
+            raise TypeError("create gives a stream that is not async: use turn")
         try:
             async for event in stream:
                 text = ask.streamed.add(event)
@@ -376,21 +384,3 @@ class Conversation:
             if close is not None:
                 await awaited(close())
         return ask.streamed.response()
-
-
-def _spoken(content: Any) -> dict[str, Any]:
-    if not isinstance(content, (str, list)):
-        raise TypeError(f"a message must be a text or a list of content parts, not {type(content).__name__}")
-    if not (content.strip() if isinstance(content, str) else content):
-        raise ValueError("the message is empty, which every provider refuses")
-    return {"role": "user", "content": encodable(content)}
-
-
-def _shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
-    owner = type(getattr(create, "__self__", None))
-    client = owner.__module__.partition(".")[0]
-    if client == "openai" and "Completions" not in owner.__name__:
-        raise TypeError("a Conversation uses chat completions: pass client.chat.completions.create")
-    if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
-        return "openai"
-    return "anthropic"

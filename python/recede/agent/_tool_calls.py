@@ -80,8 +80,9 @@ class Tools:
     """The function that runs the tools, and which tools may run concurrently."""
 
     def __init__(self, run_tool: Callable[[str, Any], Any] | None, parallel: bool | Collection[str]) -> None:
-        if isinstance(parallel, str):
-            raise TypeError("parallel_tools must be True, False or a list of tool names, not str")
+        if isinstance(parallel, str) or not isinstance(parallel, (bool, Collection)):
+            words = "must be True, False or a list of tool names"
+            raise TypeError(f"parallel_tools {words}, not {type(parallel).__name__}")
         self._run_tool = run_tool
         self._parallel = parallel
 
@@ -248,12 +249,12 @@ def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[T
     ]
 
 
-def not_awaited(value: Any, name: str) -> Any:
+def not_awaited(value: Any, name: str, instead: str = "turn_async") -> Any:
     """The value; TypeError if it is awaitable."""
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
-        raise TypeError(f"{name} is async: use turn_async")
+        raise TypeError(f"{name} is async: use {instead}")
     return value
 
 

@@ -126,7 +126,7 @@ def check_text(sessions: Sequence[Session]) -> str:
 
 
 _WORDS = (
-    "input: mean error of a request's tokens; 2nd half: of the input, foretold from the first half (in all the worst);",
+    "input: error of a request's tokens; 2nd half: of the input, foretold from the first half (in all: the worst);",
     "read, not read, output, cost: reckoned against logged, the cache by its rule and the time stamps alone;",
     "as served: the cost where the cache is also as cold as the log shows.",
 )

@@ -32,6 +32,9 @@ _KINDS = {
     "summary": "now and then all but the newest turns become one summary, which a model writes; nothing is masked",
     "hybrid": "the tool results of the newest turns stay, older ones are masked; now and then all but the newest turns "
     "become one summary, which a model writes",
+    "clear_tool_uses": "Anthropic's context editing: above a number of tokens all results but the newest are cleared",
+    "langchain_clear": "LangChain's: above a number of tokens all results but the newest are cleared, at every turn",
+    "clip": "long tool results are cut from their first request on",
     "keep_last": "the system messages, the first of the user and the newest are sent, the rest is left out",
 }
 

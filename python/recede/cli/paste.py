@@ -41,6 +41,8 @@ def mask_options(policy: str, prices: Prices) -> dict[str, Any] | None:
     kind, values = _parsed(policy)
     if kind == "hybrid" and values["at"] == "never":
         return {"keep_turns": int(values["window"]), **_boundary(values), **_cache(values, prices)}
+    if kind == "clip":
+        return {"keep_results": 0, "max_observation_chars": int(values["chars"])}
     if kind in ("sliding", "stepped", "break_even"):
         values = {**values, "boundary": kind}
         return {"keep_results": int(values["window"]), **_boundary(values), **_cache(values, prices)}

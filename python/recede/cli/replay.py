@@ -42,10 +42,11 @@ __all__ = ["replay"]
 
 _EVERYTHING = 1 << 60
 
-# Compared by default: the mask that most agents have, break-even at two windows, and the hybrid.
+# Compared by default: what agents have today, break-even at two windows, and the hybrid.
 _FEW = (
     "raw",
     "sliding:window=10",
+    "clear_tool_uses:trigger=100000,keep=3",
     "break_even:window=10",
     "break_even:window=20",
     "hybrid:window=10,at=43,tail=10,boundary=break_even",
@@ -126,7 +127,8 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     multiple=True,
     metavar="NAME:KEY=N,...",
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
-    "high_water:window=M,chars=N, optimum:window=M, keep_last:messages=K, summary:every=N,tail=M, "
+    "high_water:window=M,chars=N, optimum:window=M, clear_tool_uses:trigger=N,keep=M,at_least=L, "
+    "langchain_clear:trigger=N,keep=M, clip:chars=N, keep_last:messages=K, summary:every=N,tail=M, "
     "hybrid:window=W,at=N,tail=M. Repeatable.",
 )
 @click.option(

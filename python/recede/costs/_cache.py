@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from recede.costs._prices import CHARS_PER_TOKEN, Prices
 
-__all__ = ["BY_FORMAT", "CACHES", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
+__all__ = ["CACHES", "PROVIDERS", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
 
 _RULES = ("breakpoints", "prefix", "ideal")
 _CEILING = 1 << 60
@@ -75,7 +75,8 @@ CACHES = {
 """Prompt caches by provider, with the names of `PRESETS`; ``"ideal"`` serves whatever prefix a request shares."""
 
 
-BY_FORMAT = {"codex": "openai", "gemini": "gemini"}
+PROVIDERS = {"codex": "openai", "gemini": "gemini"}
+"""The providers of sessions by format, where no model is logged or known; Anthropic for all others."""
 
 
 def cache_of_format(format: str) -> Cache:
@@ -95,7 +96,7 @@ def cache_of_format(format: str) -> Cache:
         >>> cache_of_format("codex").rule, cache_of_format("claude_code").rule
         ('prefix', 'breakpoints')
     """
-    return CACHES[BY_FORMAT.get(format, "anthropic")]
+    return CACHES[PROVIDERS.get(format, "anthropic")]
 
 
 class CacheFacts(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from recede import _engine
+from recede.costs._cache import CacheFacts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
 from recede.reduction._policy import replay_policy
 
@@ -22,6 +23,9 @@ __all__ = [
 ]
 
 _EVERYTHING = 1 << 60
+# Anthropic does not document its text; this one is that of its coding agent.
+_ANTHROPIC_PLACEHOLDER = "[Old tool result content cleared]"
+_LANGCHAIN_PLACEHOLDER = "[cleared]"
 
 
 class _Key(NamedTuple):
@@ -35,6 +39,7 @@ class _Key(NamedTuple):
 _WINDOW = _Key(0)
 _TAIL = _Key(1, 10)
 _BREAKPOINT = _Key(None, "keep", ("keep", "boundary"))
+_TRIGGER = _Key(1, 100_000)
 _POLICIES: dict[str, dict[str, _Key]] = {
     "raw": {},
     "sliding": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
@@ -42,6 +47,9 @@ _POLICIES: dict[str, dict[str, _Key]] = {
     "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "high_water": {"window": _WINDOW, "chars": _Key(0), "cache_breakpoint": _BREAKPOINT},
     "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
+    "clear_tool_uses": {"trigger": _TRIGGER, "keep": _Key(0, 3), "at_least": _Key(0, 0)},
+    "langchain_clear": {"trigger": _TRIGGER, "keep": _Key(0, 3)},
+    "clip": {"chars": _Key(1)},
     "keep_last": {"messages": _Key(0)},
     "summary": {"every": _Key(1, 21, ("break_even",)), "tail": _TAIL},
     "hybrid": {
@@ -54,7 +62,7 @@ _POLICIES: dict[str, dict[str, _Key]] = {
     },
 }
 # Values that a name omits: those of the published designs.
-_UNSAID = ("boundary", "sliding"), ("chunk", 0), ("cache_breakpoint", "keep")
+_UNSAID = ("boundary", "sliding"), ("chunk", 0), ("cache_breakpoint", "keep"), ("at_least", 0)
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
 
 _SUMMARIZING = (
@@ -103,14 +111,14 @@ DEFAULT_POLICIES = replay_policies()
 
 
 def compiled_policies(
-    specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int
+    specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int, facts: CacheFacts
 ) -> tuple[list[str], list[Any]]:
     """The normalized names and the engine's policies; raw first, without duplicates."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(_parsed, ("raw", *specs))}
     model = (min(summary_chars, _EVERYTHING), SUMMARY_PROMPT_CHARS) if summary_chars else None
-    return list(read), [_compiled(*parsed, prices, summary_prices, model) for parsed in read.values()]
+    return list(read), [_compiled(*parsed, prices, summary_prices, model, facts) for parsed in read.values()]
 
 
 _Values = dict[str, "int | str"]
@@ -167,14 +175,32 @@ def _name(name: str, values: _Values) -> str:
     return ":".join(filter(None, [name, ",".join(f"{key}={value}" for key, value in said.items())]))
 
 
-def _compiled(name: str, values: _Values, prices: Prices, summary_prices: Prices, model: tuple[int, int] | None) -> Any:
-    goal, options = "mask", {"keep_results": values.get("window", _EVERYTHING)}
+def _compiled(
+    name: str,
+    values: _Values,
+    prices: Prices,
+    summary_prices: Prices,
+    model: tuple[int, int] | None,
+    facts: CacheFacts,
+) -> Any:
+    goal: str = "mask"
+    options: dict[str, Any] = {"keep_results": values.get("window", values.get("keep", _EVERYTHING))}
     boundary, summaries = None, None
     cached, write = float(prices.cached), float(prices.write)
     if name == "keep_last":
         goal, options = "truncate", {"preserve_recent_raw_turns": values["messages"]}
     elif name == "high_water":
         boundary = name, float(values["chars"]), 0.0
+    elif name == "clear_tool_uses":
+        options["placeholder"] = _ANTHROPIC_PLACEHOLDER
+        # The trigger counts the system prompt and the tools as well.
+        chars = facts.chars_per_token * float(values["trigger"]) - facts.system_chars
+        boundary = "high_water", max(0.0, chars), facts.chars_per_token * float(values["at_least"])
+    elif name == "langchain_clear":
+        options["placeholder"] = _LANGCHAIN_PLACEHOLDER
+        boundary = "triggered", float(values["trigger"]), 0.0
+    elif name == "clip":
+        options = {"keep_results": 0, "max_observation_chars": values["chars"]}
     elif name == "hybrid":
         options = {"keep_turns": values["window"]}
     if values.get("chunk"):

@@ -18,6 +18,7 @@ from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
+    from recede.reduction._report import ReplayedRequest, SentView
 
 __all__ = [
     "SYSTEM_CHARS",
@@ -125,6 +126,12 @@ def replay(
             - ``break_even:window=10``: the boundary moves when that breaks even at these prices.
             - ``high_water:window=10,chars=200000``: it moves when the view is larger than this.
             - ``optimum:window=10``: the offline lower bound for this window, which knows the future.
+            - ``clear_tool_uses:trigger=100000,keep=3,at_least=0``: Anthropic's context editing. When the context has
+              more tokens than ``trigger``, all results but the newest ``keep`` are cleared, if that clears at least
+              ``at_least`` tokens.
+            - ``langchain_clear:trigger=100000,keep=3``: LangChain's `ClearToolUsesEdit`. At each request whose raw
+              history has more tokens than ``trigger``, all results but the newest ``keep`` are cleared.
+            - ``clip:chars=4000``: results are cut to this length from their first request on.
             - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
               what pairs with them; the rest is dropped.
             - ``summary:every=21,tail=10``: nothing is masked; at turns 31, 52, … all turns but the last 10 are
@@ -275,14 +282,14 @@ class _Asked(NamedTuple):
         if summary_prices is not None:
             summary_prices = _checked("summary_prices", summary_prices)
         summary_chars = _checked_count("summary_chars", summary_chars)
-        names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars)
         cache = named_cache(cache)
         facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
         if calibration is not None:
             facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
+        names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
         return cls(names, policies, prices, summary_prices, cache, facts, calibration)
 
-    def answer(self, replayed: tuple[Any, Any]) -> Replay:
+    def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
         requests, by_policy = replayed
         policies = []
         for name, sent in zip(self.names, by_policy, strict=True):

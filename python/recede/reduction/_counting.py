@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # to type checkers that of typing, whose import would tak
 if TYPE_CHECKING:
     from typing import Any
 
+    from recede.reduction._report import MessageTexts
     from recede.types import TokenCounter
 
 __all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "history_tokens"]
@@ -76,21 +77,21 @@ def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     if counter is None:
         return approx_tokens(messages)
     texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
-    unmasked = [(*own, [(text, images, None) for text, images, _ in results]) for *own, results in texts]
+    unmasked = [own._replace(observations=[one._replace(masked=None) for one in own.observations]) for own in texts]
     costs, observations = costs_of(unmasked, counter, image_chars_of({}))
     return -(-(sum(costs) + sum(raw for raw, _ in observations)) // 4)
 
 
 def costs_of(
-    texts: list[tuple[str, int, int, list[tuple[str, int, str | None]]]], counter: TokenCounter, image_chars: int
+    texts: list[MessageTexts], counter: TokenCounter, image_chars: int
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """Costs in budget units: quarter tokens, so that constants in characters need no rounding."""
     messages, observations = [], []
-    for own_text, constant_chars, own_images, results in texts:
-        messages.append(4 * count_tokens(counter, own_text) + constant_chars + own_images * image_chars)
-        for text, images, masked in results:
-            raw = 4 * count_tokens(counter, text) + images * image_chars
-            observations.append((raw, raw if masked is None else 4 * count_tokens(counter, masked)))
+    for own in texts:
+        messages.append(4 * count_tokens(counter, own.text) + own.constant_chars + own.images * image_chars)
+        for one in own.observations:
+            raw = 4 * count_tokens(counter, one.text) + one.images * image_chars
+            observations.append((raw, raw if one.masked is None else 4 * count_tokens(counter, one.masked)))
     return messages, observations
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from recede.reduction._input import ask_engine, copy_of
-from recede.reduction._report import Finding, PairReport
+from recede.reduction._report import PairReport
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
     from typing import Any
+
+    from recede.reduction._report import Repair
 
 __all__ = ["check_pairs", "repair_pairs"]
 
@@ -34,7 +36,7 @@ def check_pairs(messages: list[Any]) -> PairReport:
         >>> report.is_whole
         False
     """
-    return PairReport(tuple(Finding(*finding) for finding in ask_engine("check_pairs", messages)[0]))
+    return PairReport(tuple(ask_engine("check_pairs", messages)[0]))
 
 
 def repair_pairs(messages: list[Any]) -> list[Any]:
@@ -61,29 +63,28 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
         []
     """
     copied = copy_of(messages)
-    operations, forms = ask_engine("repairs", copied)
-    if not operations:
+    repairs, forms = ask_engine("repairs", copied)
+    if not repairs:
         return messages
-    return _repaired(copied, operations) if forms is None else forms.restored(_repaired(forms.messages, operations))
+    return _repaired(copied, repairs) if forms is None else forms.restored(_repaired(forms.messages, repairs))
 
 
-def _repaired(messages: list[Any], operations: list[tuple[Any, ...]]) -> list[Any]:
-    """The history after the operations."""
+def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
+    """The history after the repairs."""
     from recede._pure.shape import shape_of
 
     dropped: set[int] = set()
-    blocks: dict[int, list[tuple[Any, ...]]] = {}
+    blocks: dict[int, list[Repair]] = {}
     new: dict[int, list[Any]] = {}
-    for operation in operations:
-        name, index = operation[:2]
-        if name == "drop_message":
-            dropped.add(index)
-        elif name == "add_message":
-            calls = [(messages[message], block) for message, block in operation[2]]
+    for repair in repairs:
+        if repair.kind == "drop_message":
+            dropped.add(repair.message)
+        elif repair.kind == "add_message":
+            calls = [(messages[message], block) for message, block in repair.calls]
             shape: Any = shape_of(calls[0][0])
-            new.setdefault(index, []).append(shape.answer(calls))
+            new.setdefault(repair.message, []).append(shape.answer(calls))
         else:
-            blocks.setdefault(index, []).append(operation)
+            blocks.setdefault(repair.message, []).append(repair)
     mended: list[Any] = []
     for index, message in enumerate(messages):
         mended += new.get(index, ())
@@ -94,13 +95,12 @@ def _repaired(messages: list[Any], operations: list[tuple[Any, ...]]) -> list[An
     return mended + new.get(len(messages), [])
 
 
-def _mend_blocks(shape: Any, message: Any, operations: list[tuple[Any, ...]], messages: list[Any]) -> Any:
-    dropped = {operation[2] for operation in operations if operation[0] == "drop_block"}
-    added: dict[int, list[Any]] = {}
-    for name, _, block, *call in operations:
-        if name == "add_block":
-            ((call_message, call_block),) = call
-            added.setdefault(block, []).append(shape.answer_block(messages[call_message], call_block))
+def _mend_blocks(shape: Any, message: Any, repairs: list[Repair], messages: list[Any]) -> Any:
+    dropped = {repair.block for repair in repairs if repair.kind == "drop_block"}
+    added: dict[int | None, list[Any]] = {}
+    for repair in repairs:
+        for call_message, call_block in repair.calls:
+            added.setdefault(repair.block, []).append(shape.answer_block(messages[call_message], call_block))
     mended: list[Any] = []
     blocks = shape.blocks(message)
     for place, block in enumerate(blocks):

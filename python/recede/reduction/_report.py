@@ -35,15 +35,18 @@ else:
 
 __all__ = [
     "BoundaryMove",
-    "ContextReport",
     "CountRequest",
     "Finding",
     "JsonReduction",
+    "MessageTexts",
+    "ObservationTexts",
     "PairReport",
     "Reduction",
+    "Repair",
+    "ReplayedRequest",
+    "SentView",
     "SummaryRequest",
     "ToolReport",
-    "TurnTokens",
 ]
 
 
@@ -212,30 +215,6 @@ def _describe(name: str, size: str, result: Reduction | JsonReduction) -> str:
     return f"<{name}: {', '.join(facts)}>"
 
 
-class SummaryRequest(NamedTuple):
-    """An engine's request for a summary; it is then called again with one.
-
-    Attributes:
-        dropped: the messages to summarize: their indices, or in bytes their spans.
-        previous: the summary of an earlier reduction, or None.
-        built_in: the built-in summary.
-    """
-
-    dropped: list[Any]
-    previous: str | None
-    built_in: str
-
-
-class CountRequest(NamedTuple):
-    """An engine's request for the costs of texts; it is then called again with them.
-
-    Attributes:
-        texts: new texts, such as cut observations.
-    """
-
-    texts: list[str]
-
-
 class Finding(NamedTuple):
     """A finding of `check_pairs`.
 
@@ -287,91 +266,98 @@ class PairReport(NamedTuple):
         return tuple(f for f in self.findings if f.kind in ("call_without_result", "result_without_call"))
 
 
-class TurnTokens(NamedTuple):
-    """Tokens of the request for one turn.
+# Between an engine and the package
+
+
+class SummaryRequest(NamedTuple):
+    """An engine's request for a summary; it is then called again with one.
 
     Attributes:
-        turn: the turn, from 1.
-        raw_tokens: tokens of all turns before it, unmasked.
-        sent_tokens: tokens sent for them: of a summary, if there was one, and of the turns after it.
-
-    Example:
-        >>> import recede
-        >>> recede.turns.TurnTokens(3, raw_tokens=100, sent_tokens=30).saved_tokens
-        70
+        dropped: the messages to summarize: their indices, or in bytes their spans.
+        previous: the summary of an earlier reduction, or None.
+        built_in: the built-in summary.
     """
 
-    turn: int
-    raw_tokens: int
-    sent_tokens: int
-
-    @property
-    def saved_tokens(self) -> int:
-        """The difference; negative if placeholders have more tokens than what they replace."""
-        return self.raw_tokens - self.sent_tokens
+    dropped: list[Any]
+    previous: str | None
+    built_in: str
 
 
-class ContextReport(NamedTuple):
-    """Tokens of all requests of a session, and how many masking and summaries saved. Prompts are not counted.
+class CountRequest(NamedTuple):
+    """An engine's request for the costs of texts; it is then called again with them.
 
     Attributes:
-        turns: each request.
-        summarizer_tokens: tokens of the input and output of summarizers.
-        price_per_token: of each of these tokens.
-
-    Example:
-        >>> import recede
-        >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
-        >>> for number in range(4):
-        ...     number = manager.add_turn("Think.", "act", "a word " * 50)
-        >>> manager.report()
-        <ContextReport: 4 turns, 642 tokens raw, 354 sent, 288 saved (45 %), cost 0.0035 instead of 0.0064>
+        texts: new texts, such as cut observations.
     """
 
-    turns: tuple[TurnTokens, ...]
-    summarizer_tokens: int
-    price_per_token: float
+    texts: list[str]
 
-    @property
-    def raw_tokens(self) -> int:
-        """Tokens that all requests would have sent without masking."""
-        return sum(turn.raw_tokens for turn in self.turns)
 
-    @property
-    def sent_tokens(self) -> int:
-        """Tokens that the requests sent."""
-        return sum(turn.sent_tokens for turn in self.turns)
+class Repair(NamedTuple):
+    """A step that repairs orphans.
 
-    @property
-    def saved_tokens(self) -> int:
-        """The difference."""
-        return self.raw_tokens - self.sent_tokens
+    Attributes:
+        kind: what it does.
+        message: the message that is dropped or changed, or before which one is added.
+        block: the block that is dropped, or before which one is added; None for whole messages.
+        calls: the calls that are answered, each by its message and its block.
+    """
 
-    @property
-    def efficiency_score(self) -> float:
-        """Saved tokens as a share of the raw ones; 0.0 without raw tokens."""
-        return self.saved_tokens / self.raw_tokens if self.raw_tokens else 0.0
+    kind: Literal["drop_message", "drop_block", "add_block", "add_message"]
+    message: int
+    block: int | None
+    calls: list[tuple[int, int]]
 
-    @property
-    def raw_cost(self) -> float:
-        """The cost without masking."""
-        return self.raw_tokens * self.price_per_token
 
-    @property
-    def cost(self) -> float:
-        """The cost, including calls of the summarizer."""
-        return (self.sent_tokens + self.summarizer_tokens) * self.price_per_token
+class ObservationTexts(NamedTuple):
+    """What a token counter counts of an observation.
 
-    def as_dict(self) -> dict[str, Any]:
-        """Every figure, for JSON."""
-        names = ("raw_tokens", "sent_tokens", "saved_tokens", "efficiency_score", "raw_cost", "cost")
-        turns = [{**turn._asdict(), "saved_tokens": turn.saved_tokens} for turn in self.turns]
-        return {**self._asdict(), **{name: getattr(self, name) for name in names}, "turns": turns}
+    Attributes:
+        text: the text.
+        images: the number of its images.
+        masked: what masking would put in its place; None if it stays.
+    """
 
-    def __repr__(self) -> str:
-        """The figures in a line."""
-        return (
-            f"<ContextReport: {len(self.turns):,} turns, {self.raw_tokens:,} tokens raw, {self.sent_tokens:,} sent, "
-            f"{self.saved_tokens:,} saved ({self.efficiency_score:.0%}), "
-            f"cost {self.cost:.2g} instead of {self.raw_cost:.2g}>"
-        ).replace("%)", " %)")
+    text: str
+    images: int
+    masked: str | None
+
+
+class MessageTexts(NamedTuple):
+    """What a token counter counts of a message.
+
+    Attributes:
+        text: its own texts and calls.
+        constant_chars: the characters that its calls count besides.
+        images: the number of its own images.
+        observations: its observations.
+    """
+
+    text: str
+    constant_chars: int
+    images: int
+    observations: list[ObservationTexts]
+
+
+class ReplayedRequest(NamedTuple):
+    """A request of a session that is replayed.
+
+    Attributes:
+        messages: the number of messages before it.
+        answer_chars: characters of its answer.
+    """
+
+    messages: int
+    answer_chars: int
+
+
+class SentView(NamedTuple):
+    """What a policy would have sent at a request; see `recede.costs.ReplayedTurn`."""
+
+    view_chars: int
+    cached_chars: int
+    written_chars: int
+    masked_count: int
+    summarized_turns: int
+    summary_input_chars: int
+    summary_output_chars: int

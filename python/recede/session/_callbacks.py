@@ -47,9 +47,9 @@ class Callbacks:
         if not self._options.counts or session.first_in_memory():  # after an eviction no view is raw again
             return None
         masked = session.masked_texts(data, surrogates)  # validates them for json
-        ((*own, results),) = self._options.engine.texts([loads(data)], self._options.policy)
-        results = [(text, images, shown) for (text, images, _), shown in zip(results, masked, strict=True)]
-        (cost,), observations = self._costs_of([(*own, results)])
+        (own,) = self._options.engine.texts([loads(data)], self._options.policy)
+        shown = [one._replace(masked=text) for one, text in zip(own.observations, masked, strict=True)]
+        (cost,), observations = self._costs_of([own._replace(observations=shown)])
         return cost, observations
 
     def costs_of_kept(self, messages: list[bytes], numbers: list[int]) -> Any:

@@ -28,7 +28,7 @@ class Messages:
         """Drop messages."""
         for index in indices:
             self._objects.pop(index, None)
-            self._of_clients.discard(index)
+        self._of_clients.difference_update(indices)
 
     def evict(self, first: int) -> None:
         """Drop those before `first`, which are in a store."""

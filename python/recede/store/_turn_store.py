@@ -241,10 +241,10 @@ class TurnStore:
             LookupError: there is no such turn.
             StoreError: it is damaged, or cannot be read.
         """
-        turns = self._store.turns(max(0, turn_id), 1) if turn_id > 0 else []
+        turns: list[StoredTurn] = self._store.turns(max(0, turn_id), 1) if turn_id > 0 else []
         if not turns:
             raise no_such("turn", turn_id)
-        return StoredTurn._make(turns[0])
+        return turns[0]
 
     def recall(self, turn_id: int) -> str:
         """The full observation of a turn, masked or not.
@@ -264,7 +264,7 @@ class TurnStore:
         end = len(self) + 1 if stop is None else stop
         chars = 0
         while first < end:
-            turns = list(map(StoredTurn._make, self._store.turns(first, min(_BATCH, end - first))))
+            turns = self._store.turns(first, min(_BATCH, end - first))
             chars += sum(len(text or "") for turn in turns for text in turn[1:4])
             self._check_length(chars)
             yield from turns
@@ -350,12 +350,13 @@ class TurnStore:
 
     def stats(self) -> StoreStats:
         """Size statistics, in constant time."""
-        return StoreStats(*(figure for part in self._store.stats() for figure in part))
+        stats: StoreStats = self._store.stats()
+        return stats
 
     def verify(self) -> StoreReport:
         """Read everything and report all faults; damage raises no exception."""
-        records, longest, faults = self._store.verify()
-        return StoreReport._make((*records, longest, tuple(map(StoreFault._make, faults))))
+        report: StoreReport = self._store.verify()
+        return report
 
     def compact(self) -> None:
         """Compact: copy all records into a new file without gaps, which then replaces this one.

@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from recede import check_pairs
-from recede.testing._shapes import SHAPES, Shapes
+from recede.testing._shapes import SHAPES, Shape, Shapes
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 __all__ = ["Shape", "assert_pairs_valid", "histories"]
-
-Shape = Literal["openai", "anthropic", "responses", "chat_message", "gemini", "converse", "mixed"]
 
 
 def assert_pairs_valid(messages: list[Any]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 from recede.testing._draws import Draws
 
-__all__ = ["SHAPES", "Shapes"]
+__all__ = ["SHAPES", "Shape", "Shapes"]
 
-SHAPES = ("openai", "anthropic", "responses", "chat_message", "gemini", "converse")
+Shape = Literal["openai", "anthropic", "responses", "chat_message", "gemini", "converse", "mixed"]
+
+SHAPES = get_args(Shape)[:-1]
 
 _TOOLS = ("bash", "read_file", "search", "écrire", "")
 _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}

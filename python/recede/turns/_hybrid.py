@@ -110,7 +110,7 @@ class HybridContextManager(TurnManager):
         prices: Prices | None = None,
         store: TurnStore | None = None,
     ) -> None:
-        self._summarize = bound("summarizer_llm", summarizer_llm)
+        self._set_summarizer(summarizer_llm, "summarizer_llm")
         prices = Prices() if prices is None else prices
         super().__init__(
             "masking_window_w",
@@ -128,7 +128,6 @@ class HybridContextManager(TurnManager):
             },
             store,
         )
-        self._summarizer = summarizer_llm
         self._summarize_at, self._tail = summarize_at_n, tail_window_m
         self._is_summarizing = False
         self._error: Exception | None = None
@@ -179,8 +178,16 @@ class HybridContextManager(TurnManager):
 
     @property
     def summarizer(self) -> TurnSummarizer:
-        """The summarizer, as it was given."""
+        """The summarizer, as it was given; another may be assigned."""
         return self._summarizer
+
+    @summarizer.setter
+    def summarizer(self, summarizer: TurnSummarizer) -> None:
+        self._set_summarizer(summarizer, "summarizer")
+
+    def _set_summarizer(self, summarizer: TurnSummarizer, name: str) -> None:
+        self._summarize = bound(name, summarizer)
+        self._summarizer = summarizer
 
     @property
     def w(self) -> int:

@@ -11,8 +11,8 @@ from recede._errors import no_such
 from recede.reduction._counting import count_tokens
 from recede.reduction._options import optional_function
 from recede.reduction._policy import turn_policy
-from recede.reduction._report import ContextReport, TurnTokens
 from recede.turns._log import Turns
+from recede.turns._report import ContextReport, TurnTokens
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -114,6 +114,15 @@ class TurnManager:
         return f"window {self._window}"
 
     # Settings
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Assign an attribute; a read-only one only to what it is, as classes of the designs state their settings."""
+        try:
+            object.__setattr__(self, name, value)
+        except AttributeError:
+            if not hasattr(self, name) or getattr(self, name) != value:
+                words = "is read-only: the settings of a manager are the arguments of its constructor"
+                raise AttributeError(f"{name} {words}") from None
 
     @property
     def window(self) -> int:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from recede.costs._prices import Prices
-    from recede.reduction._report import ContextReport
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
+    from recede.turns._report import ContextReport
     from recede.types import TokenCounter
 
 __all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]
@@ -134,10 +134,8 @@ class ProductionHybridContextManager(HybridContextManager):
         if unknown:
             raise ValueError(f"config has no {sorted(unknown)[0]!r}; it takes {', '.join(map(repr, _DEFAULTS))}")
         self._most_turns: int = whole_number()("max_trajectory_length", values["max_trajectory_length"])
-        self._agent, self._config = agent_llm, values
-        self._generate = getattr(agent_llm, "generate", agent_llm)
-        if not callable(self._generate):
-            raise TypeError(f"agent_llm must be callable, or have .generate(context), not {type(agent_llm).__name__}")
+        self._config = values
+        self._set_agent(agent_llm, "agent_llm")
         for name, function in {"execute": execute, "is_complete": is_complete}.items():
             if function is not None and not callable(function):
                 raise TypeError(f"{name} must be callable, not {type(function).__name__}")
@@ -208,13 +206,27 @@ class ProductionHybridContextManager(HybridContextManager):
 
     @property
     def agent(self) -> Any:
-        """The agent's model, as it was given."""
+        """The agent's model, as it was given; another may be assigned."""
         return self._agent
+
+    @agent.setter
+    def agent(self, agent: Any) -> None:
+        self._set_agent(agent, "agent")
 
     @property
     def agent_llm(self) -> Any:
         """`agent` under its published name."""
         return self._agent
+
+    @agent_llm.setter
+    def agent_llm(self, agent_llm: Any) -> None:
+        self._set_agent(agent_llm, "agent_llm")
+
+    def _set_agent(self, agent: Any, name: str) -> None:
+        generate = getattr(agent, "generate", agent)
+        if not callable(generate):
+            raise TypeError(f"{name} must be callable, or have .generate(context), not {type(agent).__name__}")
+        self._agent, self._generate = agent, generate
 
     # What a subclass may override
 

@@ -82,7 +82,7 @@ class Fold:
             is_cold = self.is_rewritten or end in cold or (is_now and NOW in cold)
             pays = is_cold or self.waste * read >= again * (write - read)
         elif rule == "high_water":
-            pays = self.chars > first_number
+            pays = self.chars > first_number and gain >= second_number
         budget = self.facts.policy.max_cost
         is_over = budget is not None and self.cost > budget
         if (pays or is_over) and gain:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from recede._pure.shape.base import Shape
+from recede._pure.shape.base import BlockShape
 from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, PART_KEYS, block_type, items
 
 _DEPTH = 3  # the message, content, the block
 
 
-class Anthropic(Shape):
+class Anthropic(BlockShape):
     name = "anthropic"
-    results_are_blocks = True
     wants_results_first = True
     takes_system_messages = False
 
@@ -31,14 +29,8 @@ class Anthropic(Shape):
             else:
                 walk.part(block)
 
-    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        blocks = list(message["content"])
-        for place, text in texts.items():
-            blocks[place] = {**blocks[place], "content": text}
-        return {**message, "content": blocks}
-
-    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
-        return {"role": "user", "content": [self.answer_block(*call) for call in calls]}
+    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
+        return {**block, "content": text}
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         return {"type": "tool_result", "tool_use_id": message["content"][block]["id"], "content": NO_RESULT}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from recede._pure.shape.base import Shape
+from recede._pure.shape.base import BlockShape
 from recede._pure.shape.words import NO_RESULT, items
 
 _MEDIA = ("image", "document", "video")
@@ -20,9 +19,8 @@ _CALL_DEPTH = 4  # the message, its content, the block, its field
 _JSON_DEPTH = 6  # the same, the content of the result, its part
 
 
-class Converse(Shape):
+class Converse(BlockShape):
     name = "converse"
-    results_are_blocks = True
     pairs_by_place = True
     text_frame = ('[{"text":', "}]")
     wants_results_first = True
@@ -60,19 +58,13 @@ class Converse(Shape):
             elif any(block.get(key) is not None for key in _MEDIA):
                 walk.image()
 
-    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        blocks = list(message["content"])
-        for place, text in texts.items():
-            result = blocks[place]["toolResult"]
-            content = [{"text": text}] if isinstance(result["content"], list) else text
-            blocks[place] = {**blocks[place], "toolResult": {**result, "content": content}}
-        return {**message, "content": blocks}
+    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
+        result = block["toolResult"]
+        content = [{"text": text}] if isinstance(result["content"], list) else text
+        return {**block, "toolResult": {**result, "content": content}}
 
     def summary(self, role: str, text: str) -> dict[str, Any]:
         return {"role": role, "content": [{"text": text}]}
-
-    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
-        return {"role": "user", "content": [self.answer_block(*call) for call in calls]}
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         call_id = message["content"][block]["toolUse"]["toolUseId"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from recede._pure.shape.base import Shape
+from recede._pure.shape.base import BlockShape
 from recede._pure.shape.words import NO_RESULT
 
 _CALL = ("functionCall", "function_call")
@@ -18,11 +17,12 @@ _RESULT_KEYS = frozenset({"id", "name", "response"})
 _DEPTH = 4  # the message, its parts, the part, its field
 
 
-class Gemini(Shape):
+class Gemini(BlockShape):
     name = "gemini"
-    results_are_blocks = True
+    message_keys = frozenset({"parts"})
     pairs_by_place = True
     names_results = True
+    field = "parts"
     text_frame = ('[{"text":', "}]")
     takes_system_messages = False
 
@@ -56,32 +56,19 @@ class Gemini(Shape):
             elif isinstance(part.get("text"), str) and part.get("thought") is not True:
                 walk.own_text(part)
 
-    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        parts = list(message["parts"])
-        for place, text in texts.items():
-            key, result = _first(parts[place], _RESULT)
-            only = _only(result["response"])
-            masked = {only if only and isinstance(result["response"][only], str) else "output": text}
-            parts[place] = {**parts[place], key: {**result, "response": masked}}
-        return {**message, "parts": parts}
+    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
+        key, result = _first(block, _RESULT)
+        only = _only(result["response"])
+        masked = {only if only and isinstance(result["response"][only], str) else "output": text}
+        return {**block, key: {**result, "response": masked}}
 
     def summary(self, role: str, text: str) -> dict[str, Any]:
         return {"role": role, "parts": [{"text": text}]}
-
-    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
-        return {"role": "user", "parts": [self.answer_block(*call) for call in calls]}
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         key, call = _first(message["parts"][block], _CALL)
         fields = {name: call[name] for name in ("id", "name") if call.get(name) is not None}
         return {_RESULT[_CALL.index(key)]: {**fields, "response": {"output": NO_RESULT}}}
-
-    def blocks(self, message: dict[str, Any]) -> list[Any]:
-        parts: list[Any] = message["parts"]
-        return parts
-
-    def mended(self, message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
-        return {**message, "parts": blocks}
 
 
 _FRAME = ('{"output":', "}")

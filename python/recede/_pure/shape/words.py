@@ -7,10 +7,10 @@ from typing import Any
 TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file", "input_file"})
 
-# Keys that must not be repeated in a message, in a block, and in a part of an observation.
-MESSAGE_KEYS = frozenset(
+# Keys that must not be repeated in a message of any shape, in a block, and in a part of an observation.
+COMMON_KEYS = frozenset(
     {
-        *("role", "content", "parts", "type", "tags"),
+        *("role", "content", "type", "tags"),
         *("tool_calls", "tool_call_id", "pairRole", "pairId"),
         *("call_id", "name", "arguments", "input", "action", "output"),
     }

@@ -1,0 +1,46 @@
+"""What a `Conversation` is given: checks of it, and the provider that it implies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recede._encodable import encodable
+from recede._objects import read
+from recede.agent._tool_calls import Shape
+from recede.reduction._options import optional_function
+
+__all__ = ["check_tools", "shape_of", "spoken_message"]
+
+
+def spoken_message(content: Any) -> dict[str, Any]:
+    """A message of the user, without blank text parts: Anthropic would refuse it, and every later request with it."""
+    if not isinstance(content, (str, list)):
+        raise TypeError(f"a message must be a text or a list of content parts, not {type(content).__name__}")
+    said = content.strip() if isinstance(content, str) else [part for part in content if not _is_blank(part)]
+    if not said:
+        raise ValueError("the message is empty, which every provider refuses")
+    return {"role": "user", "content": encodable(content if isinstance(content, str) else said)}
+
+
+def _is_blank(part: Any) -> bool:
+    text = read(part, "text")
+    return read(part, "type") == "text" and not (text.strip() if isinstance(text, str) else text)
+
+
+def check_tools(tools: Any, run_tool: Any) -> None:
+    """Raise TypeError where the tools are no list, or there is no function to run them."""
+    if not isinstance(tools, (list, tuple)):
+        raise TypeError(f"tools must be a list of definitions, not {type(tools).__name__}")
+    if tools and run_tool is None:
+        raise TypeError("give run_tool, the function that runs the tools")
+    optional_function("run_tool", run_tool)
+
+
+def shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
+    """The provider that the client or the tools imply."""
+    owner = type(getattr(create, "__self__", None))
+    client = owner.__module__.partition(".")[0]
+    if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
+        return "openai"
+    return "anthropic"

@@ -1,0 +1,97 @@
+"""Tokens of the requests of a session of turns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["ContextReport", "TurnTokens"]
+
+
+class TurnTokens(NamedTuple):
+    """Tokens of the request for one turn.
+
+    Attributes:
+        turn: the turn, from 1.
+        raw_tokens: tokens of all turns before it, unmasked.
+        sent_tokens: tokens sent for them: of a summary, if there was one, and of the turns after it.
+
+    Example:
+        >>> import recede
+        >>> recede.turns.TurnTokens(3, raw_tokens=100, sent_tokens=30).saved_tokens
+        70
+    """
+
+    turn: int
+    raw_tokens: int
+    sent_tokens: int
+
+    @property
+    def saved_tokens(self) -> int:
+        """The difference; negative if placeholders have more tokens than what they replace."""
+        return self.raw_tokens - self.sent_tokens
+
+
+class ContextReport(NamedTuple):
+    """Tokens of all requests of a session, and how many masking and summaries saved. Prompts are not counted.
+
+    Attributes:
+        turns: each request.
+        summarizer_tokens: tokens of the input and output of summarizers.
+        price_per_token: of each of these tokens.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+        >>> for number in range(4):
+        ...     number = manager.add_turn("Think.", "act", "a word " * 50)
+        >>> manager.report()
+        <ContextReport: 4 turns, 642 tokens raw, 354 sent, 288 saved (45 %), cost 0.0035 instead of 0.0064>
+    """
+
+    turns: tuple[TurnTokens, ...]
+    summarizer_tokens: int
+    price_per_token: float
+
+    @property
+    def raw_tokens(self) -> int:
+        """Tokens that all requests would have sent without masking."""
+        return sum(turn.raw_tokens for turn in self.turns)
+
+    @property
+    def sent_tokens(self) -> int:
+        """Tokens that the requests sent."""
+        return sum(turn.sent_tokens for turn in self.turns)
+
+    @property
+    def saved_tokens(self) -> int:
+        """The difference."""
+        return self.raw_tokens - self.sent_tokens
+
+    @property
+    def efficiency_score(self) -> float:
+        """Saved tokens as a share of the raw ones; 0.0 without raw tokens."""
+        return self.saved_tokens / self.raw_tokens if self.raw_tokens else 0.0
+
+    @property
+    def raw_cost(self) -> float:
+        """The cost without masking."""
+        return self.raw_tokens * self.price_per_token
+
+    @property
+    def cost(self) -> float:
+        """The cost, including calls of the summarizer."""
+        return (self.sent_tokens + self.summarizer_tokens) * self.price_per_token
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every figure, for JSON."""
+        names = ("raw_tokens", "sent_tokens", "saved_tokens", "efficiency_score", "raw_cost", "cost")
+        turns = [{**turn._asdict(), "saved_tokens": turn.saved_tokens} for turn in self.turns]
+        return {**self._asdict(), **{name: getattr(self, name) for name in names}, "turns": turns}
+
+    def __repr__(self) -> str:
+        """The figures in a line."""
+        return (
+            f"<ContextReport: {len(self.turns):,} turns, {self.raw_tokens:,} tokens raw, {self.sent_tokens:,} sent, "
+            f"{self.saved_tokens:,} saved ({self.efficiency_score:.0%}), "
+            f"cost {self.cost:.2g} instead of {self.raw_cost:.2g}>"
+        ).replace("%)", " %)")
