@@ -122,6 +122,13 @@ def test_a_calibrated_replay_counts_the_tokens_of_the_log() -> None:
         assert turn.answer_chars == 4 * 340
 
 
+def test_what_is_too_short_for_the_cache_is_told_by_the_tokens_of_the_log() -> None:
+    made = session(4, prefix=900, rate=0.8, model="gpt-4o-mini")
+    first = costs.replay_transcript(made, ["raw"]).policies[0].turns[0]
+    assert first.view_tokens == pytest.approx(1_300, abs=3)
+    assert first.written_chars == first.view_chars, "406 tokens at four characters each would not be cached"
+
+
 def test_a_miss_is_a_miss_under_every_policy() -> None:
     made = session(40, cold=(30,))
     found = costs.calibrate(made)

@@ -215,7 +215,7 @@ def test_a_placeholder_and_a_short_observation_stay() -> None:
         ("slidng:window=4", "there is no policy 'slidng'; did you mean 'sliding'"),
         (
             "mask",
-            "there is no policy 'mask'; there are raw, sliding, stepped, break_even, high_water, optimum, keep_last",
+            "there is no policy 'mask'; there are raw, sliding, stepped, break_even, high_water, optimum, ",
         ),
         ("sliding", "the policy 'sliding' needs 'window'"),
         ("stepped:window=3", "the policy 'stepped' needs 'chunk'"),
