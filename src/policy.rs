@@ -231,6 +231,10 @@ macro_rules! parameters {
             boundary: Boundary = Boundary::Sliding,
             /// What the cache serves.
             cache: CacheModel = CacheModel::Ideal,
+            /// The boundary moves once the waste has cost this part of what the move costs.
+            break_even_at: f64 = 0.5,
+            /// A move leaves no request at which all has cost more than raw by more than this part.
+            warranty: Option<f64> = Some(0.1),
             /// Requests with a cold cache: messages before each, or [`NOW`].
             cache_cold: Vec<usize> = vec![],
             /// Whether stage 1 is tried.

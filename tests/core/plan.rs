@@ -341,7 +341,9 @@ fn random_policy(random: &mut Random) -> Policy {
         is_session: false,
         ask_summary: false,
         summaries: None,
-        cache: CacheModel::Ideal,
+        cache: *random.pick(&[CacheModel::Ideal, CacheModel::Prefix, CacheModel::Breakpoints]),
+        break_even_at: 0.5,
+        warranty: Some(0.1),
         pins_boundary: false,
     }
 }

@@ -119,11 +119,10 @@ def replay_policy(
     options: Mapping[str, Any],
     boundary: tuple[str, float, float] | None = None,
     summaries: tuple[Any, ...] | None = None,
-    pins_boundary: bool = False,
 ) -> Any:
-    """The Policy of a replay, which has additional boundaries, summaries and a cache breakpoint at the boundary."""
+    """The Policy of a replay, which has additional boundaries and summaries."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    return _policy(engine, goal, options, summaries=summaries, pins_boundary=pins_boundary, **chosen)
+    return _policy(engine, goal, options, summaries=summaries, **chosen)
 
 
 def block_policy(
@@ -161,6 +160,8 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
+    if summaries is not None:  # the warranty is one of masks
+        options = {**options, "warranty": None}
     return _policy(engine, "block", options, keep_results=window, placeholder=fields, summaries=summaries)
 
 

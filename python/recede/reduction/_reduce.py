@@ -32,7 +32,8 @@ def reduce(
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
     observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
     min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
     summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -66,6 +67,8 @@ def reduce(
         cache_write: for break_even: the price of a token written to the cache.
         cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
         cache: for break_even: the cache serves any prefix, one in whole steps, or one that was marked.
+        break_even_at: for break_even: it moves once the waste has cost this part of what the move costs.
+        warranty: for break_even: at no request has all cost more than raw by more than this part; None: no promise.
         cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
@@ -114,7 +117,8 @@ def reduce_json(
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
     observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
     min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
     summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -182,11 +186,12 @@ class HistoryReducer:
         keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", observation_masking: bool = True,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
         token_counter: TokenCounter | None = None,
     ) -> None:  # fmt: skip
         """The options are those of `reduce`."""

@@ -52,7 +52,8 @@ def mask_observations(
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
@@ -87,7 +88,8 @@ def mask_observations_json(
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
@@ -118,7 +120,8 @@ def mask_old_observations(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
 ) -> list[Any]:  # fmt: skip
     """The block masker: replace all but the newest `keep` results by a line that counts their lines.
 
@@ -151,7 +154,8 @@ def mask_old_observations_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
 ) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history: bytes in, bytes out.
 
