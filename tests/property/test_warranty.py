@@ -86,7 +86,7 @@ def worst_moment(
     window=st.integers(0, 4),
     pauses=st.sets(st.integers(0, 24), max_size=3),
     is_told=st.booleans(),
-    system_chars=st.sampled_from([0, 5, 8_000, 12_000]),
+    system_chars=st.sampled_from([0, 12_000]),  # none, or one that a cache takes by itself
     prices=st.sampled_from([(0.1, 1.25), (0.1, 1), (0.3, 2), (0.05, 6)]),
     part=st.sampled_from([0, 0.02, 0.1, 0.5]),
 )
