@@ -14,6 +14,7 @@ mod planner;
 mod replay;
 mod summarize;
 mod truncate;
+mod warranty;
 mod window;
 
 use crate::outline::Outline;
@@ -29,6 +30,7 @@ pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput
 use planner::Planner;
 pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
+pub use warranty::Paid;
 
 /// Plans a history.
 #[must_use]

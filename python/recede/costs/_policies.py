@@ -245,8 +245,13 @@ def _compiled(
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
-    pins_boundary = values.get("cache_breakpoint") == "boundary"
-    return replay_policy(_engine.engine, goal, options, boundary, summaries, pins_boundary)
+    if name == "break_even":
+        options["cache"] = facts.rule if facts.rule == "breakpoints" or facts.step_tokens else "ideal"
+    if summaries is not None:
+        options["warranty"] = None
+    if goal == "mask":
+        options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
+    return replay_policy(_engine.engine, goal, options, boundary, summaries)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
