@@ -305,6 +305,14 @@ impl Policy {
             Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
         }
     }
+
+    /// Whether the placeholder names the number by which an observation can be recalled.
+    #[must_use]
+    pub fn has_recall_handles(&self) -> bool {
+        let is_handle =
+            |(literal, field): &(Vec<u8>, _)| *field == Some(Field::Number) && literal.ends_with(b"recall #");
+        self.placeholder.iter().flatten().any(is_handle)
+    }
 }
 
 fn is_pattern(tool: &[u8]) -> bool {

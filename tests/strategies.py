@@ -15,6 +15,7 @@ TEMPLATES = (
     "<{tool} {id}: {chars} chars, {lines} lines, {images} images, turn {turn}, number {number}>",
     "{chars} é\ud83d! {tool}",
     "…{{{lines}}}",
+    "{lines}, recall #{number}",
 )
 
 _PATTERNS = ("bash", "read_file", "*", "r*d?file", "search", "é*", "", "nothing")

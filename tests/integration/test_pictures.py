@@ -278,7 +278,7 @@ def test_a_suggestion_is_drawn_with_its_figures() -> None:
         bar for chart in document.charts("bars")[2:5] for bar in chart.iter("rect") if "bar" in str(bar.get("class"))
     ]
     widths = [float((bar.get("width") or "").rstrip("%")) for bar in bars]
-    assert widths == pytest.approx([100 * choice.cost.of_raw / (1.1 * widest) for choice in every], abs=0.01)
+    assert widths == pytest.approx([100 * choice.cost.of_raw / (1.3 * widest) for choice in every], abs=0.01)
     assert [str(bar.get("class")) for bar in bars] == [
         "bar cached" if choice.over_least <= 0.1 else "bar rest" for choice in every
     ]
@@ -703,6 +703,7 @@ def test_nothing_is_wider_than_the_screen(width: int, tmp_path: Path) -> None:
         page([session(history(120), policies=policies)]),
         page([session(history(1), policies=[])]),
         page([session(history(310), policies=[*policies, "break_even:window=5", "optimum:window=5"])]),
+        page([session(history(60)), session(history(9))], recede.costs.suggest_window([history(60)], windows=[3, 58])),
     ]
     file = tmp_path / "frames.html"
     frames = "".join(FRAME % (width, html.escape(text)) for text in pages)

@@ -70,6 +70,13 @@ def test_a_few_requests_off_the_line_do_not_move_it() -> None:
     assert found.tokens_per_char == pytest.approx(0.4, rel=0.01)
 
 
+@pytest.mark.parametrize("reasoning", [0, 7, 300])
+def test_two_requests_that_both_lines_fit_are_counted_by_their_characters(reasoning: int) -> None:
+    found = costs.calibrate(session(2, reasoning=reasoning, answer_tokens=43 + reasoning))
+    assert found is not None
+    assert (found.has_hidden, found.error < 1e-12) == (False, True)
+
+
 def test_reasoning_that_the_log_omits_counts_by_output_tokens() -> None:
     # Answers of 100 characters are 40 tokens by the line; 300 more are reasoning, which later requests carry.
     found = costs.calibrate(session(reasoning=300, answer_tokens=340))
@@ -120,6 +127,13 @@ def test_a_calibrated_replay_counts_the_tokens_of_the_log() -> None:
         assert turn.cached_chars / 4 == pytest.approx(request.usage.cached_tokens, rel=0.002, abs=50)
         assert turn.cached_chars + turn.written_chars == turn.view_chars
         assert turn.answer_chars == 4 * 340
+
+
+def test_what_is_too_short_for_the_cache_is_told_by_the_tokens_of_the_log() -> None:
+    made = session(4, prefix=900, rate=0.8, model="gpt-4o-mini")
+    first = costs.replay_transcript(made, ["raw"]).policies[0].turns[0]
+    assert first.view_tokens == pytest.approx(1_300, abs=3)
+    assert first.written_chars == first.view_chars, "406 tokens at four characters each would not be cached"
 
 
 def test_a_miss_is_a_miss_under_every_policy() -> None:

@@ -48,6 +48,20 @@ def test_a_breakpoint_at_the_boundary_is_found_at_the_next_move() -> None:
     assert cached == [SYSTEM + TASK, *(SYSTEM + TASK + count * (CALL + MASKED) for count in (5, 10, 15))]
 
 
+def test_a_breakpoint_within_a_message_is_found_where_its_other_results_change() -> None:
+    def turn(number: int) -> list[dict[str, Any]]:
+        ids = f"{number}a", f"{number}b"
+        calls = [{"type": "tool_use", "id": one, "name": "run", "input": {}} for one in ids]
+        results = [{"type": "tool_result", "tool_use_id": one, "content": "x" * RESULT} for one in ids]
+        return [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+
+    history = [user("Fix the test."), *(message for number in range(8) for message in turn(number))]
+    stepped = played(f"stepped:window=4,chunk=5{PINNED}", history)
+    assert [turn.masked_count for turn in stepped] == [0, 0, 0, 0, 0, 5, 5, 10]
+    # The fifth result is the first of two in its message, and the other one is masked by the last move.
+    assert stepped[7].cached_chars == SYSTEM + TASK + 3 * 2 * CALL + 5 * MASKED
+
+
 def test_an_entry_is_searched_a_few_blocks_before_a_breakpoint() -> None:
     # With a window of 1 the result that changes is the last but one; the request two before it ends in front of it.
     for lookback, found in ((20, True), (5, True), (3, True), (2, False), (0, False)):
@@ -86,6 +100,14 @@ def test_an_entry_is_renewed_by_each_use() -> None:
     requests = [turn.messages for turn in played("raw")]
     times = {messages: 200.0 * place for place, messages in enumerate(requests)}
     assert all(turn.cached_chars for turn in played("raw", times=times)[1:])
+
+
+def test_an_entry_that_is_found_before_a_breakpoint_is_renewed_as_well() -> None:
+    requests = [turn.messages for turn in played("raw")]
+    times = {messages: 250.0 * max(0, place - 3) for place, messages in enumerate(requests[:7])}
+    # Each changes an early result, and finds what the first request had written, which none marks again.
+    sliding = played("sliding:window=3", times=times)
+    assert [turn.cached_chars for turn in sliding[4:7]] == [SYSTEM + TASK] * 3
 
 
 def test_a_move_while_the_cache_is_cold_costs_nothing_at_the_optimum() -> None:

@@ -114,15 +114,16 @@ def test_the_cache_is_that_of_the_format_or_the_option(tmp_path: Path) -> None:
 
 def test_few_policies_are_compared_by_default_and_all_on_request() -> None:
     few = lines_of("-", stdin=dumps(HISTORY))
-    names = [line.split()[0] for line in few[3:8]]
+    names = [line.split()[0] for line in few[3:9]]
     assert names == [
         "raw",
         "sliding:window=10",
+        "clear_tool_uses:trigger=100000,keep=3",
         "break_even:window=10",
         "break_even:window=20",
         "hybrid:window=10,at=43,tail=10,boundary=break_even",
     ]
-    assert few[8] == "" and not any(line.startswith("window: ") for line in few)
+    assert few[9] == "" and not any(line.startswith("window: ") for line in few)
     every = lines_of("-", "--all", stdin=dumps(HISTORY))
     played = recede.costs.replay(HISTORY).policies
     assert [line.split()[0] for line in every[3 : 3 + len(played)]] == [one.policy for one in played]

@@ -162,6 +162,13 @@ def test_codex_tokens_belong_to_the_items_since_the_last_count() -> None:
     )
 
 
+def test_a_repeated_count_of_codex_is_not_that_of_the_next_answer() -> None:
+    before = said_by("user", "Look."), said_by("assistant", "I look."), counted(9, input_tokens=9)
+    repeated = said_by("assistant", "Done."), counted(9, input_tokens=9), counted(30, input_tokens=21)
+    usages = [request.usage for request in codex(*before, *repeated).requests]
+    assert [usage.sent_tokens for usage in usages if usage is not None] == [9, 21]
+
+
 def test_an_answer_that_codex_did_not_count_has_no_usage() -> None:
     session = codex(
         said_by("user", "Look."),
@@ -292,6 +299,7 @@ def test_a_logged_body_is_one_request() -> None:
     assert transcripts.read(dumps(body)).requests == ()
     logged = transcripts.read(dumps({**body, "response": {"usage": usage}}))
     assert logged.requests == (LoggedRequest(2, "gpt", TIME, LoggedUsage(40, 60, 0, 0, 9)),)
+    assert logged.contexts == (logged,), "its answer is not in the history"
 
 
 @pytest.mark.parametrize("identity", ["x", None])

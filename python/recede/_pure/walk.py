@@ -60,6 +60,7 @@ class _MessageWalk:
             shape=shape_of(source),
             span=span,
             tags=[tag for tag in items(source.get("tags")) if isinstance(tag, str)],
+            blocks=len(items(source.get("content"))),
         )
 
     def message(self) -> None:

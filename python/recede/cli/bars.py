@@ -55,7 +55,7 @@ def _policies_chart(
         drawn.append(bar(share / widest, y + 2, thick, classes, f"{cost.policy}: {figures} of raw"))
         words.append(figure(share / widest, y + 2, thick, figures))
         # In pieces, so that it crosses no name.
-        marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y if place else 20, y2=y + 19))
+        marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y + 1 if place else 20, y2=y + 18))
         y += 27
     marks.append(label("raw = 100 %", 0, 14, "middle" if widest > 1.3 else "left"))
     mark = at(f"{100 / widest:.2f}%", *marks)

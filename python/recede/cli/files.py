@@ -25,7 +25,6 @@ __all__ = [
     "bad_file",
     "is_gzipped",
     "keep_apart",
-    "messages_of",
     "read",
     "read_bytes",
     "write",
@@ -50,8 +49,9 @@ class Transcript:
     Attributes:
         name: the name of the file in errors.
         format: the name of its format in `recede.transcripts`.
-        data: the decompressed bytes if the view takes the form of the file; otherwise the same as `json`.
-        json: the array or the request body. JSON Lines become an array with one message a line.
+        data: the decompressed bytes if the view takes the form of the file.
+        json: the array or the request body; empty where a reader gave a session. JSON Lines become an array with one
+            message a line.
         messages: the number of messages.
         records: the number of message records in the file, before merging.
         lines: the numbers of the lines with a message, from 1; None unless the file is JSON Lines.
@@ -79,10 +79,15 @@ class Transcript:
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
         """Call it with the JSON; a `TranscriptError` becomes a line that names the place in the file."""
+        data = self.json if self.session is None else _dumped(self.session.messages)
         try:
-            return function(self.json)
+            return function(data)
         except TranscriptError as error:
-            raise _failure(error, self.name, self.json, self.lines) from None
+            raise _failure(error, self.name, data, self.lines) from None
+
+    def parsed(self) -> list[Any]:
+        """The messages."""
+        return self.run(_messages_of) if self.session is None else self.session.messages
 
     def file_form(self, view: bytes) -> bytes:
         """A view of the JSON in the form of the file, where that is one for histories; else an array."""
@@ -184,12 +189,11 @@ def _own_form(name: str, format: str, data: bytes) -> Transcript:
 
 
 def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
-    data = b"[\n" + b",\n".join(json.dumps(message).encode() for message in history.messages) + b"\n]\n"
     return Transcript(
         history.source,
         history.format,
-        data,
-        data,
+        b"",
+        b"",
         len(history.messages),
         history.records,
         index=history.index,
@@ -198,6 +202,10 @@ def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
         warnings=history.warnings,
         session=history,
     )
+
+
+def _dumped(messages: list[Any]) -> bytes:
+    return b"[\n" + b",\n".join(json.dumps(message).encode() for message in messages) + b"\n]\n"
 
 
 def _values(name: str, number: int, line: bytes) -> list[bytes]:
@@ -259,7 +267,7 @@ def _error(value: bytes) -> TranscriptError | None:
     return None
 
 
-def messages_of(data: bytes) -> list[Any]:
+def _messages_of(data: bytes) -> list[Any]:
     """The messages of an array or a request body."""
     value = json.loads(data)
     if isinstance(value, dict):
@@ -272,7 +280,7 @@ def _count(data: bytes) -> int:
     fault = _error(data)
     if fault is not None:
         raise fault
-    return len(messages_of(data))
+    return len(_messages_of(data))
 
 
 def write(
@@ -321,6 +329,10 @@ class BadFile(click.ClickException):
         """The whole line; and what is wrong, where that is less than the line."""
         super().__init__(message)
         self.kind = message if kind is None else kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """From one process to another."""
+        return BadFile, (self.message, self.kind)
 
     def show(self, file: object = None) -> None:
         """Print the line."""

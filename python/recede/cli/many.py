@@ -14,6 +14,7 @@ from rich.progress import Progress
 from recede import transcripts
 from recede.cli.files import BadFile, Transcript, read, write
 from recede.cli.notices import warning_lines
+from recede.cli.processes import in_processes
 from recede.cli.sessions import Chosen
 
 __all__ = ["Failure", "finish", "format_option", "max_bytes_option", "named", "over", "write_report"]
@@ -51,19 +52,39 @@ class Failure(NamedTuple):
 
 
 def over(
-    files: Sequence[Chosen], format: str | None, max_bytes: int, work: Callable[[Transcript], _Done]
+    files: Sequence[Chosen],
+    format: str | None,
+    max_bytes: int,
+    work: Callable[[Transcript], _Done],
+    *,
+    is_parallel: bool = False,
 ) -> tuple[list[tuple[Transcript, _Done]], list[Failure]]:
-    """Do the work for each history of each file, with a bar on a terminal where there are several."""
+    """Do the work for each history of each file, with a bar on a terminal where there are several.
+
+    Args:
+        files: what to read.
+        format: as for `read`.
+        max_bytes: as for `read`.
+        work: for a history; what it returns can be pickled where it is parallel.
+        is_parallel: whether many files may be read by several processes, one for each core.
+    """
+
+    def outcome(file: Chosen) -> list[tuple[Transcript, _Done]] | Failure:
+        try:
+            return [(_without_text(one), work(one)) for one in read(file.path, format, max_bytes)]
+        except BadFile as error:
+            return Failure(file, error)
+
     done: list[tuple[Transcript, _Done]] = []
     failed: list[Failure] = []
     hidden = len(files) < 2 or not sys.stderr.isatty()
+    outcomes = in_processes(outcome, files) if is_parallel else map(outcome, files)
     with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        for file in bar.track(files, description="reading"):
-            try:
-                histories = read(file.path, format, max_bytes)
-                done += [(_without_text(history), work(history)) for history in histories]
-            except BadFile as error:
-                failed.append(Failure(file, error))
+        for found in bar.track(outcomes, total=len(files), description="reading"):
+            if isinstance(found, Failure):
+                failed.append(found)
+            else:
+                done += found
     return done, failed
 
 

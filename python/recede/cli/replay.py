@@ -11,12 +11,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from recede import mask_observations_json
+from recede import mask_observations
 from recede.cli.anatomy import anatomy
 from recede.cli.bill import check_text, log_options, logged, logged_lines
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
-from recede.cli.files import Transcript, keep_apart, messages_of, write
+from recede.cli.files import Transcript, keep_apart, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
@@ -42,10 +42,11 @@ __all__ = ["replay"]
 
 _EVERYTHING = 1 << 60
 
-# Compared by default: the mask that most agents have, break-even at two windows, and the hybrid.
+# Compared by default: what agents have today, break-even at two windows, and the hybrid.
 _FEW = (
     "raw",
     "sliding:window=10",
+    "clear_tool_uses:trigger=100000,keep=3",
     "break_even:window=10",
     "break_even:window=20",
     "hybrid:window=10,at=43,tail=10,boundary=break_even",
@@ -128,7 +129,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
     "high_water:window=M,chars=N, optimum:window=M, clear_tool_uses:trigger=N,keep=M,at_least=L, "
     "langchain_clear:trigger=N,keep=M, clip:chars=N, keep_last:messages=K, summary:every=N,tail=M, "
-    "hybrid:window=W,at=N,tail=M. Repeatable.",
+    "hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. Repeatable.",
 )
 @click.option(
     "--price",
@@ -259,7 +260,7 @@ def replay(
     options |= {"summary_chars": summary_chars}
     pauses = "none" if no_pauses else "logged"
 
-    def play(history: Transcript) -> Session:
+    def play(history: Transcript) -> tuple[Session, Suggestion | None]:
         log = None if history.session is None else logged(history.session, own_prices, is_checked=check)
         if history.session is None or log is None:
             used: dict[str, Any] = {"prices": prices or Prices(), "cache": cache or "anthropic"}
@@ -268,21 +269,20 @@ def replay(
             found = log.prices if prices is None else log.prices._replace(prices=prices)
             used = {"prices": found.prices, "cache": cache or found.provider}
             replayed = replay_transcript(history.session, wanted, prices=found, cache=cache, pauses=pauses, **options)
-        raw = history.run(lambda data: mask_observations_json(data, keep_results=_EVERYTHING))
-        drawn = None if html is png is None else anatomy(messages_of(history.json), replayed)
+        raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
+        drawn = None if html is png is None else anatomy(history.parsed(), replayed)
         session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
-        if suggest and _results(session) >= min_results:
-            suggestions.append(
-                history.run(lambda data: suggest_window([history.session or data], **used, **grid, **options))
-            )
-        return session
+        if not suggest or _results(session) < min_results:
+            return session, None
+        return session, suggest_window([history.session or history.parsed()], **used, **grid, **options)
 
-    suggestions: list[Suggestion] = []
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
-    done, failed = over(files_read, format_name, max_bytes, play)
-    done = [(history, session) for history, session in done if _results(session) >= min_results]
+    played, failed = over(files_read, format_name, max_bytes, play, is_parallel=True)
+    played = [(history, (session, found)) for history, (session, found) in played if _results(session) >= min_results]
+    done = [(history, session) for history, (session, _) in played]
     sessions = [session for _, session in done]
+    suggestions = [found for _, (_, found) in played if found is not None]
     suggestion = Suggestion.total(suggestions) if suggestions else None
     paths = [history.path for history, _ in done]
     drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]

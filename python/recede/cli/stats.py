@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede import JsonReduction, approx_tokens, mask_observations_json
+from recede import JsonReduction, Reduction, approx_tokens, mask_observations, mask_observations_json
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
 from recede.cli.notices import output_options
@@ -60,10 +60,12 @@ def stats(
       recede stats --by-format logs
     """
 
-    def measure(history: Transcript) -> JsonReduction:
+    def measure(history: Transcript) -> Reduction | JsonReduction:
+        if history.session is not None:
+            return mask_observations(history.session.messages, keep_results=keep_results)._replace(messages=[])
         return history.run(lambda data: mask_observations_json(data, keep_results=keep_results))._replace(json=b"")
 
-    done, failed = over(chosen(files), format_name, max_bytes, measure)
+    done, failed = over(chosen(files), format_name, max_bytes, measure, is_parallel=True)
     if done and as_json:
         write_report(
             [_as_json(history, result) for history, result in done],
@@ -77,7 +79,7 @@ def stats(
     finish(done, failed, warn=not as_json)
 
 
-def _figures(history: Transcript, result: JsonReduction) -> _Figures:
+def _figures(history: Transcript, result: Reduction | JsonReduction) -> _Figures:
     return _Figures(
         1,
         history.records,
@@ -90,7 +92,7 @@ def _figures(history: Transcript, result: JsonReduction) -> _Figures:
     )
 
 
-def _for_people(history: Transcript, result: JsonReduction, keep: int) -> str:
+def _for_people(history: Transcript, result: Reduction | JsonReduction, keep: int) -> str:
     observations = sum(tool.observations for tool in result.tools.values())
     lines = [
         f"format: {history.format}, {history.records:,} records",
@@ -103,7 +105,7 @@ def _for_people(history: Transcript, result: JsonReduction, keep: int) -> str:
     return "\n".join(lines) + "\n" + tools_table(result.tools)
 
 
-def _table(done: list[tuple[Transcript, JsonReduction]], by_format: bool) -> str:
+def _table(done: list[tuple[Transcript, Reduction | JsonReduction]], by_format: bool) -> str:
     groups: dict[str, list[_Figures]] = {}
     for history, result in done:
         groups.setdefault(history.format if by_format else named(history), []).append(_figures(history, result))
@@ -122,7 +124,7 @@ def _row(name: str, figures: _Figures) -> tuple[str, ...]:
     return (name, *(f"{count:,}" for count in counts), *shares)
 
 
-def _as_json(history: Transcript, result: JsonReduction) -> dict[str, Any]:
+def _as_json(history: Transcript, result: Reduction | JsonReduction) -> dict[str, Any]:
     figures = _figures_as_json(_figures(history, result))
     del figures["histories"]
     return {

@@ -129,7 +129,7 @@ def curve_chart(key: str, curve: Curve, widest: float) -> str:
     """A bar for each value, as a share of the cost of the raw history; those near the least are highlighted."""
     row, thick = 42, 15
     near = curve.near
-    widest *= 1.1  # leaves room for the figures, which are longer here
+    widest *= 1.3  # leaves room for the figures, which are longer here
     drawn = []
     for place, choice in enumerate(curve.choices):
         y, share = row * place, choice.cost.of_raw / widest

@@ -19,6 +19,7 @@ __all__ = [
     "BUDGETS",
     "CEILING",
     "OPTIONS",
+    "SESSION_DEFAULTS",
     "TURN_FIELDS",
     "Kind",
     "Option",
@@ -329,3 +330,5 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
 )
 # fmt: on
 OPTIONS = {name: Option(name, *declared) for name, *declared in _DECLARED}
+SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
+"""What a `History` with a budget has instead: a compaction leaves room for what comes."""

@@ -54,8 +54,8 @@ class History:
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
-        recall_handles: placeholders name the number of the observation, so that the agent can request it with the
-            tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
+        recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
+            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
             messages are counted again after a summary. Without it four characters are a token.
         store: a `TurnStore` to which each message and summary is written. A history made with a store that has
