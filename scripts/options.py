@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "recede"
 # The file alone: a signature that is out of date may be no Python.
-OPTIONS = runpy.run_path(str(PACKAGE / "reduction" / "_options.py"))["OPTIONS"]
+_OPTIONS = runpy.run_path(str(PACKAGE / "reduction" / "_options.py"))
+OPTIONS = _OPTIONS["OPTIONS"]
 _WIDTH = 120
 
 # File, function -> the goal whose options it takes, and those that it takes in another way.
@@ -34,7 +35,7 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
 }
 # Defaults that are others for a class.
 _DEFAULTS = {
-    "History": {"boundary": "break_even", "fill": 0.5, "clip_results": 4_000},
+    "History": {"boundary": "break_even", **_OPTIONS["SESSION_DEFAULTS"]},
     "HistoryReducer": {"fill": None},
 }
 # A `History` takes what these do.

@@ -4,9 +4,12 @@ use crate::text::{clip, count_chars};
 use memchr::memmem;
 
 const HEAD: &str = "[… ";
-const TAIL: &str = " chars omitted …]";
-/// Characters of the marker without its number.
+const OMITTED: &str = " chars omitted";
+const RECALL: &str = ", recall #";
+const TAIL: &str = " …]";
+/// Characters of the marker without its numbers; and those with which it names an observation.
 const MARKER_CHARS: usize = 20;
+const RECALL_CHARS: usize = 10;
 const MOST_DIGITS: usize = 20;
 /// The minimum length of a cut text, of which the marker is a large part.
 pub const MIN_CLIP_CHARS: usize = 60;
@@ -20,21 +23,24 @@ pub struct Clip {
     pub omitted: usize,
     /// Characters of its end.
     pub end: usize,
+    /// The number of the observation, if the marker names it.
+    pub recall: Option<usize>,
 }
 
 impl Clip {
     /// A cut of a text of `chars`, with images that count `images`, to exactly `max_chars` characters, at least
     /// [`MIN_CLIP_CHARS`]; or if the text is no longer than that, a cut that omits only the images.
     #[must_use]
-    pub fn of(chars: usize, images: usize, max_chars: usize) -> Self {
+    pub fn of(chars: usize, images: usize, max_chars: usize, recall: Option<usize>) -> Self {
+        let recall_chars = recall.map_or(0, |number| RECALL_CHARS + digits_of(number));
         // The marker names what it leaves out, which depends on its own length.
         let mut digits = 1;
         loop {
-            let kept = max_chars.saturating_sub(MARKER_CHARS + digits).min(chars);
+            let kept = max_chars.saturating_sub(MARKER_CHARS + recall_chars + digits).min(chars);
             let omitted = (chars - kept).saturating_add(images);
             if digits_of(omitted) <= digits {
                 let end = if kept < chars { kept / 2 } else { 0 };
-                return Clip { beginning: kept - end, omitted, end };
+                return Clip { beginning: kept - end, omitted, end, recall };
             }
             digits += 1;
         }
@@ -43,13 +49,14 @@ impl Clip {
     /// Characters after the cut.
     #[must_use]
     pub fn chars(&self) -> usize {
-        self.beginning + MARKER_CHARS + digits_of(self.omitted) + self.end
+        self.beginning + count_chars(self.marker().as_bytes()) + self.end
     }
 
     /// The text between beginning and end.
     #[must_use]
     pub fn marker(&self) -> String {
-        format!("{HEAD}{}{TAIL}", self.omitted)
+        let recall = self.recall.map_or(String::new(), |number| format!("{RECALL}{number}"));
+        format!("{HEAD}{}{OMITTED}{recall}{TAIL}", self.omitted)
     }
 
     /// Cuts decoded text.
@@ -58,6 +65,40 @@ impl Clip {
         let beginning = clip(text, self.beginning);
         let end = clip(text, count_chars(text) - self.end);
         [&text[..beginning], self.marker().as_bytes(), &text[end..]].concat()
+    }
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Part {
+    /// It has text that counts.
+    pub has_text: bool,
+    /// It is an image or a document.
+    pub is_image: bool,
+    /// It has a cache mark of its own.
+    pub is_marked: bool,
+}
+
+/// What stays of the parts of a message that is cut: one part has all text, images go, and other parts stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutParts {
+    /// The part with the text: the first that had some.
+    pub text: usize,
+    /// All that stay.
+    pub kept: Vec<usize>,
+    /// The part whose cache mark it takes over.
+    pub mark_of: Option<usize>,
+}
+
+impl CutParts {
+    /// None if no part has text.
+    #[must_use]
+    pub fn of(parts: &[Part]) -> Option<Self> {
+        let text = parts.iter().position(|part| part.has_text)?;
+        let stays = |place: &usize| *place == text || !(parts[*place].has_text || parts[*place].is_image);
+        let mark_of = (0..parts.len()).rfind(|place| parts[*place].is_marked && !stays(place));
+        let mark_of = mark_of.filter(|_| !parts[text].is_marked);
+        Some(CutParts { text, kept: (0..parts.len()).filter(stays).collect(), mark_of })
     }
 }
 
@@ -73,16 +114,22 @@ pub fn is_clipped(text: &[u8]) -> bool {
     memmem::find_iter(text, HEAD).any(|start| {
         before += count_chars(&text[at..start]);
         at = start;
-        let Some(digits) = digits_of_marker(&text[start..]) else { return false };
-        let after = chars - before - MARKER_CHARS - digits;
+        let Some(marker) = marker_of(&text[start..]) else { return false };
+        let after = chars - before - count_chars(marker);
         before == after || before == after + 1
     })
 }
 
-/// The number of digits of the marker at the beginning of a text.
-fn digits_of_marker(text: &[u8]) -> Option<usize> {
-    let rest = text.strip_prefix(HEAD.as_bytes())?;
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let is_marker = (1..=MOST_DIGITS).contains(&digits) && rest[digits..].starts_with(TAIL.as_bytes());
-    is_marker.then_some(digits)
+/// The marker at the beginning of a text.
+fn marker_of(text: &[u8]) -> Option<&[u8]> {
+    let rest = after_number(text.strip_prefix(HEAD.as_bytes())?)?.strip_prefix(OMITTED.as_bytes())?;
+    let rest = rest.strip_prefix(RECALL.as_bytes()).map_or(Some(rest), after_number)?;
+    let rest = rest.strip_prefix(TAIL.as_bytes())?;
+    Some(&text[..text.len() - rest.len()])
+}
+
+/// What follows a number.
+fn after_number(text: &[u8]) -> Option<&[u8]> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (1..=MOST_DIGITS).contains(&digits).then(|| &text[digits..])
 }

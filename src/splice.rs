@@ -1,17 +1,22 @@
 //! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
-use crate::clip::Clip;
+use crate::clip::{Clip, CutParts, Part};
 use crate::dispatch::{dispatch_blocks, dispatch_head};
 use crate::json::{decode, skip_chars};
-use crate::outline::{Outline, Span};
+use crate::outline::{Message, Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
 use crate::policy::Policy;
+use crate::scan;
+use crate::shape::{Frame, Key};
 use crate::source::Bytes;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
+
+/// The field with a part's cache mark.
+const CACHE_MARK: &[u8] = b"cache_control";
 
 /// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written in place.
 #[derive(Debug, Default)]
@@ -167,21 +172,46 @@ impl ViewWriter<'_> {
         self.out.input(before + comma, end);
     }
 
-    /// A message of the task that is cut. All but its text is copied.
+    /// A message of the task that is cut. All but its text and images is copied.
     fn cut(&mut self, cut: &Cut) {
         let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
         let (key, frame) = message.shape.text();
         let value = Bytes(self.data).value_of(message.span, key.name());
-        self.out.input(message.span.start, value.start);
         let raw = RawText { data: self.data, pieces: &self.outline.pieces[pieces], at: 0 };
-        self.out.text(|out| {
-            frame.write(out, |out| {
-                out.push(b'"');
-                raw_clip(raw, message.chars, &cut.clip, out);
-                out.push(b'"');
-            });
-        });
+        let mut text = vec![b'"'];
+        raw_clip(raw, message.chars, &cut.clip, &mut text);
+        text.push(b'"');
+        self.out.input(message.span.start, value.start);
+        if !self.cut_parts(key.name(), frame, value, &text) {
+            self.out.text(|out| frame.write(out, |out| out.extend_from_slice(&text)));
+        }
         self.out.input(value.end, message.span.end);
+    }
+
+    /// A list of parts with this text. False if no part has text.
+    fn cut_parts(&mut self, key: &str, frame: Frame, value: Span, text: &[u8]) -> bool {
+        let (data, spans) = (self.data, scan::elements(self.data, value).unwrap_or_default());
+        let part = |span: &Span| part_of(key, frame, span.of(data));
+        let Some(parts) = CutParts::of(&spans.iter().map(part).collect::<Vec<_>>()) else { return false };
+        for (place, index) in parts.kept.iter().enumerate() {
+            self.out.text(|out| out.push(if place == 0 { b'[' } else { b',' }));
+            let mut part = spans[*index];
+            if *index == parts.text {
+                let before = Bytes(data).value_of(part, Key::Text.name());
+                self.out.input(part.start, before.start);
+                self.out.text(|out| out.extend_from_slice(text));
+                part.start = before.end;
+                if let Some(mark) = parts.mark_of.and_then(|place| scan::member(data, spans[place], CACHE_MARK)) {
+                    self.out.input(part.start, part.end - 1);
+                    self.out.text(|out| out.extend([b",\"", CACHE_MARK, b"\":"].concat()));
+                    self.out.input(mark.start, mark.end);
+                    part.start = part.end - 1;
+                }
+            }
+            self.out.input(part.start, part.end);
+        }
+        self.out.text(|out| out.push(b']'));
+        true
     }
 
     fn summary(&mut self, summary: &Summary) {
@@ -227,6 +257,19 @@ impl ViewWriter<'_> {
             });
         });
     }
+}
+
+/// The facts of a part, which was scanned before.
+fn part_of(key: &str, frame: Frame, part: &[u8]) -> Part {
+    let whole = Span { start: 0, end: part.len() };
+    let is_marked = scan::member(part, whole, CACHE_MARK).is_some();
+    // The first part decides on the shape.
+    let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"\"}" } else { b"{\"text\":\"\"}" };
+    let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
+    let mut outline = Outline::default();
+    let _ = scan::scan_message(&message, 0, true, &mut outline);
+    let is = |fact: fn(&Message) -> bool| outline.messages.first().is_some_and(fact);
+    Part { has_text: is(|message| message.chars > 0), is_image: is(|message| message.images > 0), is_marked }
 }
 
 /// The message of a summary.

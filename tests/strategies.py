@@ -15,6 +15,7 @@ TEMPLATES = (
     "<{tool} {id}: {chars} chars, {lines} lines, {images} images, turn {turn}, number {number}>",
     "{chars} é\ud83d! {tool}",
     "…{{{lines}}}",
+    "{lines}, recall #{number}",
 )
 
 _PATTERNS = ("bash", "read_file", "*", "r*d?file", "search", "é*", "", "nothing")
@@ -46,6 +47,10 @@ _BREAK_EVEN = st.fixed_dictionaries(
     optional={
         "cache_read": st.sampled_from([0, 0.1, 0.5, 1]),
         "cache_write": st.sampled_from([0.1, 1, 1.25, 2, 1e9]),
+        "cache": st.sampled_from(["ideal", "prefix", "breakpoints"]),
+        "cache_breakpoint": st.sampled_from(["keep", "boundary"]),
+        "break_even_at": st.sampled_from([0, 0.5, 1]),
+        "warranty": st.sampled_from([None, 0, 0.1, 10]),
         "cache_cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
     },
 )

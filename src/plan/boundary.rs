@@ -2,13 +2,13 @@
 //!
 //! Masking shortens the prompt, but invalidates the prompt cache from the first change on. The break-even rule is that of the ski
 //! rental problem: characters that could have been masked add to the waste of each request that sends them. Once reading the waste
-//! from the cache has cost as much as writing the cache again after the change, the boundary moves.
+//! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the warranty permits it.
 
 use super::context::PlanContext;
-use super::fold::{Fold, cost_after, message_of};
+use super::fold::{Fold, cost_after};
 use super::outcome::{Masked, Move};
-use crate::outline::Outline;
-use crate::policy::{Boundary, NOW};
+use super::warranty::Bill;
+use crate::policy::Boundary;
 
 /// The effect of a possible move.
 #[derive(Debug)]
@@ -31,9 +31,11 @@ impl Fold {
     /// Makes a request after so many messages. Returns the newly masked observations, in order.
     pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Vec<Masked> {
         self.grow(context, end);
-        let moves = self.moves_at(context, end, is_now);
+        let bill = self.bill(context, end, is_now);
+        let moves = self.moves(context, end, &bill);
         self.core.waste = self.core.waste.saturating_add(self.core.gain);
         let masked = if moves { self.advance(context) } else { vec![] };
+        self.pay(context, &bill, !masked.is_empty());
         self.core.requests += 1;
         (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
         if !masked.is_empty() && context.policy.boundary.remembers() && !self.points.is_empty() {
@@ -45,35 +47,32 @@ impl Fold {
     /// Whether the boundary moves at a request after so many messages, to which the fold must have grown.
     #[must_use]
     pub fn moves_at(&self, context: PlanContext, end: usize, is_now: bool) -> bool {
-        let PlanContext { outline, policy, .. } = context;
+        self.moves(context, end, &self.bill(context, end, is_now))
+    }
+
+    fn moves(&self, context: PlanContext, end: usize, bill: &Bill) -> bool {
+        let policy = context.policy;
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
-            Boundary::BreakEven { read, write } => {
-                let waste = self.core.waste.saturating_add(self.core.gain);
-                // The prompt of a request with a cold cache is written in any case.
-                let is_cold = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
-                let is_cold = is_cold(self.evicted_messages + end) || (is_now && is_cold(NOW));
-                self.is_rewritten || is_cold || cost(waste, read) >= cost(self.written_again(outline), write - read)
-            }
+            Boundary::BreakEven { read, write } => self.breaks_even(policy, bill, read, write),
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
             Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
         pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.core.cost > max))
     }
 
-    /// Characters that a move would write to the cache again: those after the first change that the previous request had sent.
-    fn written_again(&self, outline: &Outline) -> usize {
-        let first = self.core.first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
-        // Without an earlier request all of the gain is new.
-        self.chars_before(self.core.before)
-            - self.chars_before(first)
-            - self.core.gain.saturating_sub(self.core.new_gain)
+    /// Characters that a move writes to the cache again: of the view after it, those that the previous request had sent and the
+    /// cache does not keep.
+    fn written_again(&self, context: PlanContext) -> usize {
+        let masked_before = self.core.gain.saturating_sub(self.core.new_gain); // without an earlier request all of it is new
+        let sent = self.chars_before(self.core.before) - masked_before;
+        sent.saturating_sub(self.kept_chars(context))
     }
 
     /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
     #[must_use]
     pub fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
-        let PlanContext { outline, policy, costs, .. } = context;
+        let PlanContext { policy, costs, .. } = context;
         if self.core.waiting.is_empty() || self.core.removed + self.core.gain < policy.min_masked_chars {
             return None;
         }
@@ -87,14 +86,14 @@ impl Fold {
         }
         now.sort_unstable_by_key(|one| one.result);
         let cost = cost_after(self.core.cost, &now, moved, costs);
-        let written_again = self.written_again(outline);
+        let written_again = self.written_again(context);
         let step = Move { request: self.core.requests, masked: now.len(), removed: moved, written_again };
         Some(Peek { masked: now, cost, step })
     }
 
     /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order.
     pub fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
-        let PlanContext { outline, policy, .. } = context;
+        let policy = context.policy;
         let boundary = self.rounded(policy, self.core.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
         if !self.core.first.is_some_and(is_passed) || self.core.removed + self.core.gain < policy.min_masked_chars {
@@ -104,10 +103,10 @@ impl Fold {
         if self.core.removed + moved < policy.min_masked_chars {
             return vec![];
         }
+        let written_again = self.written_again(context);
         let now = self.mask(context, is_passed);
         if policy.boundary.remembers() {
-            let first = message_of(outline, now[0].result);
-            let written_again = self.chars_before(self.core.before) - self.chars_before(first.min(self.core.before));
+            (self.core.paid.boundary, self.core.paid.marked) = (self.boundary_chars(context), 0);
             self.moves.push(Move { request: self.core.requests, masked: now.len(), removed: moved, written_again });
         }
         self.core.boundary = boundary;

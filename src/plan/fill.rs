@@ -179,7 +179,7 @@ impl Filling<'_> {
         // Until the caller has counted, a character costs as much as on average in the message.
         let mut most = part_of(chars, share, size).max(least);
         while (MIN_CLIP_CHARS..chars).contains(&most) {
-            let clip = Clip::of(text_chars, chars - text_chars, most);
+            let clip = Clip::of(text_chars, chars - text_chars, most, None);
             let cost = self.planner.cost_of(clip.chars(), || clip.apply(&self.planner.text_of(message)))?;
             if cost <= share || most == least {
                 return Ok(Some(Cut { message, clip, cost }));

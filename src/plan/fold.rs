@@ -4,6 +4,7 @@
 use super::context::{Costs, PlanContext};
 use super::mask::{Excluded, Masker};
 use super::outcome::{Masked, Masking, Move};
+use super::warranty::Paid;
 use super::window::Aging;
 use crate::outline::Outline;
 use crate::policy::Policy;
@@ -53,6 +54,8 @@ pub struct FoldState {
     pub requests: usize,
     /// Remaining messages that the last request had sent.
     pub before: usize,
+    /// What all requests were charged.
+    pub paid: Paid,
     /// The masked ones of the remaining observations, ascending.
     pub masked: Vec<u32>,
 }
@@ -103,6 +106,8 @@ pub(super) struct FoldCore {
     pub(super) removed: usize,
     /// The first observation after the boundary.
     pub(super) boundary: usize,
+    /// What all requests were charged.
+    pub(super) paid: Paid,
 }
 
 /// A boundary that moves at each request has one rewind point per so many messages.
@@ -170,6 +175,7 @@ impl Fold {
             waste: self.core.waste,
             requests: self.core.requests,
             before: self.core.before.saturating_sub(messages),
+            paid: self.core.paid,
             masked: masked.iter().map(|one| one.result - evicted as u32).collect(),
         }
     }
@@ -182,7 +188,7 @@ impl Fold {
             evicted_observations: state.observations,
             evicted_masked: state.masked_count,
             evicted_chars: state.chars,
-            core: FoldCore { waste: state.waste, requests: state.requests, ..FoldCore::default() },
+            core: FoldCore { waste: state.waste, requests: state.requests, paid: state.paid, ..FoldCore::default() },
             ..Fold::default()
         };
         fold.grow(context, state.before);

@@ -83,7 +83,10 @@ impl Planner<'_> {
         let chars = |result: usize| outline.results[result].chars;
         let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
             .filter(|result| chars(*result) > max_chars && is_raw(*result) && masker.may_clip(*result))
-            .map(|result| (result, Clip::of(chars(result), 0, max_chars)))
+            .map(|result| {
+                let number = facts(outline, pairs, None, result).number;
+                (result, Clip::of(chars(result), 0, max_chars, self.policy.has_recall_handles().then_some(number)))
+            })
             .collect();
         clips.sort_by_key(|(result, _)| core::cmp::Reverse(chars(*result)));
         clips

@@ -14,6 +14,7 @@ mod planner;
 mod replay;
 mod summarize;
 mod truncate;
+mod warranty;
 mod window;
 
 use crate::outline::Outline;
@@ -27,8 +28,9 @@ pub use fold::{Fold, FoldState};
 use outcome::Masking;
 pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, masked_in};
 use planner::Planner;
-pub use replay::{Request, Sent, replay, requests};
+pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
+pub use warranty::Paid;
 
 /// Plans a history.
 #[must_use]

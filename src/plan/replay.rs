@@ -97,7 +97,8 @@ fn counted_tokens(outline: &Outline, end: usize) -> usize {
 }
 
 /// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
-pub(super) fn blocks_of(outline: &Outline, message: usize) -> usize {
+#[must_use]
+pub fn blocks_of(outline: &Outline, message: usize) -> usize {
     let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
     (outline.messages[message].blocks as usize).max(pairs).max(1)
 }

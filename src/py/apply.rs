@@ -6,7 +6,9 @@ use super::placeholders::PlaceholderTexts;
 use super::premask::Premask;
 use super::values::Any;
 use super::values::name;
-use crate::outline::Outline;
+use super::walk::walk;
+use crate::clip::{CutParts, Part};
+use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
@@ -105,13 +107,19 @@ impl<'py> MessageMasker<'_, 'py> {
         self.outline.results[masked.result as usize].frame
     }
 
-    /// A copy of a message of the task with its text cut.
+    /// A copy of a message of the task with its text cut, and without images.
     fn cut(&self, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
         let text = cut.clip.apply(&self.dicts.pieces(self.outline, cut.message).concat());
         let message = self.dicts.message(cut.message)?.copy()?;
         let (field, frame) = self.outline.messages[cut.message].shape.text();
-        message.set_item(name(py, field), framed(frame, to_str(py, &text)?, None)?)?;
+        let (field, text) = (name(py, field), to_str(py, &text)?);
+        let content = message.get_item(field)?.map(Bound::cast_into::<PyList>);
+        let parts = match &content {
+            Some(Ok(parts)) => cut_parts(field, frame, parts, &text)?,
+            _ => None,
+        };
+        message.set_item(field, parts.map_or_else(|| framed(frame, text, None), |parts| Ok(parts.into_any()))?)?;
         Ok(message)
     }
 
@@ -135,6 +143,47 @@ impl<'py> MessageMasker<'_, 'py> {
         message.set_item(list, blocks)?;
         Ok(message)
     }
+}
+
+/// A list of parts with this text; None if no part has text.
+fn cut_parts<'py>(
+    field: &Bound<'py, PyString>,
+    frame: Frame,
+    parts: &Bound<'py, PyList>,
+    text: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyList>>> {
+    let mark = intern!(text.py(), "cache_control");
+    let facts = parts.iter().map(|part| part_of(field, frame, &part)).collect::<PyResult<Vec<_>>>()?;
+    let Some(cut) = CutParts::of(&facts) else { return Ok(None) };
+    let kept = PyList::empty(text.py());
+    for index in cut.kept {
+        let mut part = parts.get_item(index)?;
+        if index == cut.text {
+            let copy = part.cast::<PyDict>()?.copy()?;
+            copy.set_item(name(text.py(), Key::Text), text)?;
+            if let Some(place) = cut.mark_of {
+                copy.set_item(mark, parts.get_item(place)?.get_item(mark)?)?;
+            }
+            part = copy.into_any();
+        }
+        kept.append(part)?;
+    }
+    Ok(Some(kept))
+}
+
+/// The facts of a part, which was read before.
+fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> PyResult<Part> {
+    let py = part.py();
+    let is_marked = part.contains(intern!(py, "cache_control"))?;
+    let (message, first) = (PyDict::new(py), PyDict::new(py));
+    // The first part decides on the shape.
+    first.set_item(name(py, if frame == Frame::Text { Key::Type } else { Key::Text }), "")?;
+    message.set_item(name(py, Key::Role), intern!(py, "user"))?;
+    message.set_item(field, PyList::new(py, [first.as_any(), part])?)?;
+    let mut dicts = Dicts::of(&PyList::new(py, [message])?.into_any())?;
+    let outline = walk(&mut dicts, false, None)?;
+    let Message { chars, images, .. } = outline.messages[0];
+    Ok(Part { has_text: chars > 0, is_image: images > 0, is_marked })
 }
 
 /// Sets a nested field of a dict that is ours; containers on the path are copied.

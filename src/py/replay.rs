@@ -7,17 +7,21 @@ use super::named::NamedTuple;
 use super::walk;
 use crate::outline::Outline;
 use crate::plan;
-use crate::policy::Policy;
+use crate::policy::{Model, Policy};
 use crate::scan::scan;
+use crate::session::{self, Failure};
 use crate::source::{Bytes, Source, count_newlines};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 static REQUEST: NamedTuple = NamedTuple::of_report("ReplayedRequest");
 static SENT_VIEW: NamedTuple = NamedTuple::of_report("SentView");
 
-/// The requests of a session, and what each policy would have sent, and what of it a prompt cache would have served.
-type Replay = (Vec<plan::Request>, Vec<Vec<(plan::Sent, plan::Served)>>);
+/// A request as sent, and what of it a prompt cache would have served.
+type View = (plan::Sent, plan::Served);
+/// The requests of a session, and what each policy would have sent.
+type Replay = (Vec<plan::Request>, Vec<Vec<View>>);
 
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
@@ -61,6 +65,35 @@ pub fn replay_json<'py>(
     })
 }
 
+/// What each request of a session with a budget would have sent. Of a model: the characters of its summaries, and of its prompt
+/// besides turns and previous summary.
+#[pyfunction]
+#[pyo3(signature = (data, surrogates, policy, cache, model=None))]
+pub fn replay_session<'py>(
+    data: &Bound<'py, PyBytes>,
+    surrogates: bool,
+    policy: &PyPolicy,
+    cache: RawCache,
+    model: Option<(usize, usize)>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    guarded(|| {
+        let (py, bytes, policy) = (data.py(), data.as_bytes(), &policy.policy);
+        let model = model.map(|(summary_chars, prompt_chars)| Model { summary_chars, prompt_chars });
+        let cache = cache.into();
+        let views = py.detach(|| {
+            let outline = scan(bytes, surrogates)?;
+            let requests = plan::requests(&outline, policy.image_chars);
+            let sent = session::replay(bytes, surrogates, &outline, &requests, policy, model)?;
+            Ok(served(&requests, sent, policy, &cache))
+        });
+        match views {
+            Ok(views) => views.into_iter().map(|view| sent_view(py, view)).collect(),
+            Err(Failure::Message(error)) => Err(transcript_error(py, &error)),
+            Err(failure) => Err(PyRuntimeError::new_err(format!("a session in memory failed: {failure:?}"))),
+        }
+    })
+}
+
 fn replay_outline<'a>(
     outline: &Outline,
     source: &dyn Source,
@@ -69,14 +102,16 @@ fn replay_outline<'a>(
     cache: &plan::Cache,
 ) -> Replay {
     let requests = plan::requests(outline, image_chars);
+    let of_policy = |policy: &Policy| served(&requests, plan::replay(outline, source, policy, cache), policy, cache);
+    let views = policies.map(of_policy).collect();
+    (requests, views)
+}
+
+/// Requests, each with what the cache serves of it.
+fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, cache: &plan::Cache) -> Vec<View> {
     let ends: Vec<usize> = requests.iter().map(|request| request.messages).collect();
-    let of_policy = |policy: &Policy| {
-        let sent = plan::replay(outline, source, policy, cache);
-        let served = cache.serve(&ends, &sent, policy.pins_boundary);
-        sent.into_iter().zip(served).collect()
-    };
-    let sent = policies.map(of_policy).collect();
-    (requests, sent)
+    let served = cache.serve(&ends, &sent, policy.pins_boundary);
+    sent.into_iter().zip(served).collect()
 }
 
 fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_, PyTuple>> {
@@ -84,21 +119,22 @@ fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_,
         let plan::Request { messages, answer_chars } = request;
         REQUEST.make(py, &[("messages", field_of(py, messages)?), ("answer_chars", field_of(py, answer_chars)?)])
     };
-    let sent = |(sent, served): (plan::Sent, plan::Served)| {
-        let (input, output) = sent.summary;
-        let fields = [
-            ("view_chars", field_of(py, served.view)?),
-            ("cached_chars", field_of(py, served.read)?),
-            ("written_chars", field_of(py, served.written)?),
-            ("masked_count", field_of(py, sent.masked)?),
-            ("summarized_turns", field_of(py, sent.summarized)?),
-            ("summary_input_chars", field_of(py, input)?),
-            ("summary_output_chars", field_of(py, output)?),
-        ];
-        SENT_VIEW.make(py, &fields)
-    };
     let requests = requests.into_iter().map(request).collect::<PyResult<Vec<_>>>()?;
-    let of_policy = |views: Vec<(plan::Sent, plan::Served)>| views.into_iter().map(sent).collect::<PyResult<Vec<_>>>();
+    let of_policy = |views: Vec<View>| views.into_iter().map(|view| sent_view(py, view)).collect::<PyResult<Vec<_>>>();
     let by_policy = by_policy.into_iter().map(of_policy).collect::<PyResult<Vec<_>>>()?;
     (requests, by_policy).into_pyobject(py)
+}
+
+fn sent_view(py: Python<'_>, (sent, served): View) -> PyResult<Bound<'_, PyAny>> {
+    let (input, output) = sent.summary;
+    let fields = [
+        ("view_chars", field_of(py, served.view)?),
+        ("cached_chars", field_of(py, served.read)?),
+        ("written_chars", field_of(py, served.written)?),
+        ("masked_count", field_of(py, sent.masked)?),
+        ("summarized_turns", field_of(py, sent.summarized)?),
+        ("summary_input_chars", field_of(py, input)?),
+        ("summary_output_chars", field_of(py, output)?),
+    ];
+    SENT_VIEW.make(py, &fields)
 }

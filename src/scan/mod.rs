@@ -133,6 +133,26 @@ fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
     Ok(None)
 }
 
+/// Where the elements of the list at `span` are, which was scanned before; None if it is no list.
+#[must_use]
+pub fn elements(data: &[u8], span: Span) -> Option<Vec<Span>> {
+    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
+    let found = if cursor.peek() == b'[' { find_elements(&mut cursor).ok()? } else { return None };
+    Some(found.into_iter().map(|one| Span { start: span.start + one.start, end: span.start + one.end }).collect())
+}
+
+fn find_elements(cursor: &mut Cursor) -> Read<Vec<Span>> {
+    let mut found = vec![];
+    cursor.open()?;
+    while !cursor.close(b']') {
+        found.push(cursor.span()?);
+        if !cursor.more(b']')? {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 /// The decoded bytes of a string: its own, unless its counts say that it may have escapes.
 #[inline]
 fn decoded<'a>(data: &'a [u8], text: &Counted) -> Cow<'a, [u8]> {

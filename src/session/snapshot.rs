@@ -10,7 +10,7 @@ use super::Attempts;
 use super::ledger::{Ledger, Totals};
 use super::stored_turns::Row;
 use super::turns::TurnState;
-use crate::plan::FoldState;
+use crate::plan::{FoldState, Paid};
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";
@@ -34,7 +34,8 @@ mod tag {
     pub const TURNS: u16 = 11;
     pub const ROWS: u16 = 12;
     pub const ATTEMPTS: u16 = 13;
-    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=ATTEMPTS;
+    pub const PAID: u16 = 16;
+    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=PAID;
 }
 
 /// State of the evicted messages, and totals of the whole session.
@@ -106,8 +107,9 @@ impl Snapshot {
         out.numbers(tag::INDEX, &[*ids, *moves, *stale]);
         let Base { messages, view_bytes, chars, cost, counts, fold } = base;
         out.numbers(tag::BASE, &[*messages, *view_bytes, *chars, *cost, counts.0, counts.1]);
-        let FoldState { observations, masked_count, chars, removed, waste, requests, before, masked, .. } = fold;
+        let FoldState { observations, masked_count, chars, removed, waste, requests, before, paid, masked, .. } = fold;
         out.numbers(tag::FOLD, &[*observations, *masked_count, *chars, *removed, *waste, *requests, *before]);
+        out.numbers(tag::PAID, &paid.numbers());
         out.numbers(tag::MASKED, &masked.iter().map(|result| *result as usize).collect::<Vec<_>>());
         let attempts = attempts.iter().flat_map(|(messages, one)| [*messages, one.failures, one.turns, one.cost]);
         out.numbers(tag::ATTEMPTS, &attempts.collect::<Vec<_>>());
@@ -146,6 +148,7 @@ impl Snapshot {
             waste,
             requests,
             before,
+            paid: Paid::of(fixed(&fields, tag::PAID)?),
             masked,
         };
         let attempts = numbers(tag::ATTEMPTS)?;

@@ -62,6 +62,8 @@ RUST: dict[str, set[str]] = {
     "placeholder": {"clip", "outline", "text", "policy", "dispatch", "source"},
     "plan": {"clip", "dispatch", "outline", "text", "pairs", "turns", "policy", "placeholder", "source"},
     "splice": {
+        "scan",
+        "shape",
         "clip",
         "dispatch",
         "outline",

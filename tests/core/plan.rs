@@ -7,7 +7,7 @@ use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
-use recede::policy::{Boundary, ByTool, Field, Goal, Policy};
+use recede::policy::{Boundary, ByTool, CacheModel, Field, Goal, Policy};
 use recede::report;
 
 const LONG: &str = "a long observation that is well worth masking, since it goes on";
@@ -341,6 +341,9 @@ fn random_policy(random: &mut Random) -> Policy {
         is_session: false,
         ask_summary: false,
         summaries: None,
+        cache: *random.pick(&[CacheModel::Ideal, CacheModel::Prefix, CacheModel::Breakpoints]),
+        break_even_at: 0.5,
+        warranty: Some(0.1),
         pins_boundary: false,
     }
 }

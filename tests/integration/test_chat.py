@@ -224,7 +224,7 @@ def test_ctrl_c_at_the_prompt_and_the_end_of_input(start: Start) -> None:
     chat.press("c")
     chat.sees("[/quit or Ctrl-D ends the session]")
     chat.type("/stats")
-    chat.sees("turns: 0, messages: 0")
+    chat.sees("turns: 0, messages: 0", "all requests so far: 0 tokens instead of 0, 0% less")
     chat.sees_a_prompt()
     chat.press("d")
     chat.ends()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budgets import check_replay
 from shared_data import CORPUS, corpus_files, need
 from summarized import PRICES, SUMMARY, SYSTEM, expected_turns
 
@@ -56,6 +57,14 @@ def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
                 history, 15, 10, 5, keep_results=len(history)
             )
             assert list(map(tuple, replayed.policies[3].turns)) == expected_turns(history, 20, 20, 8, keep_turns=5)
+
+
+@EACH_FILE
+def test_a_budget_is_that_of_a_history(path: Path) -> None:
+    need(CORPUS)
+    for transcript in transcripts.read_all(path):
+        for tokens, fill, summary_chars in ((8_000, 0.5, SUMMARY), (20_000, 0.5, 0), (8_000, None, SUMMARY)):
+            check_replay(transcript.messages, summary_chars, PRICES, unit="tokens", budget=tokens, fill=fill)
 
 
 def check_turns(policy: recede.costs.PolicyReplay, tail: int) -> None:

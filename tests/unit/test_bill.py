@@ -70,6 +70,13 @@ def test_a_few_requests_off_the_line_do_not_move_it() -> None:
     assert found.tokens_per_char == pytest.approx(0.4, rel=0.01)
 
 
+@pytest.mark.parametrize("reasoning", [0, 7, 300])
+def test_two_requests_that_both_lines_fit_are_counted_by_their_characters(reasoning: int) -> None:
+    found = costs.calibrate(session(2, reasoning=reasoning, answer_tokens=43 + reasoning))
+    assert found is not None
+    assert (found.has_hidden, found.error < 1e-12) == (False, True)
+
+
 def test_reasoning_that_the_log_omits_counts_by_output_tokens() -> None:
     # Answers of 100 characters are 40 tokens by the line; 300 more are reasoning, which later requests carry.
     found = costs.calibrate(session(reasoning=300, answer_tokens=340))

@@ -25,24 +25,61 @@ def moves(history: list[dict[str, Any]], **options: Any) -> list[tuple[int, ...]
     return [tuple(move) for move in found.boundary_moves]
 
 
-def test_it_moves_when_the_waste_has_cost_what_writing_again_costs() -> None:
-    """At 0.1 and 1.25 a char that is written again costs what 11.5 chars cost that are sent without need."""
+def test_it_moves_when_the_waste_has_cost_half_of_what_the_move_costs() -> None:
+    """What is written again costs 1.15 more than when it is read; what is masked is not read now."""
     waste = 0
     for number in range(WINDOW + 1, 40):
         older = number - WINDOW
         waste += older * REMOVED
         # Of what the request before had sent: the results from the first on, and the calls between them.
         written = older * 32 + (number - 1 - older) * 900 + (number - 2) * 25
-        if waste * 0.1 >= written * 1.15:
-            assert moves(session(number)) == [(number, older, older * REMOVED, written)]
-            assert moves(session(number - 1)) == []
+        if waste * 0.1 >= 0.5 * (written * 1.15 - older * REMOVED * 0.1):
+            assert moves(session(number), warranty=None) == [(number, older, older * REMOVED, written)]
+            assert moves(session(number - 1), warranty=None) == []
             return
     raise AssertionError("it never moved")
 
 
+def test_no_move_makes_all_dearer_than_the_warranty_permits() -> None:
+    """At each number of turns the first move comes later, the less it may cost."""
+    firsts = [moves(session(60), warranty=part)[0][0] for part in (None, 0.2, 0.1, 0.05)]
+    assert firsts == sorted(firsts)
+    assert firsts[0] < firsts[1] < firsts[3]
+    assert all(move[0] > firsts[3] for move in moves(session(60), warranty=0))
+
+
+def test_with_breakpoints_all_is_written_again_but_what_is_marked_at_the_boundary() -> None:
+    """A turn is 925 chars, so an entry takes nine of them at least."""
+    kept, pinned = (
+        moves(session(90), cache="breakpoints", cache_breakpoint=one, warranty=None) for one in ("keep", "boundary")
+    )
+    ideal = moves(session(90), warranty=None)
+    assert kept[0] == pinned[0]
+    assert kept[0][3] > ideal[0][3]
+    assert len(kept) <= len(pinned)
+    removed = [sum(move[2] for move in pinned[: count + 1]) for count in range(len(pinned))]
+    whole = [3 + request * TURN - TURN for request, *_ in pinned]  # of the request before
+    expected = [chars - gone for chars, gone in zip(whole, removed, strict=True)]
+    # The first move finds no mark, nor one whose mark was too short for an entry.
+    assert pinned[0][3] == expected[0]
+    assert pinned[-1][3] < expected[-1]
+    assert all(move[0] > 9 for move in moves(session(90), cache="breakpoints"))
+
+
+def test_what_is_too_short_for_a_cache_is_not_masked() -> None:
+    for cache, chars in (("prefix", 4_096), ("breakpoints", 8_192)):
+        options: dict[str, Any] = {"cache": cache, "keep_results": 0, "cache_cold": True}
+        history = session(30)[:-1]
+        history.append(result("30", "x" * 900))
+        few = mask(history, boundary="break_even", **options)
+        assert few.masked_count == 0
+        long = [user("y" * chars), *history[1:]]
+        assert mask(long, boundary="break_even", **options).masked_count > 0
+
+
 def test_it_rests_in_between() -> None:
     found = moves(session(60))
-    assert 3 < len(found) < 15
+    assert 2 < len(found) < 15
     views = [mask(session(count), keep_results=WINDOW, boundary="break_even") for count in range(61)]
     masked = [view.masked_count for view in views]
     assert masked == sorted(masked)

@@ -412,6 +412,8 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
         (["--max-observation-chars", "100"], {"max_observation_chars": 100}),
         (["--placeholder", "[{chars} gone]"], {"placeholder": "[{chars} gone]"}),
         (["--no-mask"], {"observation_masking": False}),
+        (["--no-mask", "--fill", "none"], {"observation_masking": False, "fill": None}),
+        (["--no-mask", "--fill", "0.5"], {"observation_masking": False, "fill": 0.5}),
         (["--no-mask", "--summary-role", "user"], {"observation_masking": False, "summary_role": "user"}),
         (["--no-mask", "--summary-max-chars", "90"], {"observation_masking": False, "summary_max_chars": 90}),
     ],
@@ -419,6 +421,11 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
 def test_options_are_those_of_reduce(array: Path, arguments: list[str], options: dict[str, Any]) -> None:
     view = ok("reduce", array, "--max-input-tokens", "750", *arguments)
     assert json.loads(view) == recede.reduce(HISTORY, max_input_tokens=750, **options).messages
+
+
+def test_a_wrong_fill_is_told_what_else_it_may_be(array: Path) -> None:
+    for fill in ("some", "0", "1.5"):
+        assert "it may also be none" in refused("reduce", array, *BUDGET, "--fill", fill, code=2)
 
 
 # Reports

@@ -267,9 +267,10 @@ def test_a_task_in_parts_with_an_image_is_cut_to_text() -> None:
     parts = [{"type": "text", "text": "a" * 500}, {"type": "image_url"}, {"type": "text", "text": "b" * 500}]
     history = [user(parts), *said(60, 100), user("end")]
     view = reduce(history, max_input_chars=2_000, summarizer=failing)
-    assert view.messages[0]["content"] == "a" * 238 + "[… 6924 chars omitted …]" + "b" * 238
+    [part] = view.messages[0]["content"]
+    assert part == {"type": "text", "text": "a" * 238 + "[… 6924 chars omitted …]" + "b" * 238}
     wide = reduce(history, max_input_chars=6_000, summarizer=failing)
-    assert wide.messages[0]["content"] == "a" * 500 + "b" * 500 + "[… 6400 chars omitted …]"
+    assert wide.messages[0]["content"][0]["text"] == "a" * 500 + "b" * 500 + "[… 6400 chars omitted …]"
 
 
 def test_before_a_message_of_the_task_that_is_cut_none_is_shown() -> None:
@@ -277,30 +278,122 @@ def test_before_a_message_of_the_task_that_is_cut_none_is_shown() -> None:
     image = [{"type": "text", "text": "t" * 50}, {"type": "image_url"}]
     history = [user("e" * 300), user(image), *said(60, 100), user("end")]
     view = reduce(history, max_input_chars=2_000, summarizer=failing)
-    assert view.messages[0]["content"] == "t" * 50 + "[… 6400 chars omitted …]"
+    assert view.messages[0]["content"] == [{"type": "text", "text": "t" * 50 + "[… 6400 chars omitted …]"}]
     assert history[0] not in view.messages
 
 
+MARK = {"type": "ephemeral"}
+LONG = "é" * 3_000
+CUT = "é" * 238 + "[… 2524 chars omitted …]" + "é" * 238
+CUT_IMAGE = "é" * 238 + "[… 8924 chars omitted …]" + "é" * 238
+TEXT, IMAGE, OTHER = {"type": "text", "text": LONG}, {"type": "image", "source": {}}, {"type": "search", "é": [1, {}]}
+
+
 @pytest.mark.parametrize(
-    ("task", "field", "inner"),
+    ("parts", "expected"),
     [
-        ({"role": "user", "parts": [{"text": "é" * 3_000}], "note": 1}, "parts", 1),
-        ({"role": "user", "content": [{"text": "é" * 1_500}, {"text": "é" * 1_500}], "note": 1}, "content", 1),
-        ({"note": 1, "role": "user", "content": [{"type": "text", "text": "é" * 3_000}]}, "content", 0),
+        # What is neither text nor image stays, the part with the text keeps its fields.
+        ([OTHER, {"x": 1, **TEXT}, OTHER], [OTHER, {"x": 1, "type": "text", "text": CUT}, OTHER]),
+        ([IMAGE, TEXT, OTHER], [{"type": "text", "text": CUT_IMAGE}, OTHER]),
+        # All text is in the first part that has some.
+        (
+            [
+                {"type": "text", "text": ""},
+                {"type": "text", "text": LONG[:2_000]},
+                OTHER,
+                {**TEXT, "text": LONG[2_000:]},
+            ],
+            [{"type": "text", "text": ""}, {"type": "text", "text": CUT}, OTHER],
+        ),
+        # It takes over the last mark of those that go, unless it has one.
+        (
+            [{**TEXT, "text": LONG[:9]}, {**TEXT, "text": LONG[9:], "cache_control": MARK}],
+            [{"type": "text", "text": CUT, "cache_control": MARK}],
+        ),
+        (
+            [TEXT, {**IMAGE, "cache_control": MARK}, {**OTHER, "cache_control": {"type": "two"}}],
+            [
+                {**TEXT, "text": CUT_IMAGE, "cache_control": MARK},
+                {**OTHER, "cache_control": {"type": "two"}},
+            ],
+        ),
+        (
+            [{**TEXT, "cache_control": MARK}, {**IMAGE, "cache_control": {"type": "other"}}],
+            [{**TEXT, "text": CUT_IMAGE, "cache_control": MARK}],
+        ),
+        # Before or after a part with a type, one without is no text, or is.
+        ([TEXT, {"text": "untyped"}], [{**TEXT, "text": CUT}, {"text": "untyped"}]),
+        ([{"text": "é"}, {"type": "x", "text": LONG[1:]}, OTHER], [{"text": CUT}, OTHER]),
+    ],
+)
+def test_a_cut_task_keeps_its_other_parts_and_its_mark(parts: list[Message], expected: list[Message]) -> None:
+    history = [user(parts), *said(60, 100), user("end")]
+    view = reduce(history, max_input_chars=2_000, summarizer=failing)
+    assert view.messages[0]["content"] == expected
+    assert view.chars_after == recede.count_chars(view.messages)
+    assert [list(part) for part in view.messages[0]["content"]] == [list(part) for part in expected]
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (
+            {"role": "user", "content": [{"text": LONG}, {"image": {}}, {"cachePoint": {"type": "default"}}]},
+            {"role": "user", "content": [{"text": CUT_IMAGE}, {"cachePoint": {"type": "default"}}]},
+        ),
+        (
+            {"parts": [{"fileData": {}}, {"text": "a thought", "thought": True}, {"text": LONG}], "role": "user"},
+            {"parts": [{"text": "a thought", "thought": True}, {"text": CUT_IMAGE}], "role": "user"},
+        ),
+        (
+            {"role": "user", "content": [{"type": "input_text", "text": LONG}, {"type": "input_audio", "data": ""}]},
+            {"role": "user", "content": [{"type": "input_text", "text": CUT}, {"type": "input_audio", "data": ""}]},
+        ),
+    ],
+    ids=["converse", "gemini", "responses"],
+)
+def test_parts_of_other_shapes_stay_too(task: Message, expected: Message) -> None:
+    view = reduce([task, *said(60, 100), user("end")], max_input_chars=2_000, summarizer=failing)
+    assert view.messages[0] == expected
+    assert view.chars_after == recede.count_chars(view.messages)
+
+
+def test_a_task_of_images_alone_becomes_a_text() -> None:
+    view = reduce([user([IMAGE, OTHER]), *said(60, 100), user("end")], max_input_chars=2_000, summarizer=failing)
+    assert view.messages[0]["content"] == "[… 6400 chars omitted …]"
+
+
+def test_bytes_of_the_parts_of_a_cut_task_stay() -> None:
+    parts = (
+        '[ {"é" :1.0,"text" :"%s","type":"text" } , {"type":"image","cache_control": {"type":  "e"} },{"type": "x" } ]'
+    )
+    raw = '[{"role":"user","content" : ' + parts % ("\\u00e9" * 3_000) + " }," + json.dumps(said(60, 100))[1:]
+    view = recede.reduce_json(raw, max_input_chars=2_000, summarizer=failing).json.decode()
+    text = "\\u00e9" * 238 + "[… 8924 chars omitted …]" + "\\u00e9" * 238
+    part = '{"é" :1.0,"text" :"%s","type":"text" ,"cache_control":{"type":  "e"}}' % text
+    assert view.startswith('[{"role":"user","content" : [' + part + ',{"type": "x" }] }')
+
+
+@pytest.mark.parametrize(
+    ("task", "field"),
+    [
+        ({"role": "user", "parts": [{"text": "é" * 3_000}], "note": 1}, "parts"),
+        ({"role": "user", "content": [{"text": "é" * 1_500}, {"text": "é" * 1_500}], "note": 1}, "content"),
+        ({"note": 1, "role": "user", "content": [{"type": "text", "text": "é" * 3_000}]}, "content"),
         (
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "é" * 3_000}]},
             "content",
-            False,
         ),
-        ({"role": "user", "content": "é" * 3_000}, "content", 0),
+        ({"role": "user", "content": "é" * 3_000}, "content"),
     ],
     ids=["gemini", "converse", "anthropic", "responses", "chat"],
 )
-def test_a_cut_task_is_written_as_its_shape_has_it(task: Message, field: str, inner: bool) -> None:
+def test_a_cut_task_is_written_as_its_shape_has_it(task: Message, field: str) -> None:
     history = [task, *said(60, 100), user("end")]
     cut = reduce(history, max_input_chars=2_000, summarizer=failing).messages[0]
     text = "é" * 238 + "[… 2524 chars omitted …]" + "é" * 238
-    assert cut == {**task, field: [{"text": text}] if inner else text}
+    of_parts = isinstance(task[field], list)
+    assert cut == {**task, field: [{**task[field][0], "text": text}] if of_parts else text}
     assert list(cut) == list(task)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import recede
 from recede import History
-from support import assistant, call, dumps, result, system, turns, user
+from support import assistant, call, contents, dumps, result, system, turns, user
 
 SESSION = [system("Be brief."), user("Go."), *turns(40, chars=900)]
 
@@ -220,6 +220,20 @@ def test_placeholders_name_the_number_that_recalls_them() -> None:
     history.append(result("r1", history.recall(1)))
     assert history.view_json().startswith(before[:-1])
     assert history.recall(41) == history.recall(1)
+
+
+def test_a_clip_names_the_number_that_recalls_its_result() -> None:
+    history = History(max_input_chars=2_500, clip_results=300, recall_handles=True)
+    history.extend([user("task"), *turns(40, chars=90)])
+    assert len(history.view()) < 70, "there was a compaction"
+    history.extend([call("long"), result("long", "b" + "x" * 9_000 + "e")])
+    for _ in range(3):
+        [shown] = [text for text in map(str, contents(history.view())) if "recall #41" in text]
+        beginning, _, end = shown.partition("[… ")
+        assert (len(shown), beginning[0], end[-1]) == (300, "b", "e")
+        assert end.partition(" …]")[0] == f"{9_000 - shown.count('x')} chars omitted, recall #41"
+        assert history.recall(41) == "b" + "x" * 9_000 + "e"
+        history.append(assistant("ok"))
 
 
 def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: Path) -> None:

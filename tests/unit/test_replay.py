@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from budgets import check_replay
 
 import recede
 from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(30, chars=4_000)]
+LONG = [user("Fix the test."), *turns(200, chars=600)]
 FREE_ANSWERS = recede.costs.Prices(output=0)
 ANY_LENGTH = recede.costs.Prices(min_cached_tokens=0)
 
@@ -146,6 +149,37 @@ def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
     assert recede.costs.replay(HISTORY, ["sliding:window=10"], prices=flat).costs[1].of_raw < 0.7
 
 
+def test_a_budget_is_that_of_a_history() -> None:
+    for unit, budget, fill in (("tokens", 1_500, 0.5), ("chars", 5_000, 0.9), ("tokens", 1_500, None)):
+        asked = [
+            check_replay(LONG, summary_chars, ANY_LENGTH, unit=unit, budget=budget, fill=fill)
+            for summary_chars in (0, 300, 4_000)
+        ]
+        assert asked[0] == 0 < min(asked[1:]), "the budget is too small for all, and only a model is asked"
+
+
+def test_what_a_budget_costs() -> None:
+    prices = recede.costs.Prices(output=0, min_cached_tokens=0)
+    options: dict[str, Any] = {
+        "prices": prices,
+        "summary_prices": recede.costs.Prices(),
+        "system_chars": 0,
+        "cache": "ideal",
+    }
+    replayed = recede.costs.replay(LONG, ["budget:tokens=1500", "budget:chars=6000,fill=none"], **options)
+    _, half, published = replayed.policies
+    assert (half.policy, published.policy) == ("budget:tokens=1500,fill=0.5", "budget:chars=6000,fill=none")
+    called = [turn for turn in half.turns if turn.summary_output_chars]
+    assert [turn.summary_output_chars for turn in called] == [4_000] * half.usage.summary_calls
+    assert 1 < len(called) < 8 and all(turn.view_chars <= 6_000 for turn in half.turns)
+    # Between summaries and moves of the boundary all that was sent is served.
+    assert sum(turn.cached_chars == before.view_chars for before, turn in pairwise(half.turns)) > 90
+    assert half.turns != published.turns
+    [_, cost] = recede.costs.replay(LONG, ["budget:chars=6000,fill=.50"], **options).costs
+    assert (cost.policy, cost.usage) == ("budget:chars=6000,fill=0.5", half.usage)
+    assert cost.summary_cost == half.usage.summary_cost(recede.costs.Prices()) > 0
+
+
 def test_several_sessions_are_added_up() -> None:
     long, short = (recede.costs.replay(history, ["sliding:window=2"]) for history in (HISTORY, HISTORY[:9]))
     together = recede.costs.compare_costs([long, short])
@@ -191,6 +225,15 @@ def test_a_placeholder_and_a_short_observation_stay() -> None:
         ("sliding:window=-1", "a whole number from 0, not '-1'"),
         ("stepped:window=3,chunk=0", "'chunk' of the policy 'stepped' must be a whole number from 1"),
         ("sliding:window=٣", "a whole number from 0"),
+        ("budget", "the policy 'budget' needs 'tokens' or 'chars', and not both: budget:tokens=20000,fill=0.5"),
+        ("budget:tokens=1,chars=1", "'tokens' or 'chars', and not both"),
+        ("budget:tokens=0", "'tokens' of the policy 'budget' must be a whole number from 1, not '0'"),
+        (
+            "budget:chars=9,fill=0",
+            "'fill' of the policy 'budget' must be a number above 0 and up to 1 or none",
+        ),
+        ("budget:chars=9,fill=1.1", "must be a number above 0 and up to 1 or none, not '1.1'"),
+        ("budget:chars=9,fill=1e-1", "a number above 0 and up to 1"),
     ],
 )
 def test_a_policy_that_is_wrong_is_named(name: str, words: str) -> None:

@@ -332,7 +332,7 @@ BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns":
 
 def summarized(store: recede.TurnStore) -> History:
     history = History(store=store, **BUDGET)
-    for message in [user("Go."), *turns(40, 200)]:
+    for message in [user("Go."), *turns(60, 200)]:
         history.append(message)
         history.view()
     assert store.count_records("summary") > 1

@@ -298,6 +298,70 @@ def test_what_unpacks_to_too_much_takes_no_memory(tmp_path: Path, line_end: byte
     assert kind == b"size" and int(peak) < 120_000
 
 
+GEMINI_HEAD = {"sessionId": "1", "projectHash": "ab", "startTime": "2026-05-01T10:00:00Z", "kind": "main"}
+
+
+def gemini_line(identity: str, text: Any, type: str = "user", **fields: Any) -> dict[str, Any]:
+    return {"id": identity, "timestamp": "2026-05-01T10:00:01Z", "type": type, "content": text, **fields}
+
+
+def gemini_texts(*records: Any) -> list[str]:
+    found = transcripts.read(lines(GEMINI_HEAD, *records))
+    assert (found.format, found.warnings) == ("gemini", ())
+    return [block["text"] for message in found.messages for block in message["content"] if "text" in block]
+
+
+def test_a_message_of_gemini_that_is_written_again_takes_its_place() -> None:
+    ran = {"id": "c", "name": "run", "args": {}, "status": "success", "result": [{"text": "ran"}]}
+    answer = gemini_line("b", "Run it.", "gemini", model="flash")
+    found = transcripts.read(
+        lines(
+            GEMINI_HEAD,
+            gemini_line("a", [{"text": "Go."}]),
+            {"$set": {"lastUpdated": "2026-05-01T10:00:02Z"}},
+            answer,
+            {**answer, "tokens": {"input": 90, "cached": 40, "output": 7}},
+            gemini_line("n", "update available", "info"),
+            {**answer, "tokens": {"input": 90, "cached": 40, "output": 7}, "toolCalls": [ran]},
+        )
+    )
+    assert [message["role"] for message in found.messages] == ["user", "assistant", "user"]
+    assert found.messages[2]["content"][0]["content"] == "ran"
+    [request] = found.requests
+    assert (request.messages, request.usage and request.usage[:2], found.warnings) == (1, (50, 40), ())
+
+
+def test_lines_of_gemini_take_messages_back() -> None:
+    said = [gemini_line("a", "one"), gemini_line("b", "two", "gemini"), gemini_line("c", "three")]
+    assert gemini_texts(*said, {"$rewindTo": "b"}, gemini_line("d", "four")) == ["one", "four"]
+    assert gemini_texts(*said, {"$rewindTo": "gone"}, gemini_line("d", "four")) == ["four"]
+
+
+def test_lines_of_gemini_replace_the_history() -> None:
+    thought = {"text": "Hm.", "thought": True}
+    now = [
+        gemini_line("s", [{"text": "So far."}]),
+        gemini_line(
+            "b", [thought, {"text": "two"}, {"functionCall": {"name": "run"}}], "gemini", toolCalls=[{"id": "c"}]
+        ),
+        gemini_line("r", [{"functionResponse": {"id": "c"}}]),
+    ]
+    assert gemini_texts(gemini_line("a", "one"), {"$set": {"messages": now}}, gemini_line("e", "on")) == [
+        "So far.",
+        "two",
+        "on",
+    ]
+
+
+def test_what_a_line_of_gemini_holds_besides_is_named() -> None:
+    call = gemini_line("b", [{"functionCall": {"name": "run"}}], "gemini")
+    found = transcripts.read(lines(GEMINI_HEAD, {"other": 1}, call))
+    assert found.warnings == (
+        "record of unknown type left out, since it holds no message: line 2",
+        "call without its record left out: line 3",
+    )
+
+
 def test_a_path_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         transcripts.read(tmp_path / "missing")
@@ -319,9 +383,15 @@ def mutations(value: Any, chance: random.Random) -> Any:
         return value
 
 
+GEMINI_LINES = [
+    GEMINI_HEAD,
+    gemini_line("a", "one"),
+    {"$rewindTo": "a"},
+    {"$set": {"messages": [gemini_line("a", "one")]}},
+]
 DOCUMENTS: list[tuple[Any, Callable[[Any], bytes]]] = [
     *((value, dumps) for value in (SWE_TOOLS, SWE_TEXT, MINI, OPENHANDS, OPENHANDS_EARLY, INSPECT, TAU, GEMINI)),
-    *((value, lambda records: lines(*records)) for value in (CLAUDE, CODEX, PI, CHAT)),
+    *((value, lambda records: lines(*records)) for value in (CLAUDE, CODEX, PI, CHAT, GEMINI_LINES)),
 ]
 
 

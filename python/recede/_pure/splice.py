@@ -6,9 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from recede._pure.outline import Outline, Span
+from recede._pure.apply import parts_of
+from recede._pure.clip import cut_parts
+from recede._pure.outline import Message, Outline, Span
 from recede._pure.placeholder import Masked
 from recede._pure.plan import Plan, Summary
+from recede._pure.reading import JsonList, read
 from recede._pure.shape import PLAIN
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
@@ -87,11 +90,36 @@ def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
     for index in plan.kept if plan.masked or plan.cut else ():
         message = outline.messages[index]
         if index in plan.cut and message.own.span is not None:
-            frame = (message.shape or PLAIN).text_frame
-            yield message.own.span, _value(data, message.own.piece_spans, frame, plan.cut[index])
+            yield message.own.span, _cut(data, message, message.own.span, plan.cut[index])
         for result in message.results:
             if result.index in plan.masked and result.span is not None:
                 yield result.span, _value(data, result.piece_spans, result.frame, plan.masked[result.index])
+
+
+def _cut(data: bytes, message: Message, span: Span, masked: Masked) -> bytes:
+    """The content of a message of the task with its text cut, and without images."""
+    shape, start = message.shape or PLAIN, span[0]
+    content, _ = read(data[slice(*span)], surrogates=True)
+    cut = cut_parts(parts_of(content, shape)) if isinstance(content, JsonList) else None
+    if cut is None:
+        return _value(data, message.own.piece_spans, shape.text_frame, masked)
+    text = _value(data, message.own.piece_spans, ("", ""), masked)
+    parts = []
+    for place in cut.kept:
+        part = _moved(content.spans[place], start)
+        written = data[slice(*part)]
+        if place == cut.text:
+            at, end = _moved(content[place].spans["text"], start)
+            written = data[part[0] : at] + text + data[end : part[1]]
+        if place == cut.text and cut.mark_of is not None:
+            mark = data[slice(*_moved(content[cut.mark_of].spans["cache_control"], start))]
+            written = written[:-1] + b',"cache_control":' + mark + b"}"
+        parts.append(written)
+    return b"[" + b",".join(parts) + b"]"
+
+
+def _moved(span: Span, start: int) -> Span:
+    return span[0] + start, span[1] + start
 
 
 def _value(data: bytes, spans: list[Span], frame: tuple[str, str], masked: Masked) -> bytes:

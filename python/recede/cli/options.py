@@ -12,6 +12,7 @@ from recede.reduction._options import OPTIONS, Kind
 
 __all__ = ["given", "policy_option", "policy_options"]
 
+_NONE = object()  # None as typed; None itself means that nothing was typed
 _WINDOWS = ("keep_messages", "keep_turns", "keep_results")
 
 
@@ -31,7 +32,7 @@ def policy_option(name: str, flag: str | None = None, **settings: Any) -> Callab
     """One option, if need be under another name, or with another default."""
     option = OPTIONS[name]
     words = re.sub(r"`(\w+)`", lambda found: OPTIONS[found[1]].flag or found[0], option.help)
-    words = words.partition("; None:")[0]  # which nobody can type
+    words = words.replace("; None:", "; none:") if _may_be_none(option.kind) else words.partition("; None:")[0]
     default = option.default
     if name == "observation_masking":
         words = words.removeprefix("False ")
@@ -50,10 +51,28 @@ def _type_of(kind: Kind) -> dict[str, Any]:
     if kind.annotation.startswith("int"):
         return {"type": click.IntRange(min=int(kind.least)), "metavar": "N"}
     if kind.annotation.startswith("float"):
-        return {"type": click.FloatRange(min=kind.least, max=kind.most, min_open=kind.most is not None), "metavar": "N"}
+        type_ = _NumberOrNone if _may_be_none(kind) else click.FloatRange
+        return {"type": type_(min=kind.least, max=kind.most, min_open=kind.most is not None), "metavar": "N"}
     if kind.annotation.startswith("Collection"):
         return {"multiple": True, "metavar": "NAME"}
     return {"metavar": "TEXT"}
+
+
+def _may_be_none(kind: Kind) -> bool:
+    """Whether ``none`` can be typed; other options that may be None are None by default."""
+    return kind.annotation == "float | None"
+
+
+class _NumberOrNone(click.FloatRange):
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "none":
+            return _NONE
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message.rstrip('.')}; it may also be none", param, ctx)
 
 
 def _is_unset(value: Any) -> bool:
@@ -62,7 +81,7 @@ def _is_unset(value: Any) -> bool:
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
     """Those that were given, as the library takes them: a flag is the other one of its two values."""
-    found = {name: value for name, value in options.items() if not _is_unset(value)}
+    found = {name: None if value is _NONE else value for name, value in options.items() if not _is_unset(value)}
     found |= {name: not OPTIONS[name].default for name, value in found.items() if value is True}
     # A window of one's own replaces the default one.
     return {"preserve_recent_raw_turns": 0, **found} if any(name in found for name in _WINDOWS) else found

@@ -129,7 +129,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
     "high_water:window=M,chars=N, optimum:window=M, clear_tool_uses:trigger=N,keep=M,at_least=L, "
     "langchain_clear:trigger=N,keep=M, clip:chars=N, keep_last:messages=K, summary:every=N,tail=M, "
-    "hybrid:window=W,at=N,tail=M. Repeatable.",
+    "hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. Repeatable.",
 )
 @click.option(
     "--price",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf, isclose
+from operator import mul
 from statistics import fmean as mean
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +22,7 @@ __all__ = ["SERVED", "calibrate"]
 _TOKENS_PER_CHAR = 0.25  # where two requests or none say anything else
 _LEAST, _MOST = 0.02, 2.0  # of a slope that is no accident: English text has 0.2 to 0.3, digits and Chinese 1
 _ROUNDS = 30
+_SAME = 1e-11  # relative: a line that moves less from one round to the next stays where it is
 SERVED = 0.95  # of the request before: less is a miss
 _ALIKE = 1e-4  # relative errors below this count the same
 
@@ -85,7 +88,7 @@ def calibrate(transcript: Transcript, *, requests: int | None = None) -> Calibra
         return None
     plain = _fitted([(point.chars, point.tokens, point.tokens) for point in points])
     hidden = _fitted([(p.chars - p.answer_chars, p.tokens - p.answer_tokens, p.tokens) for p in points])
-    has_hidden = hidden.error < plain.error
+    has_hidden = hidden.error < plain.error - _SAME  # of equals, the plain one
     line = hidden if has_hidden else plain
     first = logged[0].usage
     return Calibration(
@@ -125,30 +128,36 @@ def _sizes(turns: Sequence[ReplayedTurn], tokens: dict[int, int]) -> dict[int, t
 
 def _fitted(points: _Points) -> _Line:
     """The line through (characters, tokens) with the least mean error, each relative to the third number."""
-    scales = [max(1, whole) for *_, whole in points]
+    xs, ys, wholes = zip(*points, strict=True)
+    scales = [max(1, whole) for whole in wholes]
     weights = [1 / scale**2 for scale in scales]
+    prefix = slope = inf
     for _ in range(_ROUNDS):
-        prefix, slope = _least_squares(points, weights)
+        last = prefix, slope
+        prefix, slope = _least_squares(xs, ys, weights)
+        if isclose(prefix, last[0], rel_tol=_SAME) and isclose(slope, last[1], rel_tol=_SAME):
+            break
         # Least squares with these weights minimize absolute errors.
-        errors = _errors(points, prefix, slope)
-        weights = [1 / scale**2 / max(_ALIKE, error) for scale, error in zip(scales, errors, strict=True)]
+        errors = _errors(xs, ys, scales, prefix, slope)
+        weights = [1 / (scale * scale * max(_ALIKE, error)) for scale, error in zip(scales, errors, strict=True)]
     if not _LEAST <= slope <= _MOST:
         slope = _TOKENS_PER_CHAR
         prefix = median(y - slope * x for x, y, _ in points)
     if prefix < 0:  # no system prompt is negative: the line goes through zero
         prefix, slope = 0.0, min(_MOST, max(_LEAST, median(y / max(1, x) for x, y, _ in points)))
-    return _Line(prefix, slope, mean(_errors(points, prefix, slope)))
+    return _Line(prefix, slope, mean(_errors(xs, ys, scales, prefix, slope)))
 
 
-def _errors(points: _Points, prefix: float, slope: float) -> list[float]:
-    return [abs(prefix + slope * x - y) / max(1, whole) for x, y, whole in points]
+def _errors(xs: Sequence[int], ys: Sequence[int], scales: Sequence[int], prefix: float, slope: float) -> list[float]:
+    return [abs(prefix + slope * x - y) / scale for x, y, scale in zip(xs, ys, scales, strict=True)]
 
 
-def _least_squares(points: _Points, weights: Sequence[float]) -> tuple[float, float]:
+def _least_squares(xs: Sequence[int], ys: Sequence[int], weights: Sequence[float]) -> tuple[float, float]:
     total = sum(weights)
-    x_mean = sum(weight * x for weight, (x, _, _) in zip(weights, points, strict=True)) / total
-    y_mean = sum(weight * y for weight, (_, y, _) in zip(weights, points, strict=True)) / total
-    spread = sum(weight * (x - x_mean) ** 2 for weight, (x, _, _) in zip(weights, points, strict=True))
-    shared = sum(weight * (x - x_mean) * (y - y_mean) for weight, (x, y, _) in zip(weights, points, strict=True))
-    slope = shared / spread if spread else _TOKENS_PER_CHAR
+    x_mean = sum(map(mul, weights, xs)) / total
+    y_mean = sum(map(mul, weights, ys)) / total
+    distances = [x - x_mean for x in xs]
+    weighted = list(map(mul, weights, distances))
+    spread = sum(map(mul, weighted, distances))
+    slope = sum(map(mul, weighted, [y - y_mean for y in ys])) / spread if spread else _TOKENS_PER_CHAR
     return y_mean - slope * x_mean, slope

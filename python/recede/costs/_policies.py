@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from recede import _engine
 from recede.costs._cache import CacheFacts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
+from recede.reduction._options import SESSION_DEFAULTS
 from recede.reduction._policy import replay_policy
 
 __all__ = [
@@ -29,11 +30,12 @@ _LANGCHAIN_PLACEHOLDER = "[cleared]"
 
 
 class _Key(NamedTuple):
-    """The values allowed for a key: a whole number from `least`, or one of the words."""
+    """The values allowed for a key: a whole number from `least`, a share, or one of the words."""
 
-    least: int | None  # None: words alone
+    least: int | None  # None: none
     default: int | str | None = None  # None: it must be given
     words: tuple[str, ...] = ()
+    is_share: bool = False
 
 
 _WINDOW = _Key(0)
@@ -60,9 +62,21 @@ _POLICIES: dict[str, dict[str, _Key]] = {
         "chunk": _Key(1, 0),
         "cache_breakpoint": _BREAKPOINT,
     },
+    "budget": {
+        "tokens": _Key(1, 0),
+        "chars": _Key(1, 0),
+        "fill": _Key(None, f"{SESSION_DEFAULTS['fill']:g}", ("none",), is_share=True),
+    },
 }
-# Values that a name omits: those of the published designs.
-_UNSAID = ("boundary", "sliding"), ("chunk", 0), ("cache_breakpoint", "keep"), ("at_least", 0)
+# Values that a name omits: those of the published designs, and the unit of the budget that was not chosen.
+_UNSAID = (
+    ("boundary", "sliding"),
+    ("chunk", 0),
+    ("cache_breakpoint", "keep"),
+    ("at_least", 0),
+    ("tokens", 0),
+    ("chars", 0),
+)
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
 
 _SUMMARIZING = (
@@ -110,15 +124,26 @@ DEFAULT_POLICIES = replay_policies()
 """The policies that `replay` compares by default."""
 
 
+class Compiled(NamedTuple):
+    """A policy of the engine, and the characters of the model's summaries and of its prompt, if there is one."""
+
+    policy: Any
+    model: tuple[int, int] | None
+    is_session: bool  # a `History` with a budget
+
+
 def compiled_policies(
     specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int, facts: CacheFacts
-) -> tuple[list[str], list[Any]]:
-    """The normalized names and the engine's policies; raw first, without duplicates."""
+) -> dict[str, Compiled]:
+    """The policies by their normalized names; raw first."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(_parsed, ("raw", *specs))}
     model = (min(summary_chars, _EVERYTHING), SUMMARY_PROMPT_CHARS) if summary_chars else None
-    return list(read), [_compiled(*parsed, prices, summary_prices, model, facts) for parsed in read.values()]
+    return {
+        name: Compiled(_compiled(*parsed, prices, summary_prices, model, facts), model, parsed[0] == "budget")
+        for name, parsed in read.items()
+    }
 
 
 _Values = dict[str, "int | str"]
@@ -145,16 +170,21 @@ def _parsed(spec: str) -> tuple[str, _Values]:
             needed = ",".join(f"{key}=10" for key, kind in keys.items() if kind.default is None)
             raise ValueError(f"the policy {name!r} needs {key!r}: {name}:{needed}")
         values[key] = found
+    if name == "budget" and ("tokens" in given) is ("chars" in given):
+        raise ValueError("the policy 'budget' needs 'tokens' or 'chars', and not both: budget:tokens=20000,fill=0.5")
     return name, _checked_hybrid(values, given) if name == "hybrid" else values
 
 
 def _value(name: str, key: str, value: str) -> int | str:
-    least, _, words = _POLICIES[name][key]
+    least, _, words, is_share = _POLICIES[name][key]
     if value in words:
         return value
     if least is not None and value.isascii() and value.isdigit() and int(value) >= least:
         return int(value)
+    if is_share and re.fullmatch(r"[0-9]*\.?[0-9]+", value) and 0 < float(value) <= 1:
+        return f"{float(value):g}"
     wanted = [] if least is None else [f"a whole number from {least}"]
+    wanted += ["a number above 0 and up to 1"] if is_share else []
     raise ValueError(f"{key!r} of the policy {name!r} must be {' or '.join([*wanted, *words])}, not {value!r}")
 
 
@@ -187,7 +217,11 @@ def _compiled(
     options: dict[str, Any] = {"keep_results": values.get("window", values.get("keep", _EVERYTHING))}
     boundary, summaries = None, None
     cached, write = float(prices.cached), float(prices.write)
-    if name == "keep_last":
+    if name == "budget":
+        unit = "tokens" if values["tokens"] else "chars"
+        fill = None if values["fill"] == "none" else float(values["fill"])
+        goal, options = "reduce", {**SESSION_DEFAULTS, "fill": fill, f"max_input_{unit}": values[unit]}
+    elif name == "keep_last":
         goal, options = "truncate", {"preserve_recent_raw_turns": values["messages"]}
     elif name == "high_water":
         boundary = name, float(values["chars"]), 0.0
@@ -205,14 +239,19 @@ def _compiled(
         options = {"keep_turns": values["window"]}
     if values.get("chunk"):
         options["mask_chunk"] = values["chunk"]
-    if name in ("break_even", "optimum") or values.get("boundary") == "break_even":
+    if name in ("break_even", "optimum", "budget") or values.get("boundary") == "break_even":
         boundary = "optimum" if name == "optimum" else "break_even", cached, write
     if name in ("summary", "hybrid") and values.get("at") != "never":
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
-    pins_boundary = values.get("cache_breakpoint") == "boundary"
-    return replay_policy(_engine.engine, goal, options, boundary, summaries, pins_boundary)
+    if name == "break_even":
+        options["cache"] = facts.rule if facts.rule == "breakpoints" or facts.step_tokens else "ideal"
+    if summaries is not None:
+        options["warranty"] = None
+    if goal == "mask":
+        options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
+    return replay_policy(_engine.engine, goal, options, boundary, summaries)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
-from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
+from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._input import as_bytes, ask_engine
@@ -140,10 +141,14 @@ def replay(
               turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
               boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
 
-            The numbers of these two can be omitted and default to the published values. With ``every=break_even`` or
-            ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is made, which leaves a
-            mask whose window counts turns. With ``cache_breakpoint=boundary`` requests of a mask have one more cache
-            breakpoint, on the last masked result.
+            - ``budget:tokens=20000,fill=0.5``: a `History` with ``max_input_tokens=20000``, or ``chars=80000`` for
+              ``max_input_chars``; its boundary breaks even at these prices. ``fill=none`` is the published rule, and
+              `History` has the other defaults.
+
+            The numbers of ``summary`` and ``hybrid`` can be omitted and default to the published values. With
+            ``every=break_even`` or ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is
+            made, which leaves a mask whose window counts turns. With ``cache_breakpoint=boundary`` requests of a mask
+            have one more cache breakpoint, on the last masked result.
         prices: per million tokens; see `Prices` for the defaults.
         cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
         times: when requests were made, in seconds since any moment, by how many messages came before each. A request
@@ -151,7 +156,7 @@ def replay(
         system_chars: the length of the system prompt and tool schemas, which logs omit from each request.
         summary_prices: the prices of the summarizing model; None: the same.
         summary_chars: the length of a summary that a model writes; 0: the built-in summary, which is free and has its
-            actual length.
+            actual length. With a budget, a view has at most 1,400 of them.
         calibration: what the log of the session says of its tokens (`calibrate`); then `system_chars` is not used, and
             what are characters in the result are quarters of tokens as the provider counts them.
 
@@ -184,7 +189,11 @@ def replay(
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     _engine.core("replay")
-    return asked.answer(ask_engine("replay", messages, asked.policies, image_chars_of({}), asked.facts)[0])
+    replayed, forms = ask_engine("replay", messages, asked.without_sessions, image_chars_of({}), asked.facts)
+    plain = messages if forms is None else forms.messages
+    return asked.answer(
+        replayed, lambda: as_bytes(json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    )
 
 
 def replay_json(
@@ -207,9 +216,9 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    return asked.answer(
-        _engine.core("replay").replay_json(*as_bytes(data), asked.policies, image_chars_of({}), asked.facts)
-    )
+    raw = as_bytes(data)
+    replayed = _engine.core("replay").replay_json(*raw, asked.without_sessions, image_chars_of({}), asked.facts)
+    return asked.answer(replayed, lambda: raw)
 
 
 def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
@@ -256,8 +265,7 @@ def _checked_count(name: str, count: int) -> int:
 class _Asked(NamedTuple):
     """The validated arguments of a replay."""
 
-    names: list[str]
-    policies: list[Any]
+    policies: dict[str, Compiled]
     prices: Prices
     summary_prices: Prices | None
     cache: Cache
@@ -286,13 +294,29 @@ class _Asked(NamedTuple):
         facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
         if calibration is not None:
             facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
-        names, policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
-        return cls(names, policies, prices, summary_prices, cache, facts, calibration)
+        policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
+        return cls(policies, prices, summary_prices, cache, facts, calibration)
 
-    def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
-        requests, by_policy = replayed
+    @property
+    def without_sessions(self) -> list[Any]:
+        """What one reading of the history replays."""
+        return [one.policy for one in self.policies.values() if not one.is_session]
+
+    def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:
+        """What each request sent, by policy."""
+        others = iter(replayed)
+        for policy, model, is_session in self.policies.values():
+            if is_session:
+                yield _engine.engine.replay_session(*data(), policy, self.facts, model)
+            else:
+                yield next(others)
+
+    def answer(
+        self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]], data: Callable[[], tuple[bytes, bool]]
+    ) -> Replay:
+        requests, others = replayed
         policies = []
-        for name, sent in zip(self.names, by_policy, strict=True):
+        for name, sent in zip(self.policies, self._sent(others, data), strict=True):
             turns = tuple(
                 ReplayedTurn(messages, view, cached, written, answer_chars, *counts)
                 for (messages, answer_chars), (view, cached, written, *counts) in zip(requests, sent, strict=True)

@@ -17,7 +17,7 @@ class ReplayedTurn(NamedTuple):
         written_chars: the part that would be written to the cache: the rest, or nothing if the request is too short.
         answer_chars: characters of the answer.
         masked_count: the number of masked observations in the view.
-        summarized_turns: the number of turns that the summary replaces.
+        summarized_turns: the number of turns that the summary replaces; with a budget, that the view no longer has.
         summary_input_chars: characters sent for a new summary before this request; 0 without one.
         summary_output_chars: characters of that summary.
 

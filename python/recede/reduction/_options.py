@@ -19,6 +19,7 @@ __all__ = [
     "BUDGETS",
     "CEILING",
     "OPTIONS",
+    "SESSION_DEFAULTS",
     "TURN_FIELDS",
     "Kind",
     "Option",
@@ -246,6 +247,7 @@ _COUNT = Kind("int | None", whole_number(optional=True))
 _WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
 _FLAG = Kind("bool", _flag)
 _PRICE = Kind("float", _price)
+_OPTIONAL_PRICE = Kind("float | None", lambda name, value: None if value is None else _price(name, value))
 _FRACTION = Kind("float | None", _fraction, most=1)
 _CLIP = Kind("int | None", whole_number(_MIN_CLIP_CHARS, optional=True), least=_MIN_CLIP_CHARS)
 _ROLES = ("system", "developer", "user", "assistant")
@@ -297,6 +299,14 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "for break_even: the price of a token written to the cache"),
     ("cache_cold", Kind("bool | Collection[int]", _cold_requests), False, _BLOCK,
      "for break_even: True if the cache has expired; or how many messages preceded each such request", None),
+    ("cache", _choice("ideal", "prefix", "breakpoints"), "ideal", _BLOCK,
+     "for break_even: the cache serves any prefix, one in whole steps, or one that was marked"),
+    ("break_even_at", _PRICE, 0.5, _BLOCK,
+     "for break_even: it moves once the waste has cost this part of what the move costs"),
+    ("warranty", _OPTIONAL_PRICE, 0.1, _BLOCK,
+     "for break_even: at no request has all cost more than raw by more than this part; None: no promise"),
+    ("cache_breakpoint", _choice("keep", "boundary"), "keep", _BLOCK,
+     "marks of the cache (cache_control) stay as they are, or the last masked result has one too"),
     ("observation_masking", _FLAG, True, _REDUCE,
      "False skips masking and goes straight to the summary", "--no-mask"),
     ("max_observation_chars", _COUNT, None, _MASK,
@@ -320,3 +330,5 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
 )
 # fmt: on
 OPTIONS = {name: Option(name, *declared) for name, *declared in _DECLARED}
+SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
+"""What a `History` with a budget has instead: a compaction leaves room for what comes."""

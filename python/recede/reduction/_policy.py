@@ -67,6 +67,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill = option.pop("fill")
     option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
+    option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
     option["goal"] = goal
@@ -118,11 +119,10 @@ def replay_policy(
     options: Mapping[str, Any],
     boundary: tuple[str, float, float] | None = None,
     summaries: tuple[Any, ...] | None = None,
-    pins_boundary: bool = False,
 ) -> Any:
-    """The Policy of a replay, which has additional boundaries, summaries and a cache breakpoint at the boundary."""
+    """The Policy of a replay, which has additional boundaries and summaries."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    return _policy(engine, goal, options, summaries=summaries, pins_boundary=pins_boundary, **chosen)
+    return _policy(engine, goal, options, summaries=summaries, **chosen)
 
 
 def block_policy(
@@ -160,6 +160,8 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
+    if summaries is not None:  # the warranty is one of masks
+        options = {**options, "warranty": None}
     return _policy(engine, "block", options, keep_results=window, placeholder=fields, summaries=summaries)
 
 

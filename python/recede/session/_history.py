@@ -54,8 +54,8 @@ class History:
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
-        recall_handles: placeholders name the number of the observation, so that the agent can request it with the
-            tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
+        recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
+            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
             messages are counted again after a summary. Without it four characters are a token.
         store: a `TurnStore` to which each message and summary is written. A history made with a store that has
@@ -101,10 +101,13 @@ class History:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     ) -> None:  # fmt: skip
         """See the class."""
 
@@ -274,10 +277,13 @@ class History:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     ) -> History:  # fmt: skip
         """A history of these messages; the options are those of `History`.
 
@@ -302,10 +308,13 @@ class History:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     ) -> History:  # fmt: skip
         """A history of a JSON array of messages, each with its own bytes; the options are those of `History`.
 

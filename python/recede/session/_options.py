@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._errors import TranscriptError
 from recede._strict import unique
-from recede.reduction._options import BUDGETS, optional_function, whole_number
+from recede.reduction._options import BUDGETS, SESSION_DEFAULTS, optional_function, whole_number
 from recede.reduction._policy import block_policy, compiled, image_chars_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class HistoryOptions:
             if threshold_tokens or max_view_tokens is not None:
                 name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
                 raise TypeError(f"{name} is for a History without a budget")
-            options = {"fill": 0.5, "clip_results": 4_000, **options, "token_counter": token_counter}
+            options = {**SESSION_DEFAULTS, **options, "token_counter": token_counter}
             self.policy = compiled(self.engine, "reduce", options)
         else:
             chunk = options.pop("mask_chunk", None)

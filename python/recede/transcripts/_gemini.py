@@ -1,14 +1,15 @@
-"""Gemini CLI sessions: one object whose messages contain the calls with their results."""
+"""Gemini CLI sessions: one object whose messages contain the calls with their results, or its changes in lines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._source import Record
 
-__all__ = ["read", "recognizes"]
+__all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
 
 # Messages of the program to the user.
 _LEFT_OUT = frozenset(["error", "info", "warning"])
@@ -19,26 +20,72 @@ def recognizes(value: Any) -> bool:
     return isinstance(value, dict) and "sessionId" in value and isinstance(value.get("messages"), list)
 
 
+def recognizes_line(record: dict[str, Any]) -> bool:
+    """Whether the line begins such a session."""
+    return {"sessionId", "projectHash"} <= record.keys() and "messages" not in record
+
+
 def read(value: Any) -> Iterator[Draft]:
     """The messages, in the shape of Anthropic."""
     draft = Draft()
     for message in objects(value["messages"]):
-        draft.records += 1
-        kind = text(message.get("type"))
-        if kind in _LEFT_OUT:
-            continue
-        if kind not in ("user", "gemini"):
-            draft.note(f"message of unknown type {kind!r} kept")
-        calls = objects(message.get("toolCalls"))
-        if kind == "gemini":
-            draft.request(_usage(message.get("tokens")), message.get("model"), message.get("timestamp"))
-        role = "assistant" if kind == "gemini" else "user"
-        content = [{"type": "text", "text": said}] if (said := _text(message.get("content"))) else []
-        draft.add({"role": role, "content": [*content, *map(_use, calls)]})
-        results = [_result(call) for call in calls if call.get("result") is not None]
-        if results:
-            draft.add({"role": "user", "content": results})
+        _add(draft, message, None)
     yield draft
+
+
+def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
+    """The messages that the lines leave: one with a known id takes its place, and some lines take messages back."""
+    draft = Draft()
+    kept: dict[str, tuple[dict[str, Any], int]] = {}
+    for value, line, _ in records:
+        if not isinstance(value, dict):
+            draft.note("record of wrong type left out", line)
+        elif isinstance(value.get("$rewindTo"), str):
+            _rewind(kept, value["$rewindTo"])
+        elif isinstance(value.get("id"), str):
+            kept[value["id"]] = value, line
+        elif isinstance(value.get("$set"), dict):
+            changed = value["$set"].get("messages")
+            if isinstance(changed, list):  # the history was replaced, for instance by a summary
+                kept = {
+                    text(message.get("id")) or str(place): (message, line)
+                    for place, message in enumerate(objects(changed))
+                }
+        elif not recognizes_line(value):
+            draft.note("record of unknown type left out, since it holds no message", line)
+    for message, line in kept.values():
+        _add(draft, message, line)
+    yield draft
+
+
+def _rewind(kept: dict[str, Any], identity: str) -> None:
+    """Take back a message and all after it; all messages if it is not there, as the program does."""
+    names = list(kept)
+    for name in names[names.index(identity) if identity in kept else 0 :]:
+        del kept[name]
+
+
+def _add(draft: Draft, message: dict[str, Any], line: int | None) -> None:
+    draft.records += 1
+    kind = text(message.get("type"))
+    if kind in _LEFT_OUT:
+        return
+    if kind not in ("user", "gemini"):
+        draft.note(f"message of unknown type {kind!r} kept", line)
+    calls = objects(message.get("toolCalls"))
+    parts = objects(message.get("content"))
+    if parts and all("functionResponse" in part for part in parts):
+        return  # a turn of a replaced history, whose results are with their calls
+    if not calls and any("functionCall" in part for part in parts):
+        draft.note("call without its record left out", line)
+    if kind == "gemini":
+        draft.request(_usage(message.get("tokens")), message.get("model"), message.get("timestamp"), line)
+    role = "assistant" if kind == "gemini" else "user"
+    content = [{"type": "text", "text": said}] if (said := _text(message.get("content"))) else []
+    draft.add({"role": role, "content": [*content, *map(_use, calls)]}, line)
+    results = [_result(call) for call in calls if call.get("result") is not None]
+    if results:
+        draft.add({"role": "user", "content": results}, line)
 
 
 def _usage(tokens: Any) -> Any:
@@ -58,7 +105,11 @@ def _sum(tokens: dict[str, Any], *names: str) -> Any:
 
 
 def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(text(part.get("text")) for part in objects(content))
+    return (
+        content
+        if isinstance(content, str)
+        else "".join(text(part.get("text")) for part in objects(content) if part.get("thought") is not True)
+    )
 
 
 def _use(call: dict[str, Any]) -> dict[str, Any]:

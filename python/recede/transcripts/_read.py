@@ -16,7 +16,7 @@ from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_so
 
 __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
 
-FORMATS = tuple(sorted(["body_lines", *(format.name for format in (*LINES, *DOCUMENTS))]))
+FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
 
 # How many lines detection reads: the first ones may be program state, which does not identify the format.
 _MOST_UNKNOWN_RECORDS = 100

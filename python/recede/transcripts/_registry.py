@@ -30,6 +30,7 @@ class DocumentFormat(NamedTuple):
 
 LINES = (
     LineFormat("codex", _codex.recognizes, _codex.read),
+    LineFormat("gemini", _gemini.recognizes_line, _gemini.read_lines),
     LineFormat("claude_code", _claude_code.recognizes, _claude_code.read),
     LineFormat("pi", _pi.recognizes, _pi.read),
     LineFormat("json_lines", _chat.recognizes, _chat.read_lines),

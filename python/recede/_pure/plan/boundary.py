@@ -1,7 +1,7 @@
 """The boundary at each request of a history: a fold over the requests.
 
 Characters that could have been masked add to the waste of each request that sends them. Once reading the waste from
-the cache has cost as much as writing the cache again after the change, the boundary moves.
+the cache has cost a given part of what writing the cache again costs, the boundary moves, if the warranty permits it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Move, Plan
 from recede._pure.plan.mask import exempt, own_windows
+from recede._pure.plan.warranty import LOOKBACK_BLOCKS, Charged, charged, raw_request, served, stays_cached
 from recede._pure.policy import NOW
 
 
@@ -65,31 +66,77 @@ class Fold:
         self.waste = 0
         self.requests = 0
         self.before = before or 0  # messages at the previous request; later ones are written to the cache in any case
+        self.paid = self.paid_raw = Charged()  # by all requests, and with the raw history
+        self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
 
     def request(self, end: int, is_now: bool = False) -> None:
         """Make a request after so many messages."""
         self._grow(end)
         rule, first_number, second_number = self.facts.policy.boundary
+        policy = self.facts.policy
         gain = self._removed(self.waiting)
+        raw, stay, go = self._bill(end, is_now)
         pays = False
+        rule, first_number, second_number = policy.boundary
         if rule == "break_even":
-            read, write = first_number, second_number
             self.waste += gain
-            known = {place: one for place, one in self.waiting.items() if self._message(place) < self.before}
-            again = sum(self.view[self._first_waiting() : self.before]) - self._removed(known)
-            cold = self.facts.policy.cache_cold
-            is_cold = self.is_rewritten or end in cold or (is_now and NOW in cold)
-            pays = is_cold or self.waste * read >= again * (write - read)
+            pays = self._breaks_even(raw, stay, go, first_number, second_number)
         elif rule == "high_water":
             pays = self.chars > first_number and gain >= second_number
-        budget = self.facts.policy.max_cost
-        is_over = budget is not None and self.cost > budget
-        if (pays or is_over) and gain:
-            self._advance()
+        is_over = policy.max_cost is not None and self.cost > policy.max_cost
+        pinned = self._is_pinned()
+        is_moved = bool((pays or is_over) and gain and self._advance())
+        self.paid = self.paid.and_(go if is_moved else stay)
+        self.paid_raw = self.paid_raw.and_(raw)
+        self.marked = self._boundary_chars() if pinned and not is_moved else None
         self.requests += 1
         self.before = end
         self.is_rewritten = False
+
+    def _bill(self, end: int, is_now: bool) -> tuple[Charged, Charged, Charged]:
+        """What a request is charged: with the raw history, with the boundary where it is, and after a move."""
+        cache, cold = self.facts.policy.cache, self.facts.policy.cache_cold
+        is_cold = self.is_rewritten or end in cold or (is_now and NOW in cold)
+        sent, removed = sum(self.view[: self.before]), self._removed(self.masked)
+        kept = self._kept()
+        raw = raw_request(cache, sent + removed, self.chars + removed, is_cold)
+        stay = charged(self.chars, served(cache, 0 if is_cold else sent)) if removed else raw
+        go = charged(self.chars - self._removed(self.waiting), served(cache, 0 if is_cold else kept))
+        return raw, stay, go
+
+    def _breaks_even(self, raw: Charged, stay: Charged, go: Charged, read: float, write: float) -> bool:
+        policy = self.facts.policy
+        extra = go.cost(read, write) - stay.cost(read, write)
+        if not self.waste * read >= policy.break_even_at * max(0.0, extra):
+            return False
+        if policy.warranty is None:
+            return True
+        most = (1.0 + policy.warranty) * self.paid_raw.and_(raw).cost(read, write)
+        is_within = extra <= 0 or self.paid.and_(go).cost(read, write) <= most
+        return is_within and stays_cached(policy.cache, raw, go, policy.warranty, read, write)
+
+    def _kept(self) -> int:
+        """Chars of the beginning of the view that stay in the cache at a move."""
+        if self.facts.policy.cache != "breakpoints":
+            return sum(self.view[: min(self._first_waiting(), self.before)])
+        is_behind = bool(self.waiting) and max(self.masked, default=-1) < min(self.waiting)
+        return self.marked or 0 if is_behind and self._is_pinned() else 0
+
+    def _is_pinned(self) -> bool:
+        """Whether this request is marked at the boundary: not if the client's marks are too far apart."""
+        new = self.facts.outline.messages[self.before : len(self.view)]
+        blocks = sum(max(message.blocks, len(message.calls), len(message.results), 1) for message in new)
+        return bool(self.facts.policy.pins_boundary) and blocks < LOOKBACK_BLOCKS
+
+    def _boundary_chars(self) -> int:
+        """Chars of the view up to the last masked observation."""
+        if not self.masked:
+            return 0
+        last = self.facts.outline.results[max(self.masked)]
+        later = self.facts.outline.messages[last.message].results
+        chars = sum(self.facts.observation_chars[one.index] for one in later if one.index > last.index)
+        return sum(self.view[: last.message + 1]) - chars
 
     def advance(self, end: int) -> None:
         """Move the boundary after so many messages, whether that pays or not."""
@@ -115,21 +162,25 @@ class Fold:
             if masked is not None:
                 self.waiting[place] = masked
 
-    def _advance(self) -> None:
+    def _advance(self) -> bool:
+        """Mask what is older than the window, if that removes enough."""
         facts = self.facts
         removed = self._removed(self.waiting)
         if self._removed(self.masked) + removed < facts.policy.min_masked_chars:
-            return
+            return False
+        known = {place: one for place, one in self.waiting.items() if self._message(place) < self.before}
+        written_again = sum(self.view[: self.before]) - self._removed(known) - self._kept()
         for place, masked in self.waiting.items():
             self.view[self._message(place)] -= facts.observation_chars[place] - masked.chars
             self.cost += facts.observation_cost(place, masked) - facts.observation_cost(place, None)
         self.chars -= removed
-        written_again = sum(self.view[self._first_waiting() : self.before])
         self.moves.append((self.requests, len(self.waiting), removed, written_again))
         self.masked.update(self.waiting)
         self.waiting = {}
         self.boundary = self.older_end
         self.waste = 0
+        self.marked = None
+        return True
 
     def _removed(self, masked: dict[int, Masked]) -> int:
         return sum(self.facts.observation_chars[place] - one.chars for place, one in masked.items())

@@ -75,11 +75,20 @@ class Facts:
     def mask(self, result: Result) -> Masked | None:
         """Mask an observation; None if it stays."""
         tool, turn = self.tools[result.index], self.turns[result.index]
-        number = self.numbers[result.index] if self.numbers else result.index + 1
         observation = Observation(
-            result.observation, result.images, turn, tool or "", result.id or "", number, result.json_chars
+            result.observation,
+            result.images,
+            turn,
+            tool or "",
+            result.id or "",
+            self.number_of(result),
+            result.json_chars,
         )
         return mask(observation, self.policy)
+
+    def number_of(self, result: Result) -> int:
+        """Its number among all observations, from 1."""
+        return self.numbers[result.index] if self.numbers else result.index + 1
 
     def _window(self) -> tuple[int, int]:
         """The first message and observation of the window, the union of all measures."""

@@ -41,13 +41,17 @@ def clip_results(facts: Facts, before: Plan) -> Plan:
     """Cut raw results in the window, largest first, then oldest first, until the view fits."""
     policy, masked, cost = facts.policy, dict(before.masked), facts.cost(before)
     older, is_exempt = _older(facts), exempt(facts)
+    # The placeholder names the number by which an observation can be recalled.
+    template = policy.placeholder or ()
+    has_recall_handles = any(text.endswith("recall #") and field == "number" for text, field in template)
     for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
         if cost <= policy.max_cost:
             break
         place, text = result.index, result.observation
         stays = older[place] or is_exempt[place] or place in masked or result.images or result.json is not None
         if not stays and len(text) > policy.clip_results and not is_clipped(text) and not stays_whole(text, policy):
-            masked[place] = clip(text, policy.clip_results)
+            recall = facts.number_of(result) if has_recall_handles else None
+            masked[place] = clip(text, policy.clip_results, recall=recall)
             cost += facts.observation_cost(place, masked[place]) - facts.observation_cost(place, None)
     return replace(before, masked=dict(sorted(masked.items())))
 

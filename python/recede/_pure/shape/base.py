@@ -24,6 +24,8 @@ class Shape(ABC):
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 
+    field = "content"
+    """The field with the text of a message, or with its blocks."""
     text_frame = ("", "")
     """The JSON around the string that is the whole text of a message."""
 
@@ -52,8 +54,6 @@ class BlockShape(Shape):
     """A shape whose calls and results are blocks of messages, which may have several of them and other blocks."""
 
     results_are_blocks = True
-    field = "content"
-    """The field that has the blocks."""
 
     @abstractmethod
     def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""What the requests of a history cost under the cache that the rule reckons with, and the warranty of the boundary.
+
+What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than
+what the request before had marked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+LOOKBACK_BLOCKS = 20
+_STEP_REST_CHARS = 4 * 128 - 1
+_MIN_CHARS = {"ideal": 0, "prefix": 4 * 1_024, "breakpoints": 4 * 2_048}
+
+
+class Charged(NamedTuple):
+    """Chars that requests read from the cache, and write to it."""
+
+    read: int = 0
+    written: int = 0
+
+    def and_(self, other: Charged) -> Charged:
+        return Charged(self.read + other.read, self.written + other.written)
+
+    def cost(self, read: float, write: float) -> float:
+        return self.read * read + self.written * write
+
+    @property
+    def chars(self) -> int:
+        return self.read + self.written
+
+
+def charged(chars: int, read: int) -> Charged:
+    """A request of so many chars that reads so many of them."""
+    return Charged(read, chars - read)
+
+
+def served(cache: str, chars: int) -> int:
+    """What is served, at the least, of a prefix of so many chars."""
+    if chars < _MIN_CHARS[cache]:
+        return 0
+    return chars - _STEP_REST_CHARS if cache == "prefix" else chars
+
+
+def raw_request(cache: str, sent: int, chars: int, is_cold: bool) -> Charged:
+    """What the raw history is charged, at the least; below the minimum nothing is cached."""
+    return charged(chars, chars if chars < _MIN_CHARS[cache] else 0 if is_cold else sent)
+
+
+def stays_cached(cache: str, raw: Charged, view: Charged, part: float, read: float, write: float) -> bool:
+    """Whether at each request to come the view is served nearly as much of it as the raw history would be."""
+    lost = _STEP_REST_CHARS if cache == "prefix" else 0
+    saved = (raw.chars - view.chars) * read + part * (raw.chars * read)
+    return view.chars >= _MIN_CHARS[cache] and saved >= lost * (write - read)

@@ -1,0 +1,174 @@
+//! What the requests of a history cost under the cache that the rule of the boundary reckons with; and its warranty: no request
+//! makes the view so far dearer than the raw history by more than a given part. docs/caching.md has the proof.
+//!
+//! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
+//! the request before had marked.
+
+use super::boundary::cost;
+use super::context::PlanContext;
+use super::fold::{Fold, message_of};
+use super::replay::blocks_of;
+use crate::policy::{CacheModel, NOW, Policy};
+
+/// A prefix of more blocks than this behind the newest mark finds no entry, so that a mark at the boundary gives way.
+const LOOKBACK_BLOCKS: usize = 20;
+/// What whole steps of 128 tokens may leave of a prefix.
+const STEP_REST_CHARS: usize = 4 * 128 - 1;
+
+impl CacheModel {
+    /// The least characters of an entry, at four to a token.
+    fn min_chars(self) -> usize {
+        match self {
+            CacheModel::Ideal => 0,
+            CacheModel::Prefix => 4 * 1_024,
+            CacheModel::Breakpoints => 4 * 2_048,
+        }
+    }
+
+    /// What is served, at the least, of a prefix of so many characters.
+    fn serves(self, chars: usize) -> usize {
+        match self {
+            _ if chars < self.min_chars() => 0,
+            CacheModel::Prefix => chars - STEP_REST_CHARS,
+            CacheModel::Ideal | CacheModel::Breakpoints => chars,
+        }
+    }
+}
+
+/// Characters that requests read from the cache, and write to it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Charged {
+    /// Read.
+    pub read: usize,
+    /// Written.
+    pub written: usize,
+}
+
+impl Charged {
+    /// A request of so many characters that reads so many of them.
+    fn request(chars: usize, read: usize) -> Self {
+        Charged { read: read.min(chars), written: chars.saturating_sub(read) }
+    }
+
+    fn and(self, other: Charged) -> Self {
+        Charged { read: self.read.saturating_add(other.read), written: self.written.saturating_add(other.written) }
+    }
+
+    fn cost(self, read: f64, write: f64) -> f64 {
+        cost(self.read, read) + cost(self.written, write)
+    }
+}
+
+/// What all requests so far were charged, and the entry that a mark at the boundary has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Paid {
+    /// With the views that were sent.
+    pub view: Charged,
+    /// With the raw history.
+    pub raw: Charged,
+    /// Characters of the view up to the last masked observation.
+    pub boundary: usize,
+    /// The same, if the request before was marked there; else 0.
+    pub marked: usize,
+}
+
+impl Paid {
+    /// Its numbers, in order.
+    #[must_use]
+    pub fn numbers(self) -> [usize; 6] {
+        let Paid { view, raw, boundary, marked } = self;
+        [view.read, view.written, raw.read, raw.written, boundary, marked]
+    }
+
+    /// Those of these numbers.
+    #[must_use]
+    pub fn of([view_read, view_written, raw_read, raw_written, boundary, marked]: [usize; 6]) -> Self {
+        let view = Charged { read: view_read, written: view_written };
+        Paid { view, raw: Charged { read: raw_read, written: raw_written }, boundary, marked }
+    }
+}
+
+/// What a request is charged: with the raw history, with the boundary where it is, and after a move.
+#[derive(Debug)]
+pub(super) struct Bill {
+    raw: Charged,
+    stay: Charged,
+    go: Charged,
+}
+
+impl Fold {
+    /// Characters of the beginning of the view that stay in the cache at a move.
+    pub(super) fn kept_chars(&self, context: PlanContext) -> usize {
+        let PlanContext { outline, policy, .. } = context;
+        let first = self.core.first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
+        if policy.cache != CacheModel::Breakpoints {
+            return self.chars_before(first);
+        }
+        let is_behind = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
+        let is_kept = self.core.first.is_some_and(is_behind) && self.is_pinned(context);
+        if is_kept { self.core.paid.marked } else { 0 }
+    }
+
+    /// Whether this request is marked at the boundary, at a move at the old one. The mark gives way where the client's previous one
+    /// is out of reach of its newest.
+    fn is_pinned(&self, context: PlanContext) -> bool {
+        let new = self.core.before..self.core.aging.messages();
+        let blocks: usize = new.map(|message| blocks_of(context.outline, message)).sum();
+        context.policy.pins_boundary && blocks < LOOKBACK_BLOCKS
+    }
+
+    /// What a request after so many messages is charged, to which the fold must have grown.
+    pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Bill {
+        let policy = context.policy;
+        // The prompt of a request with a cold cache is written in any case.
+        let is_listed = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
+        let is_cold = self.is_rewritten || is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW));
+        let warm = |chars: usize| if is_cold { 0 } else { chars };
+        let (sent, chars, removed) = (self.chars_before(self.core.before), self.chars_before(end), self.core.removed);
+        let raw_chars = chars.saturating_add(removed);
+        // Below the minimum nothing is cached; what that costs at least is taken to be reading.
+        let is_short = raw_chars < policy.cache.min_chars();
+        let raw = Charged::request(raw_chars, if is_short { raw_chars } else { warm(sent.saturating_add(removed)) });
+        let stay = if removed == 0 { raw } else { Charged::request(chars, policy.cache.serves(warm(sent))) };
+        let go = Charged::request(chars - self.core.gain, policy.cache.serves(warm(self.kept_chars(context))));
+        Bill { raw, stay, go }
+    }
+
+    /// Whether a move breaks even at these prices, and keeps the warranty.
+    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, read: f64, write: f64) -> bool {
+        let waste = self.core.waste.saturating_add(self.core.gain);
+        let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
+        let is_warranted = |part: f64| {
+            let view = self.core.paid.view.and(bill.go).cost(read, write);
+            let raw = self.core.paid.raw.and(bill.raw).cost(read, write);
+            (extra <= 0.0 || view <= (1.0 + part) * raw) && stays_cached(policy.cache, bill, part, read, write)
+        };
+        cost(waste, read) >= policy.break_even_at * extra.max(0.0) && policy.warranty.is_none_or(is_warranted)
+    }
+
+    /// Adds what a request was charged.
+    pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool) {
+        let marked = if !is_moved && self.is_pinned(context) { self.core.paid.boundary } else { 0 };
+        let paid = &mut self.core.paid;
+        paid.view = paid.view.and(if is_moved { bill.go } else { bill.stay });
+        paid.raw = paid.raw.and(bill.raw);
+        paid.marked = marked;
+    }
+
+    /// Characters of the view up to the last masked observation. What follows results in a message is counted before them.
+    pub(super) fn boundary_chars(&self, context: PlanContext) -> usize {
+        let PlanContext { outline, policy, .. } = context;
+        let Some(last) = self.masked.last() else { return 0 };
+        let message = message_of(outline, last.result);
+        let later = &outline.results[last.result as usize + 1..outline.results_of(message).end];
+        let later: usize = later.iter().map(|other| other.chars + other.images as usize * policy.image_chars).sum();
+        self.chars_before(message + 1) - later
+    }
+}
+
+/// Whether after the move, and at each request to come, the view is served nearly as much of it as the raw history would be.
+fn stays_cached(cache: CacheModel, bill: &Bill, part: f64, read: f64, write: f64) -> bool {
+    let (raw, view) = (bill.raw.read + bill.raw.written, bill.go.read + bill.go.written);
+    let lost = if cache == CacheModel::Prefix { STEP_REST_CHARS } else { 0 };
+    view >= cache.min_chars() && cost(raw - view, read) + part * cost(raw, read) >= cost(lost, write - read)
+}

@@ -1,0 +1,88 @@
+"""What the requests of a session with a budget send, by a `History` of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import recede
+from definitions.cache import Block, Seen, Sent, served
+from recede._pure.outline import Message
+from recede._pure.shape import PLAIN
+from recede._pure.walk import walk
+from recede.costs import CACHES, Cache, Prices
+from recede.costs._cache import cache_facts
+from recede.costs._prices import SUMMARY_PROMPT_CHARS
+
+SYSTEM = 500
+IMAGE_CHARS = 6_400
+
+
+def check_replay(
+    history: list[Any],
+    summary_chars: int,
+    prices: Prices,
+    *,
+    unit: str,
+    budget: int,
+    fill: float | None,
+    cache: Cache = CACHES["ideal"],
+) -> int:
+    """Compares each request of a replay under a budget with a `History`. Returns how many summaries that asked for."""
+    spelled = "none" if fill is None else fill
+    [raw, policy] = recede.costs.replay(
+        history,
+        [f"budget:{unit}={budget},fill={spelled}"],
+        prices=prices,
+        cache=cache,
+        system_chars=SYSTEM,
+        summary_chars=summary_chars,
+    ).policies
+    calls: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        calls.append(recede.count_chars(messages) + len(previous or "") + SUMMARY_PROMPT_CHARS)
+        return "x" * summary_chars
+
+    options: dict[str, Any] = {f"max_input_{unit}": budget, "fill": fill}
+    options["summarizer"] = summarizer if summary_chars else None
+    session = recede.History(cache_read=float(prices.cached), cache_write=float(prices.write), **options)
+    sent: list[Sent] = []
+    for turn, whole in zip(policy.turns, raw.turns, strict=True):
+        session.extend(history[len(session) : turn.messages])
+        made = len(calls)
+        view, stats = session.view(), session.stats()
+        sent.append(Sent(_seen(view, turn.messages), turn.messages))
+        assert turn.view_chars == SYSTEM + recede.count_chars(view) == SYSTEM + stats.view_chars
+        assert turn.masked_count == stats.masked_count
+        assert turn.summary_input_chars == sum(calls[made:])
+        assert turn.summary_output_chars == summary_chars * len(calls[made:])
+        assert turn.answer_chars == whole.answer_chars
+        shown = recede.reduce(view, max_input_chars=0, enabled=False).turns
+        assert turn.summarized_turns == stats.turns - shown
+    read = served(cache_facts(cache, prices, None, SYSTEM), sent, is_pinned=False)
+    assert [(turn.view_chars, turn.cached_chars, turn.written_chars) for turn in policy.turns] == read
+    return len(calls)
+
+
+def _seen(view: list[Any], end: int) -> list[Seen]:
+    """The messages of a view. The newest are the newest of the history, which has so many."""
+    messages = walk(view).messages
+    return [
+        Seen(end - len(view) + place, _blocks(source, message))
+        for place, (source, message) in enumerate(zip(view, messages, strict=True))
+    ]
+
+
+def _blocks(source: Any, message: Message) -> tuple[Block, ...]:
+    """The content blocks. All but the observations counts for the first one."""
+    count = max(message.blocks, len(message.calls), len(message.results), 1)
+    no_texts = {result.block: "" for result in message.results}
+    hidden = (message.shape or PLAIN).masked(source, no_texts) if no_texts else source
+    texts, chars = [[json.dumps(hidden)], *([] for _ in range(count - 1))], [0] * count
+    chars[0] = message.own_chars(IMAGE_CHARS)
+    for result in message.results:
+        block = min(result.block, count - 1)
+        texts[block] += [result.observation, json.dumps(result.json), str(result.images)]
+        chars[block] += result.chars(IMAGE_CHARS)
+    return tuple((tuple(text), size) for text, size in zip(texts, chars, strict=True))
