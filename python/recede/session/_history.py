@@ -17,7 +17,7 @@ from recede._files import is_same_file, write_whole
 from recede._objects import is_object, plain, plain_message
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
-from recede.reduction._options import optional_function, optional_summarizer, whole_number
+from recede.reduction._options import CEILING, optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import compiled
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
@@ -26,6 +26,7 @@ from recede.session._json import elements, loads
 from recede.session._messages import Messages
 from recede.session._moves import StoredMoves
 from recede.session._options import HistoryOptions, saved_options
+from recede.session._reported import Reported, Reports, usage_of_sums
 from recede.session._stats import HistoryStats
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class History:
         self._store = store
         self._callbacks = Callbacks(self._options)
         self._messages = Messages()
+        self._reports = Reports()
         self._session = self._new_session()
         self._lock = threading.RLock()
         self._list: list[Any] = []  # the view and its chunks, as read last
@@ -234,6 +236,7 @@ class History:
             if not self._session.rewind(messages):
                 self._rebuild(messages)
             self._messages.forget(range(messages, before))
+            self._reports.forget()
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
@@ -408,6 +411,76 @@ class History:
         """
         return self._callbacks.summarizer_error
 
+    # What the provider says
+
+    def cache_is_cold(self) -> None:
+        """Say that the cache is cold now, as after a pause: the boundary moves with the next request, at no extra cost.
+
+        It is part of the session: `cold_requests` has it, with which `reduce` gives the same views, and a saved or
+        stored history has it again. `rewind` to before it takes it back.
+
+        Raises:
+            StoreError: it could not be stored; that is retried with the next message.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History()
+            >>> history.append({"role": "user", "content": "Find the bug."})
+            >>> history.cache_is_cold()
+            >>> history.cold_requests
+            (1,)
+        """
+        with self._lock:
+            self._callbacks.refuse()
+            self._resume_replay()
+            self._session.tell_cold()
+
+    def reported(self, usage: Any) -> None:
+        """Tell what the provider counted for the request of the last view, before its answer is appended.
+
+        The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent. A request found the
+        cache cold if it was served less than half of what the request before it had sent, though its view begins with
+        that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
+        2,048 tokens tell nothing. What a cold request has cost is paid, and the next one is served again: so one alone
+        changes nothing. After two in a row the cache is taken to keep nothing, as by `cache_is_cold`. Before the
+        request, only the caller knows of a pause.
+
+        Args:
+            usage: that of a response of Anthropic or OpenAI (chat completions or Responses), or a dict of that form.
+
+        Raises:
+            TypeError: it is no usage.
+            StoreError: as for `cache_is_cold`.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History()
+            >>> history.append({"role": "user", "content": "Find the bug."})
+            >>> request = history.view()
+            >>> history.reported({"prompt_tokens": 3_000, "completion_tokens": 20, "prompt_tokens_details": None})
+            >>> history.stats().reported.input_tokens, history.cold_requests
+            (3000, ())
+        """
+        with self._lock:
+            self._callbacks.refuse()
+            self._resume_replay()
+            _, (_, chars, _), changed, stored, newest = self._session.stats()
+            reported = Reported.of(usage, (stored + len(newest), changed), chars)
+            if reported is not None:
+                sums, is_cold = self._reports.add(self._session.reports()[1], reported)
+                self._session.set_sums(sums)
+                if is_cold:
+                    self._session.tell_cold()
+
+    @property
+    def cold_requests(self) -> tuple[int, ...]:
+        """How many messages preceded each request that is known to have found the cache cold: a `cache_cold` of `reduce`.
+
+        What was told of the next request counts for the messages there are now, until that request is made.
+        """
+        with self._lock:
+            return tuple(request for request in self._session.reports()[0] if request < CEILING)
+
     # Messages
 
     def __len__(self) -> int:
@@ -502,6 +575,7 @@ class History:
                 changed_byte=byte,
                 boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
                 summary_failures=self._callbacks.summary_failures,
+                reported=usage_of_sums(self._session.reports()[1]),
             )
 
     def __repr__(self) -> str:
