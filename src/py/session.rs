@@ -222,6 +222,10 @@ impl PySession {
         })
     }
 
+    fn move_count(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.look(py, Session::move_count)))
+    }
+
     // What the caller tells of the provider
 
     fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {

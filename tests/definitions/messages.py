@@ -242,6 +242,9 @@ class Messages:
         """What the core's session says of itself."""
         return self._totals(), self.counted, self.changed_at, 0, list(self.plan.moves)
 
+    def move_count(self) -> int:
+        return len(self.plan.moves)
+
     def message(self, index: int) -> bytes:
         return self.messages[index]
 

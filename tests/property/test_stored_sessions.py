@@ -27,7 +27,9 @@ from support import chat_call, chat_result, engine_module, user
 MESSAGES = st.lists(histories(), min_size=1, max_size=8).map(
     lambda parts: [message for part in parts for message in part]
 )
-STEPS = st.lists(st.sampled_from(["append"] * 6 + ["look", "look", "cold", "restart", "crash"]), min_size=8, max_size=40)
+STEPS = st.lists(
+    st.sampled_from(["append"] * 6 + ["look", "look", "cold", "restart", "crash"]), min_size=8, max_size=40
+)
 
 
 @pytest.fixture(autouse=True)

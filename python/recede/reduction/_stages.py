@@ -54,7 +54,7 @@ def mask_observations(
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
     placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
-    """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
+    """Stage 1 alone: mask every observation older than the window; by default with a sliding boundary.
 
     Args:
         messages: as for `reduce`.
@@ -87,7 +87,7 @@ def mask_observations_json(
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
     placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
-    """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
+    """`mask_observations` for a serialized history; by default with a sliding boundary.
 
     Example:
         >>> import recede
@@ -115,7 +115,7 @@ def mask_old_observations(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
 ) -> list[Any]:  # fmt: skip
-    """The block masker: replace all but the newest `keep` results by a line that counts their lines.
+    """The block masker, by default with a sliding boundary: replace all but the newest `keep` results by a line each.
 
     Args:
         messages: as for `reduce`.
@@ -147,7 +147,7 @@ def mask_old_observations_json(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
 ) -> bytes:  # fmt: skip
-    """`mask_old_observations` for a serialized history: bytes in, bytes out.
+    """`mask_old_observations` for a serialized history; by default with a sliding boundary.
 
     Example:
         >>> import recede

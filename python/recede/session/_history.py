@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -43,7 +43,7 @@ _EVICT_AFTER = (1_024, 4 << 20)
 
 
 class History:
-    """An append-only session, for an agent that asks for a view before every request.
+    """An append-only session, for an agent that asks for a view before every request; by default with break-even.
 
     Messages are kept whole. The views are those of `reduce` for the whole history, or without a budget of
     `mask_old_observations`; but each message is processed once, so a turn costs microseconds at any length. A
@@ -63,6 +63,8 @@ class History:
             messages resumes at the store's last sync (``sync_every``). Only messages whose rendering can still change
             are in memory: without a budget the newest ones, with a budget those since the last summary. Everything
             else, evicted parts of a view included, is read from the store on demand.
+        on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
+            gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
 
     The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
     `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
@@ -96,6 +98,7 @@ class History:
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
         recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -109,8 +112,17 @@ class History:
     ) -> None:  # fmt: skip
         """See the class."""
 
-    def _begin(self, *, store: TurnStore | None = None, **options: Any) -> None:
+    def _begin(
+        self,
+        *,
+        store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Any,
+    ) -> None:
         self._options = HistoryOptions(**options)
+        self._on_move = optional_function("on_move", on_move)
+        self._told_moves = 0
+        self._is_loading = False  # the moves up to the next view were told already
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._store = store
@@ -198,6 +210,7 @@ class History:
                 if message is not None and len(self._session) > index:
                     self._messages.add(index, message, has_objects)
             self._messages.evict(first)
+            self._tell_moves()
 
     def rewind(self, messages: int) -> None:
         """Drop all but the first messages, to edit a turn or try another answer.
@@ -237,6 +250,7 @@ class History:
                 self._rebuild(messages)
             self._messages.forget(range(messages, before))
             self._reports.forget()
+            self._told_moves = min(self._told_moves, self._session.move_count())
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
@@ -271,6 +285,7 @@ class History:
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
         recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -299,6 +314,7 @@ class History:
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
         recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -343,6 +359,8 @@ class History:
         """
         with self._lock:
             self._update_view()
+            self._tell_moves()
+            self._is_loading = False
             start, items, keeps = self._session.changes()
             try:
                 self._list[start:] = [self._messages.shown(self._session, item) for item in items]
@@ -363,6 +381,8 @@ class History:
         """`view_json` in chunks, most of them the same objects as the last time: an HTTP client sends them uncopied."""
         with self._lock:
             self._update_view()
+            self._tell_moves()
+            self._is_loading = False
             reused, closed, last, keeps = self._session.chunks()
             del self._chunks[reused:]
             self._chunks += closed
@@ -393,6 +413,14 @@ class History:
                 if kind == "summary" or summary is not None:
                     self._session.update_view(False)
                 raise
+
+    def _tell_moves(self) -> None:
+        """Tell of the moves that are new; those of a session before a summary are no longer counted."""
+        before, self._told_moves = self._told_moves, self._session.move_count()
+        if self._told_moves > before and not self._is_loading:
+            *_, stored, newest = self._session.stats()
+            for move in newest[max(0, before - stored) :]:
+                self._callbacks.told(BoundaryMove._make(move), self._on_move)
 
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
@@ -474,7 +502,7 @@ class History:
 
     @property
     def cold_requests(self) -> tuple[int, ...]:
-        """How many messages preceded each request that is known to have found the cache cold: a `cache_cold` of `reduce`.
+        """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
 
         What was told of the next request counts for the messages there are now, until that request is made.
         """
@@ -598,6 +626,7 @@ class History:
             self._count_kept()
         self._messages.first = start if self._store is not None else 0
         end, left = store.count(_MESSAGE), store.max_bytes()
+        self._is_loading = end > 0
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
                 left -= len(message)
@@ -629,6 +658,7 @@ class History:
         *,
         summarizer: Summarizer | None = None,
         token_counter: TokenCounter | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> History:
         """Load a history from a saved file or a closed store into memory; its views continue as if never interrupted.
 
@@ -636,6 +666,7 @@ class History:
             path: the file.
             summarizer: pass it again if the history had one; functions are not saved.
             token_counter: likewise.
+            on_move: likewise.
 
         Raises:
             TranscriptError: the file contains no history, or an inconsistent one.
@@ -643,6 +674,7 @@ class History:
             OSError: it cannot be read.
         """
         functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
+        functions["on_move"] = on_move
         if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()

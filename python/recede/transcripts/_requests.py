@@ -9,6 +9,7 @@ from recede._usage import LoggedUsage, usage_of
 
 __all__ = ["Compaction", "LoggedRequest", "LoggedUsage", "time_of", "usage_of"]
 
+
 class LoggedRequest(NamedTuple):
     """One request to a model, as the log of its session has it.
 
