@@ -226,7 +226,7 @@ impl PySession {
         guarded(|| Ok(self.look(py, Session::move_count)))
     }
 
-    // What the caller tells of the provider
+    // What the caller reports of the provider
 
     fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| self.change(py, Session::tell_cold))

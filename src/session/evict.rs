@@ -38,7 +38,7 @@ pub struct Stored {
     pub missing: usize,
     /// Compactions that are not stored yet, as the fields of their records: `Compaction`, message of the summary.
     pub compactions: Vec<[Vec<u8>; 2]>,
-    /// Whether something was told that is not stored yet.
+    /// Whether something was reported that is not stored yet.
     pub has_unwritten_reports: bool,
 }
 

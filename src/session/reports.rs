@@ -1,4 +1,4 @@
-//! What the caller tells of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
+//! What the caller reports of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
 //! stored at once, and resumed.
 
 use super::snapshot::Snapshot;
@@ -6,7 +6,7 @@ use super::{Result, Session};
 use crate::policy::NOW;
 use crate::store::{RecordKind, Store};
 
-/// What was told.
+/// What was reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Reports {
     /// When the cache was cold.
@@ -18,8 +18,8 @@ pub struct Reports {
 /// The cache was cold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cold {
-    /// How many messages there were when that was told.
-    pub told: usize,
+    /// How many messages there were when that was reported.
+    pub reported: usize,
     /// How many there were at the next request; None until that is made.
     pub request: Option<usize>,
 }
@@ -29,7 +29,7 @@ impl Reports {
     #[must_use]
     pub fn before(&self, messages: usize) -> Self {
         let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };
-        let cold = self.cold.iter().filter(|cold| cold.told <= messages).map(known).collect();
+        let cold = self.cold.iter().filter(|cold| cold.reported <= messages).map(known).collect();
         Reports { cold, sums: self.sums.clone() }
     }
 }
@@ -38,12 +38,12 @@ impl Session {
     /// The cache is cold: the boundary moves at the next request.
     ///
     /// # Errors
-    /// Those of the store; it is told, and written with the next message.
+    /// Those of the store; it is reported, and written with the next message.
     pub fn tell_cold(&mut self, store: Option<&mut Store>) -> Result<()> {
         if self.next_is_cold() {
             return Ok(());
         }
-        self.reports.cold.push(Cold { told: self.len(), request: None });
+        self.reports.cold.push(Cold { reported: self.len(), request: None });
         self.view.is_current = false;
         self.note_reports(store)
     }
@@ -57,18 +57,18 @@ impl Session {
         self.note_reports(store)
     }
 
-    /// What was told.
+    /// What was reported.
     #[must_use]
     pub fn reports(&self) -> &Reports {
         &self.reports
     }
 
-    /// How many messages precede each request with a cold cache, by the options and by what was told.
+    /// How many messages precede each request with a cold cache, by the options and by what was reported.
     #[must_use]
     pub fn cold_requests(&self) -> Vec<usize> {
         let now = self.next_is_cold().then(|| self.len());
-        let told = self.reports.cold.iter().filter_map(|cold| cold.request);
-        let mut requests: Vec<usize> = self.cold_by_options.iter().copied().chain(told).chain(now).collect();
+        let reported = self.reports.cold.iter().filter_map(|cold| cold.request);
+        let mut requests: Vec<usize> = self.cold_by_options.iter().copied().chain(reported).chain(now).collect();
         requests.sort_unstable();
         requests.dedup();
         requests
@@ -76,19 +76,19 @@ impl Session {
 
     /// Whether the next request is known to have a cold cache.
     fn next_is_cold(&self) -> bool {
-        self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.told <= self.len())
+        self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= self.len())
     }
 
     /// The request before this message is made.
     pub(super) fn settle_cold(&mut self, message: usize) {
-        let is_cold = self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.told <= message);
+        let is_cold = self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= message);
         if is_cold && let Some(cold) = self.reports.cold.last_mut() {
             cold.request = Some(message);
             self.set_cold();
         }
     }
 
-    /// Tells the rules of the boundary, whose messages are those of the log: after a compaction they begin with its view.
+    /// Reports the rules of the boundary, whose messages are those of the log: after a compaction they begin with its view.
     pub(super) fn set_cold(&mut self) {
         let in_log = |request: usize| match request {
             NOW => Some(NOW),
@@ -104,7 +104,7 @@ impl Session {
         }
     }
 
-    /// Stores what was told.
+    /// Stores what was reported.
     fn note_reports(&mut self, store: Option<&mut Store>) -> Result<()> {
         let Some(store) = store else { return Ok(()) };
         self.check_store(Some(store))?;
@@ -112,7 +112,7 @@ impl Session {
         self.store_reports(store)
     }
 
-    /// Writes what was told and is not stored, into the last snapshot.
+    /// Writes what was reported and is not stored, into the last snapshot.
     pub(super) fn store_reports(&mut self, store: &mut Store) -> Result<()> {
         if !self.stored.has_unwritten_reports || self.stored.missing > 0 {
             return Ok(());

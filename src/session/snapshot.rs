@@ -91,7 +91,7 @@ pub struct Snapshot {
     pub base: Base,
     /// Failures of summaries, each with how many messages there were.
     pub attempts: Vec<(usize, Attempts)>,
-    /// What was told of the provider.
+    /// What was reported of the provider.
     pub reports: Reports,
     /// State of a session of turns.
     pub turns: Option<TurnState>,
@@ -117,7 +117,7 @@ impl Snapshot {
         let attempts = attempts.iter().flat_map(|(messages, one)| [*messages, one.failures, one.turns, one.cost]);
         out.numbers(tag::ATTEMPTS, &attempts.collect::<Vec<_>>());
         if !reports.cold.is_empty() {
-            let cold = reports.cold.iter().flat_map(|one| [one.told, one.request.map_or(0, |request| request + 1)]);
+            let cold = reports.cold.iter().flat_map(|one| [one.reported, one.request.map_or(0, |request| request + 1)]);
             out.numbers(tag::COLD, &cold.collect::<Vec<_>>());
         }
         if !reports.sums.is_empty() {
@@ -167,8 +167,8 @@ impl Snapshot {
         };
         let cold = numbers(tag::COLD)?;
         let (cold, []) = cold.as_chunks() else { return None };
-        let told = |[told, request]: &[usize; 2]| Cold { told: *told, request: request.checked_sub(1) };
-        let reports = Reports { cold: cold.iter().map(told).collect(), sums: numbers(tag::SUMS)? };
+        let reported = |[reported, request]: &[usize; 2]| Cold { reported: *reported, request: request.checked_sub(1) };
+        let reports = Reports { cold: cold.iter().map(reported).collect(), sums: numbers(tag::SUMS)? };
         let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
         if rows.len() % Row::BYTES != 0 {
             return None;

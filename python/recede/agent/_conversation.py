@@ -173,7 +173,7 @@ class Conversation:
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()
-        self._answered: float | None = None  # when the last answer came
+        self._answered_at: float | None = None  # when the last answer came
         self._cache_seconds: float = _MINUTES
 
     # Public methods
@@ -298,14 +298,14 @@ class Conversation:
 
     def _note_pause(self) -> None:
         """After a pause that no cache outlives, say so before the request: it is the cheapest moment to mask."""
-        if self._answered is not None and time.time() - self._answered > self._cache_seconds:
+        if self._answered_at is not None and time.time() - self._answered_at > self._cache_seconds:
             self.history.cache_is_cold()
-            self._answered = None  # once for each pause
+            self._answered_at = None  # once for each pause
 
     def _report(self, response: Any) -> None:
         """Hand the history what the provider counted. An answer is worth more than that, whatever it may hold."""
         usage = read(response, "usage")
-        self._answered = time.time()
+        self._answered_at = time.time()
         writes = read(read(usage, "cache_creation"), "ephemeral_1h_input_tokens")
         self._cache_seconds = _HOUR if isinstance(writes, int) and writes > 0 else self._cache_seconds
         try:

@@ -1,4 +1,4 @@
-"""Telling of the moves of a boundary."""
+"""Reporting of the moves of a boundary."""
 
 from __future__ import annotations
 

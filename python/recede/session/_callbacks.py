@@ -61,8 +61,8 @@ class Callbacks:
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
 
-    def told(self, move: BoundaryMove, on_move: Any) -> None:
-        """Tell of a move."""
+    def reported(self, move: BoundaryMove, on_move: Any) -> None:
+        """Report of a move."""
         self._called(tell_move, move, on_move)
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:

@@ -122,7 +122,7 @@ class History:
         self._options = HistoryOptions(**options)
         self._on_move = optional_function("on_move", on_move)
         self._told_moves = 0
-        self._is_loading = False  # the moves up to the next view were told already
+        self._is_loading = False  # the moves up to the next view were reported already
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._store = store
@@ -415,12 +415,12 @@ class History:
                 raise
 
     def _tell_moves(self) -> None:
-        """Tell of the moves that are new; those of a session before a summary are no longer counted."""
+        """Report of the moves that are new; those of a session before a summary are no longer counted."""
         before, self._told_moves = self._told_moves, self._session.move_count()
         if self._told_moves > before and not self._is_loading:
             *_, stored, newest = self._session.stats()
             for move in newest[max(0, before - stored) :]:
-                self._callbacks.told(BoundaryMove._make(move), self._on_move)
+                self._callbacks.reported(BoundaryMove._make(move), self._on_move)
 
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
@@ -464,12 +464,12 @@ class History:
             self._session.tell_cold()
 
     def reported(self, usage: Any) -> None:
-        """Tell what the provider counted for the request of the last view, before its answer is appended.
+        """Report what the provider counted for the request of the last view, before its answer is appended.
 
         The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent. A request found the
         cache cold if it was served less than half of what the request before it had sent, though its view begins with
         that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
-        2,048 tokens tell nothing. What a cold request has cost is paid, and the next one is served again: so one alone
+        2,048 tokens report nothing. What a cold request has cost is paid, and the next one is served again: so one alone
         changes nothing. After two in a row the cache is taken to keep nothing, as by `cache_is_cold`. Before the
         request, only the caller knows of a pause.
 
@@ -504,7 +504,7 @@ class History:
     def cold_requests(self) -> tuple[int, ...]:
         """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
 
-        What was told of the next request counts for the messages there are now, until that request is made.
+        What was reported of the next request counts for the messages there are now, until that request is made.
         """
         with self._lock:
             return tuple(request for request in self._session.reports()[0] if request < CEILING)

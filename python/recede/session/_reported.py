@@ -18,7 +18,7 @@ _LARGEST = (1 << 48) - 1  # of a number in a snapshot
 
 
 class ReportedUsage(NamedTuple):
-    """The tokens of all requests of which `History.reported` was told.
+    """The tokens of all requests of which `History.reported` was reported.
 
     Attributes:
         requests: the number of these requests.
@@ -56,13 +56,13 @@ class ReportedUsage(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """A request of which the provider has told.
+    """A request of which the provider has reported.
 
     Attributes:
         usage: its tokens.
         view: stands for the beginning of its view: as long as it is the same, views only grow.
         view_chars: characters of its view.
-        tells_of_cache: whether the provider told what it read from the cache.
+        tells_of_cache: whether the provider reported what it read from the cache.
     """
 
     usage: LoggedUsage
@@ -122,5 +122,6 @@ class Reports:
 
 def usage_of_sums(sums: list[int]) -> ReportedUsage:
     """The sums as they are shown."""
-    *counts, chars, tokens = sums or [0] * 8
-    return ReportedUsage(*counts, chars / tokens if tokens else None)
+    requests, fresh, cached, written, output, cold, chars, tokens = sums or [0] * 8
+    ratio = chars / tokens if tokens else None
+    return ReportedUsage(requests, fresh, cached, written, output, cold, ratio)
