@@ -469,7 +469,7 @@ class History:
         The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent. A request found the
         cache cold if it was served less than half of what the request before it had sent, though its view begins with
         that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
-        2,048 tokens report nothing. What a cold request has cost is paid, and the next one is served again: so one alone
+        2,048 tokens say nothing. What a cold request has cost is paid, and the next one is served again: so one alone
         changes nothing. After two in a row the cache is taken to keep nothing, as by `cache_is_cold`. Before the
         request, only the caller knows of a pause.
 

@@ -60,7 +60,7 @@ class Reported(NamedTuple):
 
     Attributes:
         usage: its tokens.
-        view: stands for the beginning of its view: as long as it is the same, views only grow.
+        view: what identifies the beginning of its view: as long as it is the same, views only grow.
         view_chars: characters of its view.
         tells_of_cache: whether the provider reported what it read from the cache.
     """
