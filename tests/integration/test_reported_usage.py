@@ -43,12 +43,13 @@ def test_each_answer_is_reported(shape: str, on_text: Any, counted: tuple[int, .
         assert talk.history.cold_requests == ()
 
 
-def test_after_a_pause_the_cache_is_taken_to_be_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_pause_the_cache_is_taken_to_be_cold() -> None:
     with serving(text("Hello."), text("Well."), text("Bye.")) as server:
         talk = conversation("anthropic", server.url)
         talk.turn("Go.")
-        monkeypatch.setattr("recede.agent._conversation.time.time", lambda: 1e12)
+        talk._cache_seconds = -1  # any pause is longer
         talk.turn("Go on.")
         assert talk.history.cold_requests == (3,)
+        talk._cache_seconds = 300
         talk.turn("And on.")
         assert talk.history.cold_requests == (3,)
