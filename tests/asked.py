@@ -41,13 +41,14 @@ class Reducing:
         self.options = {"fill": None, **options}
         self.waiting = Waiting()
         self.turns_before = 0  # dropped from the session
-        self._seen: tuple[list[Any], recede.Reduction] | None = None
+        self._seen: tuple[list[Any], Any, recede.Reduction] | None = None
 
-    def view(self, messages: list[Any]) -> recede.Reduction:
+    def view(self, messages: list[Any], cold: Any = None) -> recede.Reduction:
         """Asked once for the same messages; again it gives the same."""
-        if self._seen is None or self._seen[0] != messages:
-            self._seen = [*messages], self._reduced(messages)
-        return self._seen[1]
+        if self._seen is None or self._seen[:2] != (messages, cold):
+            self.options = self.options if cold is None else {**self.options, "cache_cold": cold}
+            self._seen = [*messages], cold, self._reduced(messages)
+        return self._seen[2]
 
     def _reduced(self, messages: list[Any]) -> recede.Reduction:
         reduction, cost = self._reduced_by_rule(messages)

@@ -222,6 +222,25 @@ impl PySession {
         })
     }
 
+    fn move_count(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.look(py, Session::move_count)))
+    }
+
+    // What the caller reports of the provider
+
+    fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| self.change(py, Session::tell_cold))
+    }
+
+    fn set_sums(&self, py: Python<'_>, sums: Vec<usize>) -> PyResult<()> {
+        guarded(|| self.change(py, |session, store| session.set_sums(sums, store)))
+    }
+
+    /// The requests with a cold cache, and the sums.
+    fn reports(&self, py: Python<'_>) -> PyResult<(Vec<usize>, Vec<usize>)> {
+        guarded(|| Ok(self.look(py, |session| (session.cold_requests(), session.reports().sums.clone()))))
+    }
+
     // Files and stores
 
     fn first_in_memory(&self, py: Python<'_>) -> PyResult<usize> {

@@ -232,11 +232,12 @@ impl Session {
             self.log.cost = costs.total();
             self.log.costs = Some(costs);
         }
-        self.log.request_from(&self.policy, 0);
         for message in self.origins.len()..before.len() {
             self.past.push(before.message(message));
         }
         self.origins = origins;
+        self.set_cold();
+        self.log.request_from(&self.policy, 0);
         self.restart_view(&view);
         if let Some(message) = summary {
             if message.is_empty() {

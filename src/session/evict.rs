@@ -38,6 +38,8 @@ pub struct Stored {
     pub missing: usize,
     /// Compactions that are not stored yet, as the fields of their records: `Compaction`, message of the summary.
     pub compactions: Vec<[Vec<u8>; 2]>,
+    /// Whether something was reported that is not stored yet.
+    pub has_unwritten_reports: bool,
 }
 
 impl Session {
@@ -60,7 +62,7 @@ impl Session {
             store.append(RecordKind::Message, &[], message, false)?;
             self.stored.missing -= 1;
         }
-        if self.stored.compactions.is_empty() { Ok(()) } else { self.store_snapshot(store) }
+        if self.stored.compactions.is_empty() { self.store_reports(store) } else { self.store_snapshot(store) }
     }
 
     /// Whether as many messages or bytes were added since the last eviction as `evict_after` says, and as it kept. The
@@ -95,11 +97,11 @@ impl Session {
         } else {
             None
         };
-        let (first, stale) = (self.log.base.messages, self.stored.stale);
+        let (first_message, stale) = (self.log.base.messages, self.stored.stale);
         let moves: &[Move] = if base.messages > 0 { &self.log.fold.moves } else { &[] };
         let (messages, stored, totals) = (self.ledger.messages, self.ledger.observations(), self.ledger.totals);
         let ledger = Ledger { messages, totals, stored, ..Ledger::default() };
-        let (options, attempts) = (self.stored.options.clone(), self.attempts.clone());
+        let first = self.first_snapshot();
         let snapshot = store.change(|changes| {
             if changes.last(RecordKind::Session) == 0 {
                 changes.append(RecordKind::Session, &[], &[])?;
@@ -109,8 +111,8 @@ impl Session {
             }
             for (place, shown) in shown.iter().enumerate() {
                 let fields: &[&[u8]] = if let Some(bytes) = shown { &[bytes] } else { &[] };
-                if first + place < stale || shown.is_some() {
-                    changes.replace_before_last(RecordKind::Message, (first + place + 1) as u64, fields)?;
+                if first_message + place < stale || shown.is_some() {
+                    changes.replace_before_last(RecordKind::Message, (first_message + place + 1) as u64, fields)?;
                 }
             }
             let mut writer = IndexWriter::of(changes, self.stored.ids);
@@ -118,13 +120,14 @@ impl Session {
             writer.update(updates.iter().map(|(id, update)| (id.as_slice(), *update)))?;
             writer.add_moves(self.stored.moves, moves)?;
             let (ids, moves) = (writer.ids, self.stored.moves + moves.len());
-            let snapshot = Snapshot { options, ledger, ids, moves, stale, base, attempts, ..Snapshot::default() };
+            let snapshot = Snapshot { ledger, ids, moves, base, ..first };
             changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())?;
             Ok(snapshot)
         })?;
         self.ledger.evict();
         (self.stored.ids, self.stored.moves) = (snapshot.ids, snapshot.moves);
         self.stored.compactions.clear();
+        self.stored.has_unwritten_reports = false;
         if snapshot.base.messages > 0 {
             self.log.fold.moves.clear();
         }

@@ -20,6 +20,7 @@ mod log;
 mod open;
 mod output;
 mod replay;
+mod reports;
 mod rewind;
 pub mod snapshot;
 mod stored;
@@ -44,6 +45,7 @@ use log::Log;
 pub use log::{MessageCosts, TextFormat};
 pub use output::{Chunks, ViewMessage};
 pub use replay::replay;
+pub use reports::{Cold, Reports};
 use snapshot::Base;
 use stored::{observation_of, stored_message};
 pub use stored_turns::Row;
@@ -74,6 +76,9 @@ pub struct Session {
     turns: TurnState,
     /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
+    reports: Reports,
+    /// The requests with a cold cache that the options name.
+    cold_by_options: Vec<usize>,
     messages_planned: usize,
     /// Whether a change is running, or was interrupted by a panic; see [`Session::change`].
     is_changing: bool,
@@ -127,6 +132,7 @@ impl Session {
     #[must_use]
     pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
         let form = if format == TextFormat::Turns { ViewForm::Masked } else { ViewForm::Raw };
+        let cold_by_options = policy.cache_cold.clone();
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
             policy: Policy { ask_summary: true, is_session: true, ..policy },
@@ -142,6 +148,8 @@ impl Session {
             view: View::of(form),
             turns: TurnState::default(),
             attempts: vec![],
+            reports: Reports::default(),
+            cold_by_options,
             messages_planned: 0,
             is_changing: false,
         }
@@ -239,7 +247,11 @@ impl Session {
             self.ledger.add(outline, new, self.policy.image_chars);
         }
         self.view.is_current = false;
-        if self.log.ends_with_run() && !was_run && self.policy.boundary.remembers() {
+        let is_request = self.log.ends_with_run() && !was_run;
+        if is_request {
+            self.settle_cold(index);
+        }
+        if is_request && self.policy.boundary.remembers() {
             let moved = self.log.with_fold(&self.policy, |context, fold| fold.request(context, new, false));
             self.commit_masks(&moved);
         }
@@ -274,6 +286,7 @@ impl Session {
     pub fn update_view(&mut self, summary: &SummaryInput, mut store: Option<&mut Store>) -> Result<Update> {
         let attempts = self.attempts.len();
         if self.pending.is_none() && !self.view.is_current {
+            self.set_cold_now();
             let asked = if self.policy.goal == Goal::Mask {
                 self.update_masked();
                 None

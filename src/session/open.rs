@@ -28,6 +28,8 @@ impl Session {
             return Ok(0);
         }
         let mut snapshot = Session::snapshot_of(store)?.unwrap_or_default();
+        self.reports = snapshot.reports.before(messages); // also with other options: they are facts
+        self.set_cold();
         let compaction = self.last_compaction(store)?;
         if snapshot.options == options && fits(&snapshot, store) {
             self.attempts = core::mem::take(&mut snapshot.attempts);
@@ -38,9 +40,10 @@ impl Session {
         }
         self.stored.stale = messages;
         if !store.is_read_only() {
+            let first = self.first_snapshot().bytes();
             // The snapshot is of other options, or inconsistent.
             store.change(|changes| {
-                changes.replace(RecordKind::Session, 1, &[], &[])?;
+                changes.replace(RecordKind::Session, 1, &[], &first)?;
                 index::clear(changes)
             })?;
         }
@@ -150,7 +153,8 @@ impl Session {
             save_summary(left, message)?;
         }
         let attempts = self.attempts_before(messages);
-        let snapshot = Snapshot { options: options.to_vec(), attempts, ..Snapshot::default() };
+        let reports = self.reports.before(messages);
+        let snapshot = Snapshot { options: options.to_vec(), attempts, reports, ..Snapshot::default() };
         target.append(RecordKind::Session, &[], &snapshot.bytes(), false)?;
         Ok(())
     }
@@ -161,6 +165,8 @@ impl Session {
     /// Those of the store, or a malformed message.
     pub fn load(&mut self, store: &mut Store, snapshot: Snapshot, counts: bool) -> Result<usize> {
         self.attempts = snapshot.attempts;
+        self.reports = snapshot.reports;
+        self.set_cold();
         for summary in 1..=store.last(RecordKind::Summary) {
             if let Some(Record { mut fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
                 self.stored.compactions.push([fields.pop().unwrap_or_default(), message]);

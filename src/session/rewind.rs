@@ -22,7 +22,7 @@ impl Session {
         self.check_store(store.as_deref())?;
         let in_place = self.pending.is_none() && messages >= self.past.end().max(self.ledger.stored_messages);
         let ends_with_run = in_place && self.ends_with_run(messages, store.as_deref_mut())?;
-        if let Some(store) = store {
+        if let Some(store) = store.as_deref_mut() {
             if !in_place {
                 self.store_missing(store)?;
             }
@@ -30,6 +30,11 @@ impl Session {
         }
         if in_place {
             self.rewind_in_place(messages, ends_with_run);
+            if self.stored.has_unwritten_reports
+                && let Some(store) = store
+            {
+                self.store_reports(store)?;
+            }
         }
         Ok(in_place)
     }
@@ -43,8 +48,8 @@ impl Session {
     /// Truncates the store; unless the rewind is in place, to what rebuilding the session needs.
     fn rewind_store(&self, store: &mut Store, messages: usize, in_place: bool) -> Result<()> {
         let attempts = self.attempts_before(messages);
-        let snapshot =
-            Snapshot { options: self.stored.options.clone(), stale: messages, attempts, ..Snapshot::default() };
+        let reports = self.reports.before(messages);
+        let snapshot = Snapshot { stale: messages, attempts, reports, ..self.first_snapshot() };
         store.change(|changes| {
             changes.truncate(RecordKind::Message, messages as u64)?;
             if in_place {
@@ -70,6 +75,12 @@ impl Session {
             self.observations -= outline.results_of(message).len();
         }
         self.attempts = self.attempts_before(messages);
+        let reports = self.reports.before(messages);
+        if reports != self.reports {
+            self.reports = reports;
+            self.stored.has_unwritten_reports = self.stored.is_used;
+            self.set_cold();
+        }
         self.stored.missing = self.stored.missing.saturating_sub(dropped);
         self.stored.replayed = self.stored.replayed.min(messages);
         self.rewind_view(first);

@@ -8,6 +8,7 @@
 
 use super::Attempts;
 use super::ledger::{Ledger, Totals};
+use super::reports::{Cold, Reports};
 use super::stored_turns::Row;
 use super::turns::TurnState;
 use crate::plan::{FoldState, Paid};
@@ -34,6 +35,8 @@ mod tag {
     pub const TURNS: u16 = 11;
     pub const ROWS: u16 = 12;
     pub const ATTEMPTS: u16 = 13;
+    pub const COLD: u16 = 14;
+    pub const SUMS: u16 = 15;
     pub const PAID: u16 = 16;
     pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=PAID;
 }
@@ -89,6 +92,8 @@ pub struct Snapshot {
     pub base: Base,
     /// Failures of summaries, each with how many messages there were.
     pub attempts: Vec<(usize, Attempts)>,
+    /// What was reported of the provider.
+    pub reports: Reports,
     /// State of a session of turns.
     pub turns: Option<TurnState>,
     /// A row for each of its turns in memory.
@@ -99,7 +104,7 @@ impl Snapshot {
     /// Encodes the snapshot.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let Snapshot { options, ledger, ids, moves, stale, base, attempts, turns, rows } = self;
+        let Snapshot { options, ledger, ids, moves, stale, base, attempts, reports, turns, rows } = self;
         let Totals { chars, turns: runs, ends_with_run } = ledger.totals;
         let mut out = TaggedFields::new();
         out.add(tag::OPTIONS, VITAL, options);
@@ -113,6 +118,13 @@ impl Snapshot {
         out.numbers(tag::MASKED, &masked.iter().map(|result| *result as usize).collect::<Vec<_>>());
         let attempts = attempts.iter().flat_map(|(messages, one)| [*messages, one.failures, one.turns, one.cost]);
         out.numbers(tag::ATTEMPTS, &attempts.collect::<Vec<_>>());
+        if !reports.cold.is_empty() {
+            let cold = reports.cold.iter().flat_map(|one| [one.reported, one.request.map_or(0, |request| request + 1)]);
+            out.numbers(tag::COLD, &cold.collect::<Vec<_>>());
+        }
+        if !reports.sums.is_empty() {
+            out.numbers(tag::SUMS, &reports.sums);
+        }
         if let Some(turns) = turns {
             out.numbers(tag::TURNS, &turns.numbers());
             out.add(tag::ROWS, VITAL, rows);
@@ -156,6 +168,10 @@ impl Snapshot {
         let attempt = |[messages, failures, turns, cost]: &[usize; 4]| {
             (*messages, Attempts { failures: *failures, turns: *turns, cost: *cost })
         };
+        let cold = numbers(tag::COLD)?;
+        let (cold, []) = cold.as_chunks() else { return None };
+        let reported = |[reported, request]: &[usize; 2]| Cold { reported: *reported, request: request.checked_sub(1) };
+        let reports = Reports { cold: cold.iter().map(reported).collect(), sums: numbers(tag::SUMS)? };
         let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
         if rows.len() % Row::BYTES != 0 {
             return None;
@@ -168,6 +184,7 @@ impl Snapshot {
             stale,
             base: Base { messages, view_bytes, chars: base_chars, cost, counts: (unanswered, without_call), fold },
             attempts: attempts.iter().map(attempt).collect(),
+            reports,
             turns: match fields.get(&tag::TURNS) {
                 None => None,
                 Some(bytes) => Some(TurnState::of(numbers_of(bytes)?.try_into().ok()?)),

@@ -330,11 +330,23 @@ impl Session {
 
     /// The moves of the boundary that are in memory.
     pub(super) fn newest_moves(&self) -> Vec<Move> {
-        let remembers = self.policy.boundary.remembers();
-        let step = match &self.view.form {
-            ViewForm::Masked if remembers => self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()),
-            _ => return vec![],
-        };
-        self.log.fold.moves.iter().copied().chain(step).collect()
+        let (moves, step) = self.shown_moves();
+        moves.iter().copied().chain(step).collect()
+    }
+
+    /// How many moves of the boundary the view has.
+    #[must_use]
+    pub fn move_count(&self) -> usize {
+        let (moves, step) = self.shown_moves();
+        self.stored.moves + moves.len() + usize::from(step.is_some())
+    }
+
+    fn shown_moves(&self) -> (&[Move], Option<Move>) {
+        match &self.view.form {
+            ViewForm::Masked if self.policy.boundary.remembers() => {
+                (&self.log.fold.moves, self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()))
+            }
+            _ => (&[], None),
+        }
     }
 }

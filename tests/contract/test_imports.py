@@ -26,6 +26,7 @@ PYTHON: dict[str, set[str]] = {
     "_objects": set(),
     "types": set(),
     "_strict": {"_errors"},
+    "_usage": set(),
     "_engine": {"_core", "_pure"},
     "_encodable": {"_objects"},
     "_response": {"_objects"},
@@ -34,12 +35,12 @@ PYTHON: dict[str, set[str]] = {
     "_pure": {"_errors", "_objects", "types", "reduction"},
     "reduction": LEAVES | {"_engine", "_pure", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
-    "session": LEAVES | {"_engine", "_response", "reduction", "store"},
+    "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
-    "transcripts": LEAVES | {"reduction"},
+    "transcripts": LEAVES | {"_usage", "reduction"},
 }
 PUBLIC_MODULES = {"agent", "costs", "reduction", "session", "store", "summarizers", "transcripts", "turns", "types"}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}

@@ -9,7 +9,7 @@ from definitions.attempts import Attempts
 from recede._errors import TranscriptError
 from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
 from recede._pure.plan.fill import task_of
-from recede._pure.policy import Policy
+from recede._pure.policy import NOW, Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
 from recede._pure.splice import splice
@@ -38,6 +38,10 @@ class Messages:
         self.sources: list[bytes] = []  # the messages of the session as they were appended
         self.task_end = 0
         self.seen = 0  # observations ever
+        self.given_cold = tuple(policy.cache_cold)
+        self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
+        self.sums: list[int] = []
+        self.past = self.kept = 0  # messages before the compaction, and those of its view
         self.facts = self._facts()
         self.plan = self._raw()
         self.view = b"[]"
@@ -61,8 +65,11 @@ class Messages:
     def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> int:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
         state = {**vars(self), "messages": [*self.messages]}
+        is_after_run = bool(self.facts.outline.messages) and self.facts.outline.messages[-1].is_agent_made
         self._push(message, surrogates)
         self.states.append(state)
+        if self.facts.outline.messages[-1].is_agent_made and not is_after_run and self._next_is_cold():
+            self.cold = *self.cold[:-1], (self.cold[-1][0], len(self.messages))
         self.messages.append(self.session[-1])
         self.sources = [*self.sources, self.session[-1]]
         self.seen += len(self.facts.outline.results) - len(self.numbers)
@@ -77,8 +84,25 @@ class Messages:
     def rewind(self, messages: int) -> bool:
         """It is as it was before the next message came."""
         if messages < len(self.messages):
-            vars(self).update(self.states[messages], states=self.states[:messages])
+            vars(self).update(self.states[messages], states=self.states[:messages], sums=self.sums)
         return True
+
+    def tell_cold(self) -> None:
+        """The cache is cold at the next request."""
+        if not self._next_is_cold():
+            self.cold = *self.cold, (len(self.messages), None)
+            self.is_current = False
+
+    def _next_is_cold(self) -> bool:
+        return bool(self.cold) and self.cold[-1][1] is None
+
+    def set_sums(self, sums: list[int]) -> None:
+        self.sums = sums
+
+    def reports(self) -> tuple[list[int], list[int]]:
+        """The requests with a cold cache, by how many messages came before, and what was reported."""
+        told = [len(self.messages) if request is None else request for _, request in self.cold]
+        return sorted({*self.given_cold, *told}), self.sums
 
     def _push(self, message: bytes, surrogates: bool) -> None:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
@@ -119,6 +143,7 @@ class Messages:
             return "costs", *self.next
         if self.is_current:
             return None
+        self.facts = self._facts()  # a request may have become cold
         try:
             if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
                 plan: Plan | Request = self._raw()
@@ -190,6 +215,7 @@ class Messages:
         if self.next is not None:
             before = self.facts.cost(self._raw())
             self.session, self.numbers = self.next
+            self.past, self.kept = len(self.messages), len(self.session)
             self.next = None
             self.costs = None if costs is None else (*costs[:2], {})
             self.facts = self._facts()
@@ -216,6 +242,9 @@ class Messages:
         """What the core's session says of itself."""
         return self._totals(), self.counted, self.changed_at, 0, list(self.plan.moves)
 
+    def move_count(self) -> int:
+        return len(self.plan.moves)
+
     def message(self, index: int) -> bytes:
         return self.messages[index]
 
@@ -239,10 +268,16 @@ class Messages:
         return b"[" + b",".join(self.session) + b"]"
 
     def _facts(self) -> Facts:
-        facts = Facts(scan(self._data(), surrogates=True), self.policy, self.costs)
+        policy = Policy({**vars(self.policy), "cache_cold": self._cold_in_session()})
+        facts = Facts(scan(self._data(), surrogates=True), policy, self.costs)
         facts.numbers = self.numbers
         facts.task_end = self.task_end
         return facts
+
+    def _cold_in_session(self) -> tuple[int, ...]:
+        """The requests with a cold cache, whose messages are those of the session."""
+        here = (request for request in self.reports()[0] if request >= self.past)
+        return tuple(request if request == NOW else request - self.past + self.kept for request in here)
 
     def _raw(self) -> Plan:
         return Plan(kept=list(range(len(self.session))))

@@ -22,7 +22,9 @@ MESSAGES = st.lists(histories(), min_size=1, max_size=6).map(
 )
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["append"] * 5 + ["look", "look", "stats", "rewind", "rewind", "restart", "crash", "load"]),
+        st.sampled_from(
+            ["append"] * 5 + ["look", "look", "stats", "cold", "rewind", "rewind", "restart", "crash", "load"]
+        ),
         st.integers(0, 12),
     ),
     min_size=6,
@@ -52,6 +54,7 @@ def figures(history: History) -> recede.HistoryStats:
 def assert_same(rewound: History, plain: History, own: list[Any]) -> None:
     """Everything that can be asked of a history, but its view, which may be another one for having been asked for."""
     assert len(rewound) == len(plain)
+    assert rewound.cold_requests == plain.cold_requests
     assert rewound.to_json() == plain.to_json()
     assert rewound.messages == plain.messages
     assert recalled(rewound) == recalled(plain)
@@ -96,6 +99,8 @@ def test_a_rewound_history_is_one_of_the_first_messages(
             for one in done:
                 if one == "look":
                     history.view_json()
+                elif one == "cold":
+                    history.cache_is_cold()
                 else:
                     history.append(one)
             return history
@@ -119,13 +124,16 @@ def test_a_rewound_history_is_one_of_the_first_messages(
                 assert b"".join(rewound.view_chunks()) == expected.view_json()
                 assert figures(rewound) == figures(expected)
                 done.append("look")
+            elif step == "cold":
+                rewound.cache_is_cold()
+                done.append("cold")
             elif step == "rewind":
                 count = max(0, len(own) - number)
                 event(f"rewound: {len(own) - count > 0}, stored: {is_stored}")
                 to_come[:0] = own[count:]
                 rewound.rewind(count)
                 del own[count:]
-                while sum(one != "look" for one in done) > count:
+                while sum(one not in ("look", "cold") for one in done) > count:
                     done.pop()
                 assert_same(rewound, plain(), messages)
             elif store is not None and step != "load":

@@ -70,16 +70,17 @@ class Reduced:
         self.options = options
         self.reducing = Reducing(options)
 
-    def view(self, messages: Messages) -> tuple[Messages, recede.Reduction | None] | None:
+    def view(self, messages: Messages, cold: tuple[int, ...] = ()) -> tuple[Messages, recede.Reduction | None] | None:
         """The view, and how it came about where there is a budget; None where this oracle does not know."""
+        options = self.options if self.options.get("cache_cold") is True else {**self.options, "cache_cold": cold}
         if self.has_budget:
-            reduction = self.reducing.view(messages)
+            reduction = self.reducing.view(messages, options["cache_cold"])
             return reduction.messages, reduction
         limit = {"max_input_tokens": self.threshold, "token_counter": self.counter, "enabled": False}
         if recede.reduce(messages, **limit).within_budget:
             return messages, None
         # No function takes a template with the `lines` form; the mirror is the oracle for that.
-        return None if self.has_handles else (recede.mask_old_observations(messages, **self.options), None)
+        return None if self.has_handles else (recede.mask_old_observations(messages, **options), None)
 
 
 class Sessions(RuleBasedStateMachine):
@@ -117,6 +118,18 @@ class Sessions(RuleBasedStateMachine):
                     session.append(message)
             self.messages.append(message)
 
+    @rule()
+    def the_cache_is_cold(self) -> None:
+        for session in self.sessions.values():
+            session.cache_is_cold()
+
+    @rule(tokens=st.integers(1, 9_000), cached=st.integers(0, 9_000))
+    def the_provider_reports(self, tokens: int, cached: int) -> None:
+        usage = {"input_tokens": tokens, "output_tokens": 5, "cache_read_input_tokens": cached}
+        for session in self.sessions.values():
+            session.view_json()
+            session.reported(usage)
+
     @rule(garbage=st.sampled_from(GARBAGE), as_content=st.booleans())
     def a_failed_append_changes_nothing(self, garbage: bytes, as_content: bool) -> None:
         bad = dumps({"role": "tool", "tool_call_id": "1", "content": 5}).encode() if as_content else garbage
@@ -147,7 +160,9 @@ class Sessions(RuleBasedStateMachine):
         """What `reduce` gives, until a view is a compaction."""
         if self.is_compacted:
             return None
-        expected = self.reduced.view(self.messages)
+        cold = {session.cold_requests for session in self.sessions.values()}
+        assert len(cold) == 1
+        expected = self.reduced.view(self.messages, cold.pop())
         reduction = expected and expected[1]
         if reduction is not None:
             self.is_compacted = (
@@ -198,6 +213,7 @@ class Sessions(RuleBasedStateMachine):
             for name, session in self.sessions.items():  # which view was shown is not kept, so nothing has changed yet
                 if name == "python":
                     session._session.changed_at = None
+                    session._reports.forget()
                 self.before[name] = session.view_json(), session.stats()
 
     @invariant()

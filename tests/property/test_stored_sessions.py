@@ -27,7 +27,9 @@ from support import chat_call, chat_result, engine_module, user
 MESSAGES = st.lists(histories(), min_size=1, max_size=8).map(
     lambda parts: [message for part in parts for message in part]
 )
-STEPS = st.lists(st.sampled_from(["append"] * 6 + ["look", "look", "restart", "crash"]), min_size=8, max_size=40)
+STEPS = st.lists(
+    st.sampled_from(["append"] * 6 + ["look", "look", "cold", "restart", "crash"]), min_size=8, max_size=40
+)
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +83,10 @@ def test_the_views_are_the_same_with_a_store(
                 for message in messages[len(plain) : len(plain) + chunk]:
                     plain.append(message)
                     stored.append(message)
+            elif step == "cold":
+                plain.cache_is_cold()
+                stored.cache_is_cold()
+                assert stored.cold_requests == plain.cold_requests
             elif step == "look":
                 assert stored.view_json() == plain.view_json()
                 assert stored.view() == plain.view()
@@ -94,6 +100,7 @@ def test_the_views_are_the_same_with_a_store(
                 store = recede.TurnStore(path, sync_every=1)
                 stored, is_new = History(store=store, **options), False
                 assert len(stored) == len(plain)
+                assert stored.cold_requests == plain.cold_requests
         assert stored.to_json() == plain.to_json()
         assert stored.messages == plain.messages
         assert recalled(stored) == recalled(plain)

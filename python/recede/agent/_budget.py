@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from recede import _engine
 from recede.reduction._counting import costs_of, history_tokens
 from recede.reduction._input import ask_engine
+from recede.reduction._on_move import tell_move
 from recede.reduction._options import optional_function, whole_number
 from recede.reduction._planning import reduced
 from recede.reduction._policy import block_policy, image_chars_of
 from recede.reduction._signature import runs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    from recede.reduction._report import Reduction
+    from recede.reduction._report import BoundaryMove, Reduction
     from recede.session._history import History
     from recede.types import TokenCounter
 
@@ -29,7 +30,7 @@ _EDIT = "clear_tool_uses_20250919"
 
 
 class Budget:
-    """A threshold in tokens: up to it a history is sent raw, above it old observations are masked.
+    """A threshold in tokens: above it old observations are masked, by default with a sliding boundary.
 
     It stores no history. The view of a history over the threshold is that of `mask_old_observations`, alone and in a
     `Conversation`.
@@ -44,6 +45,8 @@ class Budget:
             over is sent, with a warning in the log. It counts messages only: leave room for system prompt, tools and
             answer.
         token_counter: ``text -> tokens``; by default four characters count as one token.
+        on_move: called with a `BoundaryMove` by each `view` of a request before which a break-even boundary moves; the
+            log gets a line in any case. What it raises is logged.
 
     The other options are those of `mask_old_observations`.
 
@@ -75,7 +78,7 @@ class Budget:
     def __init__(
         self, threshold_tokens: int = 8_000, keep: int = 4, mask_chunk: int | None = None, *,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", max_input_tokens: int | None = None,
-        token_counter: TokenCounter | None = None,
+        token_counter: TokenCounter | None = None, on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, cache_read: float = 0.1, cache_write: float = 1.25,
         cache_cold: bool | Collection[int] = False, cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
@@ -93,6 +96,7 @@ class Budget:
         boundary: str = "sliding",
         max_input_tokens: int | None = None,
         token_counter: TokenCounter | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         **options: Any,
     ) -> None:
         whole_number()("threshold_tokens", threshold_tokens)
@@ -104,6 +108,7 @@ class Budget:
         self.boundary = boundary
         self.max_input_tokens = max_input_tokens
         self.token_counter = token_counter
+        self.on_move = optional_function("on_move", on_move)
         self.options = options
         self._policy()
 
@@ -142,9 +147,12 @@ class Budget:
         """
         if not self.is_over(messages):
             return messages
-        view = self._masked(messages).messages
-        self.warn_if_over(view)
-        return view
+        masked = self._masked(messages)
+        # The request of this view comes after as many others as there are turns.
+        if masked.boundary_moves and masked.boundary_moves[-1].request == masked.turns:
+            tell_move(masked.boundary_moves[-1], self.on_move)
+        self.warn_if_over(masked.messages)
+        return masked.messages
 
     def warn_if_over(self, view: list[Any]) -> None:
         """Log a warning if the view has more than `max_input_tokens`."""
@@ -188,7 +196,11 @@ class Budget:
         if self.token_counter is not None:
             options["token_counter"] = self.token_counter
         return History(
-            keep=self.keep, threshold_tokens=self.threshold_tokens, max_view_tokens=self.max_input_tokens, **options
+            keep=self.keep,
+            threshold_tokens=self.threshold_tokens,
+            max_view_tokens=self.max_input_tokens,
+            on_move=self.on_move,
+            **options,
         )
 
     def _masked(self, messages: list[Any]) -> Reduction:

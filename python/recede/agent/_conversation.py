@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +34,11 @@ from recede.reduction._options import optional_function, whole_number
 from recede.session._history import History
 
 __all__ = ["Answer", "Conversation"]
+
+_log = logging.getLogger("recede")
+
+# How long an entry of a cache lives without use, if it was written for five minutes or for an hour.
+_MINUTES, _HOUR = 300.0, 3_600.0
 
 
 class Answer(NamedTuple):
@@ -70,11 +77,14 @@ class _Ask:
 
 
 class Conversation:
-    """A conversation with a model that may use tools.
+    """A conversation with a model that may use tools; without a budget with a break-even boundary.
 
     `history` keeps everything; requests send its view, in which old observations are masked. Nothing is added to the
     prompt. However a turn ends, the provider accepts the history: it contains what was received of the answer, and
     every call has its result. Answers are kept as the client gave them; what was damaged, as a repaired dict.
+
+    What the provider counts for each request goes to `History.reported`. After five minutes without an answer, an hour
+    where the provider writes its cache for an hour, the cache is taken to be cold: `History.cache_is_cold`.
 
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
@@ -163,6 +173,8 @@ class Conversation:
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()
+        self._answered_at: float | None = None  # when the last answer came
+        self._cache_seconds: float = _MINUTES
 
     # Public methods
 
@@ -234,6 +246,7 @@ class Conversation:
         usage: Any = None
         requests = tool_calls = 0
         for rounds in itertools.count():
+            self._note_pause()
             sent = self.view()
             if self._budget is not None:
                 self._budget.warn_if_over(self.history.view())
@@ -266,7 +279,9 @@ class Conversation:
         while (request := answers.next_request()) is not None:
             ask = _Ask(request)
             try:
-                answers.add((yield ask))
+                response = yield ask
+                self._report(response)
+                answers.add(response)
             except BaseException as error:
                 is_first = not answers.parts
                 partial = ask.streamed.partial()
@@ -280,6 +295,24 @@ class Conversation:
                     raise
                 answers.fail(error)
         return answers.response()
+
+    def _note_pause(self) -> None:
+        """After a pause that no cache outlives, say so before the request: it is the cheapest moment to mask."""
+        if self._answered_at is not None and time.time() - self._answered_at > self._cache_seconds:
+            self.history.cache_is_cold()
+            self._answered_at = None  # once for each pause
+
+    def _report(self, response: Any) -> None:
+        """Hand the history what the provider counted. An answer is worth more than that, whatever it may hold."""
+        usage = read(response, "usage")
+        self._answered_at = time.time()
+        writes = read(read(usage, "cache_creation"), "ephemeral_1h_input_tokens")
+        self._cache_seconds = _HOUR if isinstance(writes, int) and writes > 0 else self._cache_seconds
+        try:
+            if usage is not None:
+                self.history.reported(usage)
+        except Exception as error:
+            _log.warning("what the provider counted is lost: %s", error)
 
     def _ran(self, run: Round) -> Generator[Round, Any, None]:
         """The results of the calls, stored even if running them is interrupted."""

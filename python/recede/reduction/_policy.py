@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -11,7 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy", "turn_policy"]
+__all__ = ["IS_OFF", "block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy", "turn_policy"]
+
+IS_OFF = os.environ.get("RECEDE_OFF") == "1"
+"""Whether everything is sent raw: ``RECEDE_OFF=1`` was set at import."""
 
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
@@ -42,7 +46,14 @@ def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
 
 def _policy(engine: Any, goal: str, options: Mapping[str, Any], **parameters: Any) -> Any:
     """The Policy; `parameters` are added to those of the options."""
-    return engine.Policy({**_parameters(goal, _checked(goal, options)), **parameters})
+    checked = {**_parameters(goal, _checked(goal, options)), **parameters}
+    return engine.Policy(_raw(checked) if IS_OFF else checked)
+
+
+def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters with which a history is sent as it is: of all results none leaves the window."""
+    window = {"keep_results": CEILING, "keep_by_tool": (), "boundary": ("sliding", 0.0, 0.0), "clip_results": None}
+    return {**parameters, **window, "enabled": False, "max_cost": None, "summaries": None}
 
 
 def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +133,8 @@ def replay_policy(
 ) -> Any:
     """The Policy of a replay, which has additional boundaries and summaries."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    return _policy(engine, goal, options, summaries=summaries, **chosen)
+    replayed = {"summaries": summaries, **chosen}
+    return engine.Policy({**_parameters(goal, _checked(goal, options)), **replayed})  # nothing is sent
 
 
 def block_policy(

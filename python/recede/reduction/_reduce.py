@@ -125,7 +125,7 @@ def reduce_json(
     summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> JsonReduction:  # fmt: skip
-    """Reduce a serialized history: bytes in, bytes out; bytes that are not replaced are unchanged.
+    """Reduce a serialized history, by default with a sliding boundary; bytes that are not replaced are unchanged.
 
     Args:
         data: a JSON array of messages, or a whole request body (an object whose ``messages`` or
@@ -155,7 +155,7 @@ def reduce_json(
 
 
 class HistoryReducer:
-    """A reducer with fixed options, checked once.
+    """A reducer with fixed options, checked once; by default with a sliding boundary.
 
     The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill`
     the published rule applies.

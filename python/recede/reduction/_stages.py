@@ -57,7 +57,7 @@ def mask_observations(
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
-    """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
+    """Stage 1 alone: mask every observation older than the window; by default with a sliding boundary.
 
     Args:
         messages: as for `reduce`.
@@ -93,7 +93,7 @@ def mask_observations_json(
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
-    """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
+    """`mask_observations` for a serialized history; by default with a sliding boundary.
 
     Example:
         >>> import recede
@@ -123,7 +123,7 @@ def mask_old_observations(
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
     warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
 ) -> list[Any]:  # fmt: skip
-    """The block masker: replace all but the newest `keep` results by a line that counts their lines.
+    """The block masker, by default with a sliding boundary: replace all but the newest `keep` results by a line each.
 
     Args:
         messages: as for `reduce`.
@@ -157,7 +157,7 @@ def mask_old_observations_json(
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
     warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
 ) -> bytes:  # fmt: skip
-    """`mask_old_observations` for a serialized history: bytes in, bytes out.
+    """`mask_old_observations` for a serialized history; by default with a sliding boundary.
 
     Example:
         >>> import recede

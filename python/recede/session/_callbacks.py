@@ -8,7 +8,9 @@ from typing import Any
 
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, counted
+from recede.reduction._on_move import tell_move
 from recede.reduction._planning import asked_summary
+from recede.reduction._report import BoundaryMove
 from recede.session._json import loads
 from recede.session._options import HistoryOptions
 
@@ -58,6 +60,10 @@ class Callbacks:
 
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
+
+    def reported(self, move: BoundaryMove, on_move: Any) -> None:
+        """Report of a move."""
+        self._called(tell_move, move, on_move)
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
         """Each text and its cost."""

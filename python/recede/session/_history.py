@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -17,7 +17,7 @@ from recede._files import is_same_file, write_whole
 from recede._objects import is_object, plain, plain_message
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
-from recede.reduction._options import optional_function, optional_summarizer, whole_number
+from recede.reduction._options import CEILING, optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import compiled
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
@@ -26,6 +26,7 @@ from recede.session._json import elements, loads
 from recede.session._messages import Messages
 from recede.session._moves import StoredMoves
 from recede.session._options import HistoryOptions, saved_options
+from recede.session._reported import Reported, Reports, usage_of_sums
 from recede.session._stats import HistoryStats
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _EVICT_AFTER = (1_024, 4 << 20)
 
 
 class History:
-    """An append-only session, for an agent that asks for a view before every request.
+    """An append-only session, for an agent that asks for a view before every request; by default with break-even.
 
     Messages are kept whole. The views are those of `reduce` for the whole history, or without a budget of
     `mask_old_observations`; but each message is processed once, so a turn costs microseconds at any length. A
@@ -62,6 +63,8 @@ class History:
             messages resumes at the store's last sync (``sync_every``). Only messages whose rendering can still change
             are in memory: without a budget the newest ones, with a budget those since the last summary. Everything
             else, evicted parts of a view included, is read from the store on demand.
+        on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
+            gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
 
     The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
     `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
@@ -95,6 +98,7 @@ class History:
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
         recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -111,13 +115,23 @@ class History:
     ) -> None:  # fmt: skip
         """See the class."""
 
-    def _begin(self, *, store: TurnStore | None = None, **options: Any) -> None:
+    def _begin(
+        self,
+        *,
+        store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Any,
+    ) -> None:
         self._options = HistoryOptions(**options)
+        self._on_move = optional_function("on_move", on_move)
+        self._told_moves = 0
+        self._is_loading = False  # the moves up to the next view were reported already
         if store is not None and not isinstance(store, _turn_store()):
             raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._store = store
         self._callbacks = Callbacks(self._options)
         self._messages = Messages()
+        self._reports = Reports()
         self._session = self._new_session()
         self._lock = threading.RLock()
         self._list: list[Any] = []  # the view and its chunks, as read last
@@ -199,6 +213,7 @@ class History:
                 if message is not None and len(self._session) > index:
                     self._messages.add(index, message, has_objects)
             self._messages.evict(first)
+            self._tell_moves()
 
     def rewind(self, messages: int) -> None:
         """Drop all but the first messages, to edit a turn or try another answer.
@@ -237,6 +252,8 @@ class History:
             if not self._session.rewind(messages):
                 self._rebuild(messages)
             self._messages.forget(range(messages, before))
+            self._reports.forget()
+            self._told_moves = min(self._told_moves, self._session.move_count())
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
@@ -271,6 +288,7 @@ class History:
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
         recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -302,6 +320,7 @@ class History:
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
         recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
@@ -349,6 +368,8 @@ class History:
         """
         with self._lock:
             self._update_view()
+            self._tell_moves()
+            self._is_loading = False
             start, items, keeps = self._session.changes()
             try:
                 self._list[start:] = [self._messages.shown(self._session, item) for item in items]
@@ -369,6 +390,8 @@ class History:
         """`view_json` in chunks, most of them the same objects as the last time: an HTTP client sends them uncopied."""
         with self._lock:
             self._update_view()
+            self._tell_moves()
+            self._is_loading = False
             reused, closed, last, keeps = self._session.chunks()
             del self._chunks[reused:]
             self._chunks += closed
@@ -400,6 +423,14 @@ class History:
                     self._session.update_view(False)
                 raise
 
+    def _tell_moves(self) -> None:
+        """Report of the moves that are new; those of a session before a summary are no longer counted."""
+        before, self._told_moves = self._told_moves, self._session.move_count()
+        if self._told_moves > before and not self._is_loading:
+            *_, stored, newest = self._session.stats()
+            for move in newest[max(0, before - stored) :]:
+                self._callbacks.reported(BoundaryMove._make(move), self._on_move)
+
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
         answer = self._session.update_view()
@@ -416,6 +447,76 @@ class History:
         messages take a quarter of the budget. Until then the views are those of `reduce` without a summary.
         """
         return self._callbacks.summarizer_error
+
+    # What the provider says
+
+    def cache_is_cold(self) -> None:
+        """Say that the cache is cold now, as after a pause: the boundary moves with the next request, at no extra cost.
+
+        It is part of the session: `cold_requests` has it, with which `reduce` gives the same views, and a saved or
+        stored history has it again. `rewind` to before it takes it back.
+
+        Raises:
+            StoreError: it could not be stored; that is retried with the next message.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History()
+            >>> history.append({"role": "user", "content": "Find the bug."})
+            >>> history.cache_is_cold()
+            >>> history.cold_requests
+            (1,)
+        """
+        with self._lock:
+            self._callbacks.refuse()
+            self._resume_replay()
+            self._session.tell_cold()
+
+    def reported(self, usage: Any) -> None:
+        """Report what the provider counted for the request of the last view, before its answer is appended.
+
+        The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent. A request found the
+        cache cold if it was served less than half of what the request before it had sent, though its view begins with
+        that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
+        2,048 tokens say nothing. What a cold request has cost is paid, and the next one is served again: so one alone
+        changes nothing. After two in a row the cache is taken to keep nothing, as by `cache_is_cold`. Before the
+        request, only the caller knows of a pause.
+
+        Args:
+            usage: that of a response of Anthropic or OpenAI (chat completions or Responses), or a dict of that form.
+
+        Raises:
+            TypeError: it is no usage.
+            StoreError: as for `cache_is_cold`.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History()
+            >>> history.append({"role": "user", "content": "Find the bug."})
+            >>> request = history.view()
+            >>> history.reported({"prompt_tokens": 3_000, "completion_tokens": 20, "prompt_tokens_details": None})
+            >>> history.stats().reported.input_tokens, history.cold_requests
+            (3000, ())
+        """
+        with self._lock:
+            self._callbacks.refuse()
+            self._resume_replay()
+            _, (_, chars, _), changed, stored, newest = self._session.stats()
+            reported = Reported.of(usage, (stored + len(newest), changed), chars)
+            if reported is not None:
+                sums, is_cold = self._reports.add(self._session.reports()[1], reported)
+                self._session.set_sums(sums)
+                if is_cold:
+                    self._session.tell_cold()
+
+    @property
+    def cold_requests(self) -> tuple[int, ...]:
+        """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
+
+        What was reported of the next request counts for the messages there are now, until that request is made.
+        """
+        with self._lock:
+            return tuple(request for request in self._session.reports()[0] if request < CEILING)
 
     # Messages
 
@@ -511,6 +612,7 @@ class History:
                 changed_byte=byte,
                 boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
                 summary_failures=self._callbacks.summary_failures,
+                reported=usage_of_sums(self._session.reports()[1]),
             )
 
     def __repr__(self) -> str:
@@ -533,6 +635,7 @@ class History:
             self._count_kept()
         self._messages.first = start if self._store is not None else 0
         end, left = store.count(_MESSAGE), store.max_bytes()
+        self._is_loading = end > 0
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
                 left -= len(message)
@@ -564,6 +667,7 @@ class History:
         *,
         summarizer: Summarizer | None = None,
         token_counter: TokenCounter | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> History:
         """Load a history from a saved file or a closed store into memory; its views continue as if never interrupted.
 
@@ -571,6 +675,7 @@ class History:
             path: the file.
             summarizer: pass it again if the history had one; functions are not saved.
             token_counter: likewise.
+            on_move: likewise.
 
         Raises:
             TranscriptError: the file contains no history, or an inconsistent one.
@@ -578,6 +683,7 @@ class History:
             OSError: it cannot be read.
         """
         functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
+        functions["on_move"] = on_move
         if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()

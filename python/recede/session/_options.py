@@ -10,7 +10,7 @@ from recede import _engine
 from recede._errors import TranscriptError
 from recede._strict import unique
 from recede.reduction._options import BUDGETS, SESSION_DEFAULTS, optional_function, whole_number
-from recede.reduction._policy import block_policy, compiled, image_chars_of
+from recede.reduction._policy import IS_OFF, block_policy, compiled, image_chars_of
 
 if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
@@ -25,7 +25,7 @@ _HANDLES = {
 
 _FORMAT = 1
 # Given again when a session is loaded.
-_NEVER_SAVED = {"store", "token_counter"}
+_NEVER_SAVED = {"store", "token_counter", "on_move"}
 
 
 class HistoryOptions:
@@ -84,6 +84,8 @@ class HistoryOptions:
     def tag(self) -> bytes:
         """The key of a snapshot, which is resumed only by a history with the same one."""
         tag = {"recede_history": _FORMAT, "options": _as_json(self.given), "counts": self.counts}
+        if IS_OFF:  # what was sent raw is planned again without it
+            tag["off"] = True
         return json.dumps(tag, sort_keys=True).encode()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recede.reduction._report import BoundaryMove
+from recede.session._reported import ReportedUsage
 
 __all__ = ["HistoryStats"]
 
@@ -26,6 +27,7 @@ class HistoryStats(NamedTuple):
         boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
             store, a sequence that reads them there.
         summary_failures: how often the summarizer raised or returned no text, since this object was made.
+        reported: what the provider counted, by `History.reported`.
 
     Example:
         >>> import recede
@@ -46,6 +48,7 @@ class HistoryStats(NamedTuple):
     changed_byte: int | None
     boundary_moves: Sequence[BoundaryMove]
     summary_failures: int
+    reported: ReportedUsage = ReportedUsage()
 
     @property
     def raw_tokens(self) -> int:

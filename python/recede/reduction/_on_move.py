@@ -1,0 +1,32 @@
+"""Reporting of the moves of a boundary."""
+
+from __future__ import annotations
+
+import logging
+
+from recede.reduction._report import BoundaryMove
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["tell_move"]
+
+_log = logging.getLogger("recede")
+
+
+def tell_move(move: BoundaryMove, on_move: Callable[[BoundaryMove], Any] | None) -> None:
+    """Log a move, and call the callback with it, whose error is logged: a view is worth more than a report of it."""
+    _log.info(
+        "the boundary moved at request %s: %s observations masked, %s characters removed, %s written again",
+        move.request,
+        move.masked_count,
+        move.removed_chars,
+        move.written_chars,
+    )
+    if on_move is not None:
+        try:
+            on_move(move)
+        except Exception:
+            _log.exception("on_move raised an error")

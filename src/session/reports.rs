@@ -1,0 +1,143 @@
+//! What the caller reports of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
+//! stored at once, and resumed.
+
+use super::snapshot::Snapshot;
+use super::{Result, Session};
+use crate::policy::NOW;
+use crate::store::{RecordKind, Store};
+
+/// What was reported.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Reports {
+    /// When the cache was cold.
+    pub cold: Vec<Cold>,
+    /// Sums of what was reported, with the meaning that the caller gives them.
+    pub sums: Vec<usize>,
+}
+
+/// The cache was cold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cold {
+    /// How many messages there were when that was reported.
+    pub reported: usize,
+    /// How many there were at the next request; None until that is made.
+    pub request: Option<usize>,
+}
+
+impl Reports {
+    /// As they were after so many messages; what was spent stays.
+    #[must_use]
+    pub fn before(&self, messages: usize) -> Self {
+        let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };
+        let cold = self.cold.iter().filter(|cold| cold.reported <= messages).map(known).collect();
+        Reports { cold, sums: self.sums.clone() }
+    }
+}
+
+impl Session {
+    /// The cache is cold: the boundary moves at the next request.
+    ///
+    /// # Errors
+    /// Those of the store; it is reported, and written with the next message.
+    pub fn tell_cold(&mut self, store: Option<&mut Store>) -> Result<()> {
+        if self.next_is_cold() {
+            return Ok(());
+        }
+        self.reports.cold.push(Cold { reported: self.len(), request: None });
+        self.view.is_current = false;
+        self.note_reports(store)
+    }
+
+    /// Replaces the sums.
+    ///
+    /// # Errors
+    /// Those of the store, as of [`Session::tell_cold`].
+    pub fn set_sums(&mut self, sums: Vec<usize>, store: Option<&mut Store>) -> Result<()> {
+        self.reports.sums = sums;
+        self.note_reports(store)
+    }
+
+    /// What was reported.
+    #[must_use]
+    pub fn reports(&self) -> &Reports {
+        &self.reports
+    }
+
+    /// How many messages precede each request with a cold cache, by the options and by what was reported.
+    #[must_use]
+    pub fn cold_requests(&self) -> Vec<usize> {
+        let now = self.next_is_cold().then(|| self.len());
+        let reported = self.reports.cold.iter().filter_map(|cold| cold.request);
+        let mut requests: Vec<usize> = self.cold_by_options.iter().copied().chain(reported).chain(now).collect();
+        requests.sort_unstable();
+        requests.dedup();
+        requests
+    }
+
+    /// Whether the next request is known to have a cold cache.
+    fn next_is_cold(&self) -> bool {
+        self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= self.len())
+    }
+
+    /// The request before this message is made.
+    pub(super) fn settle_cold(&mut self, message: usize) {
+        let is_cold = self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= message);
+        if is_cold && let Some(cold) = self.reports.cold.last_mut() {
+            cold.request = Some(message);
+            self.set_cold();
+        }
+    }
+
+    /// Reports the rules of the boundary, whose messages are those of the log: after a compaction they begin with its view.
+    pub(super) fn set_cold(&mut self) {
+        let in_log = |request: usize| match request {
+            NOW => Some(NOW),
+            appended => Some(appended.checked_sub(self.past.end())? + self.origins.len()),
+        };
+        self.policy.cache_cold = self.cold_requests().into_iter().filter_map(in_log).collect();
+    }
+
+    /// The current request, which moves with each message until it is made.
+    pub(super) fn set_cold_now(&mut self) {
+        if self.next_is_cold() {
+            self.set_cold();
+        }
+    }
+
+    /// Stores what was reported.
+    fn note_reports(&mut self, store: Option<&mut Store>) -> Result<()> {
+        let Some(store) = store else { return Ok(()) };
+        self.check_store(Some(store))?;
+        self.stored.has_unwritten_reports = true;
+        self.store_reports(store)
+    }
+
+    /// Writes what was reported and is not stored, into the last snapshot.
+    pub(super) fn store_reports(&mut self, store: &mut Store) -> Result<()> {
+        if !self.stored.has_unwritten_reports || self.stored.missing > 0 {
+            return Ok(());
+        }
+        let options = &self.stored.options;
+        let last = Session::snapshot_of(store)?.filter(|snapshot| snapshot.options == *options);
+        let snapshot = Snapshot { reports: self.reports.clone(), ..last.unwrap_or_else(|| self.first_snapshot()) };
+        store.change(|changes| {
+            if changes.last(RecordKind::Session) == 0 {
+                changes.append(RecordKind::Session, &[], &[])?;
+            }
+            changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())
+        })?;
+        self.stored.has_unwritten_reports = false;
+        Ok(())
+    }
+
+    /// A snapshot without messages: a session that resumes it appends all again.
+    pub(super) fn first_snapshot(&self) -> Snapshot {
+        Snapshot {
+            options: self.stored.options.clone(),
+            stale: self.stored.stale,
+            attempts: self.attempts.clone(),
+            reports: self.reports.clone(),
+            ..Snapshot::default()
+        }
+    }
+}
