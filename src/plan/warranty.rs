@@ -1,5 +1,5 @@
 //! What the requests of a history cost under the cache that the rule of the boundary reckons with; and its warranty: no request
-//! makes the view so far dearer than the raw history by more than a given part. docs/caching.md has the proof.
+//! makes the views so far cost more than the raw history by more than a given part. docs/caching.md has the proof.
 //!
 //! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
 //! the request before had marked.
@@ -10,7 +10,7 @@ use super::fold::{Fold, message_of};
 use super::replay::blocks_of;
 use crate::policy::{CacheModel, NOW, Policy};
 
-/// A prefix of more blocks than this behind the newest mark finds no entry, so that a mark at the boundary gives way.
+/// A prefix of more blocks than this before the newest mark finds no entry, so that a mark at the boundary gives way.
 const LOOKBACK_BLOCKS: usize = 20;
 /// What whole steps of 128 tokens may leave of a prefix.
 const STEP_REST_CHARS: usize = 4 * 128 - 1;
@@ -104,8 +104,8 @@ impl Fold {
         if policy.cache != CacheModel::Breakpoints {
             return self.chars_before(first);
         }
-        let is_behind = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
-        let is_kept = self.core.first.is_some_and(is_behind) && self.is_pinned(context);
+        let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
+        let is_kept = self.core.first.is_some_and(is_after) && self.is_pinned(context);
         if is_kept { self.core.paid.marked } else { 0 }
     }
 
@@ -130,8 +130,8 @@ impl Fold {
         let is_short = raw_chars < policy.cache.min_chars();
         let raw = Charged::request(raw_chars, if is_short { raw_chars } else { warm(sent.saturating_add(removed)) });
         let stay = if removed == 0 { raw } else { Charged::request(chars, policy.cache.serves(warm(sent))) };
-        let go = Charged::request(chars - self.core.gain, policy.cache.serves(warm(self.kept_chars(context))));
-        Bill { raw, stay, go }
+        let moved = Charged::request(chars - self.core.gain, policy.cache.serves(warm(self.kept_chars(context))));
+        Bill { raw, stay, go: moved }
     }
 
     /// Whether a move breaks even at these prices, and keeps the warranty.
