@@ -90,7 +90,7 @@ class BoundaryMove(NamedTuple):
         ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 900})
         >>> recede.mask_observations(history, keep_results=3, boundary="break_even").boundary_moves
-        (BoundaryMove(request=11, masked_count=8, removed_chars=6944, written_chars=2281),)
+        (BoundaryMove(request=12, masked_count=9, removed_chars=7812, written_chars=2338),)
     """
 
     request: int

@@ -91,7 +91,7 @@ class History:
         >>> history.recall(1) == history[2]["content"]  # nothing is lost
         True
         >>> history.stats().raw_tokens, history.stats().view_tokens
-        (9254, 2366)
+        (9254, 1935)
     """
 
     @runs(lambda self, **options: self._begin(**options))
