@@ -3,11 +3,13 @@
 use crate::clip::Clip;
 use crate::dispatch::{dispatch_blocks, dispatch_head};
 use crate::json::{decode, skip_chars};
+use crate::marks::{self, FIELD, Moved};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
 use crate::policy::Policy;
+use crate::shape::Frame;
 use crate::source::Bytes;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
@@ -174,8 +176,10 @@ impl ViewWriter<'_> {
         let value = Bytes(self.data).value_of(message.span, key.name());
         self.out.input(message.span.start, value.start);
         let raw = RawText { data: self.data, pieces: &self.outline.pieces[pieces], at: 0 };
+        let mark = if frame == Frame::Text { marks::in_parts(self.data, value) } else { None };
+        let moved = mark.map(|mark| Moved::Around(mark, marks::part_type(message.shape)));
         self.out.text(|out| {
-            frame.write(out, |out| {
+            marked_text(self.data, frame, moved, out, |out| {
                 out.push(b'"');
                 raw_clip(raw, message.chars, &cut.clip, out);
                 out.push(b'"');
@@ -193,19 +197,39 @@ impl ViewWriter<'_> {
         let mut at = span.start;
         for masked in masked {
             let value = self.outline.results[masked.result as usize].value;
+            let moved = marks::moved(self.data, self.outline, masked.result as usize);
+            if let Some(Moved::Over(mark, null)) = moved
+                && null.start < value.start
+            {
+                self.out.input(at, null.start);
+                self.out.input(mark.start, mark.end);
+                at = null.end;
+            }
             self.out.input(at, value.start);
-            self.replacement(masked);
+            self.replacement(masked, moved);
             at = value.end;
+            match moved {
+                Some(Moved::After(mark)) => {
+                    self.out.text(|out| out.extend([b",\"", FIELD.as_bytes(), b"\":"].concat()));
+                    self.out.input(mark.start, mark.end);
+                }
+                Some(Moved::Over(mark, null)) if null.start > value.start => {
+                    self.out.input(at, null.start);
+                    self.out.input(mark.start, mark.end);
+                    at = null.end;
+                }
+                _ => {}
+            }
         }
         self.out.input(at, span.end);
     }
 
     /// Writes the string that replaces a masked observation. Kept text is copied raw, with its escapes.
-    fn replacement(&mut self, masked: &Masked) {
+    fn replacement(&mut self, masked: &Masked, moved: Option<Moved>) {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
         self.out.text(|out| {
-            self.outline.results[result].frame.write(out, |out| {
+            marked_text(self.data, self.outline.results[result].frame, moved, out, |out| {
                 out.push(b'"');
                 match masked.form {
                     Form::Stay => {}
@@ -227,6 +251,14 @@ impl ViewWriter<'_> {
             });
         });
     }
+}
+
+/// Writes a string in its frame; in a part with its mark, if it has one around it.
+fn marked_text(data: &[u8], frame: Frame, moved: Option<Moved>, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    let Some(Moved::Around(mark, kind)) = moved else { return frame.write(out, text) };
+    out.extend([b"[{\"type\":\"", kind.as_bytes(), b"\",\"text\":"].concat());
+    text(out);
+    out.extend([b",\"", FIELD.as_bytes(), b"\":", mark.of(data), b"}]"].concat());
 }
 
 /// The message of a summary.

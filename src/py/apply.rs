@@ -6,11 +6,12 @@ use super::placeholders::PlaceholderTexts;
 use super::premask::Premask;
 use super::values::Any;
 use super::values::name;
+use crate::marks::{FIELD, part_type};
 use crate::outline::Outline;
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
-use crate::shape::{Frame, Key, Path, Wrap};
+use crate::shape::{Frame, Key, Path, Shape, Wrap};
 use crate::source::Source;
 use crate::turns::Turns;
 use pyo3::intern;
@@ -105,13 +106,27 @@ impl<'py> MessageMasker<'_, 'py> {
         self.outline.results[masked.result as usize].frame
     }
 
+    /// The mark in an observation that is masked.
+    fn mark_in(&self, masked: &Masked) -> PyResult<Option<Any<'py>>> {
+        match &self.dicts.values[masked.result as usize] {
+            Some(value) if self.frame_of(masked) == Frame::Text => mark_in_parts(value),
+            _ => Ok(None),
+        }
+    }
+
     /// A copy of a message of the task with its text cut.
     fn cut(&self, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
         let text = cut.clip.apply(&self.dicts.pieces(self.outline, cut.message).concat());
         let message = self.dicts.message(cut.message)?.copy()?;
-        let (field, frame) = self.outline.messages[cut.message].shape.text();
-        message.set_item(name(py, field), framed(frame, to_str(py, &text)?, None)?)?;
+        let shape = self.outline.messages[cut.message].shape;
+        let ((field, frame), text) = (shape.text(), to_str(py, &text)?);
+        let value = message.get_item(name(py, field))?;
+        let text = match value.as_ref().filter(|_| frame == Frame::Text).map(mark_in_parts).transpose()?.flatten() {
+            Some(mark) => marked_part(shape, &text, &mark)?,
+            None => framed(frame, text, None)?,
+        };
+        message.set_item(name(py, field), text)?;
         Ok(message)
     }
 
@@ -119,9 +134,14 @@ impl<'py> MessageMasker<'_, 'py> {
     fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
         let message = self.dicts.message(index)?.copy()?;
-        let Path { blocks, fields } = self.outline.messages[index].shape.path();
+        let shape = self.outline.messages[index].shape;
+        let Path { blocks, fields } = shape.path();
         let Some(list) = blocks.map(|key| name(py, key)) else {
-            set(&message, fields, self.frame_of(&masked[0]), self.text(&masked[0])?)?;
+            let text = self.text(&masked[0])?;
+            match self.mark_in(&masked[0])? {
+                Some(mark) => message.set_item(name(py, fields[0][0]), marked_part(shape, &text, &mark)?)?,
+                None => set(&message, fields, self.frame_of(&masked[0]), text)?,
+            }
             return Ok(message);
         };
         let Some(Ok(blocks)) = message.get_item(list)?.map(Bound::cast_into::<PyList>) else { return Ok(message) };
@@ -130,11 +150,36 @@ impl<'py> MessageMasker<'_, 'py> {
             let block = self.outline.results[masked.result as usize].block as usize;
             let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
             set(&copy, fields, self.frame_of(masked), self.text(masked)?)?;
+            if let Some(mark) = self.mark_in(masked)?
+                && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
+            {
+                copy.set_item(FIELD, mark)?;
+            }
             blocks.set_item(block, copy)?;
         }
         message.set_item(list, blocks)?;
         Ok(message)
     }
+}
+
+/// The mark of the last part that has one, of a value that may be a list of parts.
+fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<Any<'py>>> {
+    let Ok(parts) = value.cast::<PyList>() else { return Ok(None) };
+    for part in parts.iter().rev() {
+        if let Some(mark) = part.cast::<PyDict>()?.get_item(FIELD)?.filter(|mark| !mark.is_none()) {
+            return Ok(Some(mark));
+        }
+    }
+    Ok(None)
+}
+
+/// A list of one part with this text and this mark.
+fn marked_part<'py>(shape: Shape, text: &Bound<'py, PyString>, mark: &Any<'py>) -> PyResult<Any<'py>> {
+    let part = PyDict::new(text.py());
+    part.set_item("type", part_type(shape))?;
+    part.set_item("text", text)?;
+    part.set_item(FIELD, mark)?;
+    Ok(PyList::new(text.py(), [part])?.into_any())
 }
 
 /// Sets a nested field of a dict that is ours; containers on the path are copied.

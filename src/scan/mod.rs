@@ -109,7 +109,7 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
 }
 
-/// Where the value of a field is in the message at `span`, which was scanned before.
+/// Where the value of a field is in the object at `span`, which was scanned before; the last one counts if it is repeated.
 #[must_use]
 pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
     let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
@@ -118,19 +118,43 @@ pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
 }
 
 fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
+    let mut found = None;
     cursor.peek();
     cursor.open()?;
     while !cursor.close(b'}') {
         let key = cursor.key()?;
         let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
         if is_it {
-            return Ok(Some(value));
+            found = Some(value);
         }
         if !cursor.more(b'}')? {
             break;
         }
     }
-    Ok(None)
+    Ok(found)
+}
+
+/// Where the elements of the list at `span` are, which was scanned before.
+#[must_use]
+pub fn elements(data: &[u8], span: Span) -> Vec<Span> {
+    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
+    let mut found = vec![];
+    let read = find_elements(&mut cursor, |element| {
+        found.push(Span { start: span.start + element.start, end: span.start + element.end });
+    });
+    debug_assert!(read.is_ok());
+    found
+}
+
+fn find_elements(cursor: &mut Cursor, mut found: impl FnMut(Span)) -> Read<()> {
+    cursor.peek();
+    cursor.open()?;
+    let mut is_more = !cursor.close(b']');
+    while is_more {
+        found(cursor.span()?);
+        is_more = cursor.more(b']')?;
+    }
+    Ok(())
 }
 
 /// The decoded bytes of a string: its own, unless its counts say that it may have escapes.

@@ -7,6 +7,7 @@ from typing import Any
 from recede._pure.outline import Message, Outline
 from recede._pure.plan import Plan
 from recede._pure.shape import PLAIN
+from recede._pure.shape.words import marked
 
 
 def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
@@ -22,7 +23,10 @@ def apply(messages: list[Any], outline: Outline, plan: Plan) -> list[Any]:
 def _shown(source: dict[str, Any], message: Message, plan: Plan) -> dict[str, Any]:
     shape = message.shape or PLAIN
     if message.index in plan.cut:
-        return {**source, **shape.summary(source["role"], plan.cut[message.index].text)}
+        shown = shape.summary(source["role"], plan.cut[message.index].text)
+        if isinstance(shown.get("content"), str):
+            shown["content"] = marked(shown["content"], source["content"], "text")
+        return {**source, **shown}
     masked = plan.masked
     texts = {result.block: masked[result.index].text for result in message.results if result.index in masked}
     return shape.masked(source, texts) if texts else source

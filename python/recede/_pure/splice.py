@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 
-from recede._pure.outline import Outline, Span
+from recede._pure.outline import Mark, Outline, Result, Span
 from recede._pure.placeholder import Masked
 from recede._pure.plan import Plan, Summary
 from recede._pure.shape import PLAIN
+from recede._pure.shape.words import MARK
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
 _RAW_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
@@ -88,10 +89,37 @@ def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
         message = outline.messages[index]
         if index in plan.cut and message.own.span is not None:
             frame = (message.shape or PLAIN).text_frame
+            frame = _frame(data, frame, message.own.mark)
             yield message.own.span, _value(data, message.own.piece_spans, frame, plan.cut[index])
         for result in message.results:
             if result.index in plan.masked and result.span is not None:
-                yield result.span, _value(data, result.piece_spans, result.frame, plan.masked[result.index])
+                frame = _frame(data, result.frame, result.mark)
+                yield result.span, _value(data, result.piece_spans, frame, plan.masked[result.index])
+                yield from _moved_mark(data, result)
+
+
+def _frame(data: bytes, frame: tuple[str, str], mark: Mark | None) -> tuple[str, str]:
+    """The JSON around a new text: with its mark, a list of one part."""
+    if mark is None or mark.part_type is None:
+        return frame
+    return f'[{{"type":"{mark.part_type}","text":', f',"{MARK}":{_raw(data, mark.span)}}}]'
+
+
+def _moved_mark(data: bytes, result: Result) -> Iterator[Edit]:
+    """The mark inside of an observation becomes that of its block."""
+    if result.mark is None or result.mark.part_type is not None or result.span is None:
+        return
+    mark = _raw(data, result.mark.span)
+    if result.mark.over is not None:
+        yield result.mark.over, mark.encode("utf-8", "surrogatepass")
+    else:
+        end = result.span[1]
+        yield (end, end), f',"{MARK}":{mark}'.encode("utf-8", "surrogatepass")
+
+
+def _raw(data: bytes, span: Span | None) -> str:
+    assert span is not None  # the input was bytes
+    return data[span[0] : span[1]].decode("utf-8", "surrogatepass")
 
 
 def _value(data: bytes, spans: list[Span], frame: tuple[str, str], masked: Masked) -> bytes:
