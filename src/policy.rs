@@ -68,6 +68,18 @@ pub enum Boundary {
     },
 }
 
+/// What a prompt cache is reckoned to serve, by the rule of the boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CacheModel {
+    /// Any prefix that the previous request had.
+    #[default]
+    Ideal,
+    /// One in whole steps of tokens.
+    Prefix,
+    /// One that ends where a request was marked.
+    Breakpoints,
+}
+
 /// The current request, in the list of requests that found nothing in the cache.
 pub const NOW: usize = 1 << 60;
 
@@ -217,6 +229,8 @@ macro_rules! parameters {
             keep_errors: bool = false,
             /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
+            /// What the cache serves.
+            cache: CacheModel = CacheModel::Ideal,
             /// Requests with a cold cache: messages before each, or [`NOW`].
             cache_cold: Vec<usize> = vec![],
             /// Whether stage 1 is tried.
@@ -244,7 +258,7 @@ macro_rules! parameters {
             is_session: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,
-            /// Requests have a cache breakpoint at the boundary; in replays.
+            /// Requests have a cache breakpoint at the boundary.
             pins_boundary: bool = false,
         }
     };

@@ -4,7 +4,7 @@ use super::guard::guarded;
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
-use crate::policy::{Boundary, ByTool, Due, Field, Goal, Model, Policy, Summaries, Template, parameters};
+use crate::policy::{Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, Template, parameters};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -133,6 +133,17 @@ impl Parameter for Boundary {
         let (name, first, second): (PyBackedStr, f64, f64) = value.extract()?;
         Boundary::of(&name, first, second)
             .ok_or_else(|| PyValueError::new_err(format!("unknown boundary {:?}", &*name)))
+    }
+}
+
+impl Parameter for CacheModel {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match &*value.extract::<PyBackedStr>()? {
+            "ideal" => Ok(CacheModel::Ideal),
+            "prefix" => Ok(CacheModel::Prefix),
+            "breakpoints" => Ok(CacheModel::Breakpoints),
+            other => Err(PyValueError::new_err(format!("unknown cache {other:?}"))),
+        }
     }
 }
 

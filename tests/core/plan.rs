@@ -7,7 +7,7 @@ use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
-use recede::policy::{Boundary, ByTool, Field, Goal, Policy};
+use recede::policy::{Boundary, ByTool, CacheModel, Field, Goal, Policy};
 use recede::report;
 
 const LONG: &str = "a long observation that is well worth masking, since it goes on";
@@ -341,6 +341,7 @@ fn random_policy(random: &mut Random) -> Policy {
         is_session: false,
         ask_summary: false,
         summaries: None,
+        cache: CacheModel::Ideal,
         pins_boundary: false,
     }
 }

@@ -78,7 +78,8 @@ class Budget:
         token_counter: TokenCounter | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, cache_read: float = 0.1, cache_write: float = 1.25,
-        cache_cold: bool | Collection[int] = False,
+        cache_cold: bool | Collection[int] = False, cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        cache_breakpoint: Literal["keep", "boundary"] = "keep",
     ) -> None:  # fmt: skip
         """See the class."""
 

@@ -67,6 +67,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill = option.pop("fill")
     option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
+    option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
     option["goal"] = goal

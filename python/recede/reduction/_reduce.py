@@ -31,10 +31,12 @@ def reduce(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+    min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+    summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+    summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> Reduction:  # fmt: skip
     """Reduce a history to a budget: mask old observations, then summarize, then truncate.
@@ -63,6 +65,8 @@ def reduce(
         cache_read: for break_even: the price of a token read from the cache; an uncached one costs 1.
         cache_write: for break_even: the price of a token written to the cache.
         cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
+        cache: for break_even: the cache serves any prefix, one in whole steps, or one that was marked.
+        cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
         placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.
@@ -109,10 +113,12 @@ def reduce_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+    min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+    summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+    summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> JsonReduction:  # fmt: skip
     """Reduce a serialized history: bytes in, bytes out; bytes that are not replaced are unchanged.
@@ -175,7 +181,9 @@ class HistoryReducer:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, observation_masking: bool = True,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", observation_masking: bool = True,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
         summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,

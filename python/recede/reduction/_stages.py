@@ -51,8 +51,10 @@ def mask_observations(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
-    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
     """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
 
@@ -84,8 +86,10 @@ def mask_observations_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False, max_observation_chars: int | None = None,
-    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
     """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
 
@@ -114,6 +118,7 @@ def mask_old_observations(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
 ) -> list[Any]:  # fmt: skip
     """The block masker: replace all but the newest `keep` results by a line that counts their lines.
 
@@ -146,6 +151,7 @@ def mask_old_observations_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
 ) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history: bytes in, bytes out.
 
