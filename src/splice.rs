@@ -3,7 +3,7 @@
 use crate::clip::Clip;
 use crate::dispatch::{dispatch_blocks, dispatch_head};
 use crate::json::{decode, skip_chars};
-use crate::marks::{self, FIELD, Moved};
+use crate::marks::{self, FIELD, MarkEdits, Moved};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
@@ -82,7 +82,7 @@ impl Spliced {
 
 /// The view of serialized input.
 #[must_use]
-pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> Spliced {
+pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, marks: MarkEdits) -> Spliced {
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(&plan.turns);
     let encoded = placeholder.encoded();
@@ -92,7 +92,8 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> S
         text: Vec::with_capacity(48 * plan.masked.len()),
         length: 0,
     };
-    let mut writer = ViewWriter { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, out };
+    let mut writer =
+        ViewWriter { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, marks, edited: 0, out };
     writer.view(plan);
     writer.out
 }
@@ -103,7 +104,9 @@ pub fn splice_stretch(data: &[u8], context: PlanContext, stretch: Span, masked: 
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(turns);
     let encoded = placeholder.encoded();
-    let mut writer = ViewWriter { data, outline, placeholder, encoded, pairs, turns, out: Spliced::default() };
+    let (marks, out_stretch) = (MarkEdits::default(), Spliced::default());
+    let mut writer =
+        ViewWriter { data, outline, placeholder, encoded, pairs, turns, marks, edited: 0, out: out_stretch };
     writer.stretch(stretch, masked);
     out.reserve(writer.out.length());
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
@@ -116,13 +119,16 @@ struct ViewWriter<'a> {
     encoded: Placeholder<'static>,
     pairs: &'a Pairs,
     turns: Option<&'a Turns>,
+    marks: MarkEdits,
+    /// How many of its edits are written.
+    edited: usize,
     out: Spliced,
 }
 
 impl ViewWriter<'_> {
     fn view(&mut self, plan: &Plan) {
         let messages = &self.outline.messages;
-        if plan.kept.is_none() {
+        if plan.kept.is_none() || !self.marks.edits.is_empty() {
             self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
             return;
         }
@@ -196,16 +202,18 @@ impl ViewWriter<'_> {
     fn stretch(&mut self, span: Span, masked: &[Masked]) {
         let mut at = span.start;
         for masked in masked {
-            let value = self.outline.results[masked.result as usize].value;
+            let result = &self.outline.results[masked.result as usize];
+            let (value, block) = (result.value, (result.message as usize, result.block as usize));
             let moved = marks::moved(self.data, self.outline, masked.result as usize);
+            let moved = moved.filter(|_| !self.marks.cleared.contains(&block));
             if let Some(Moved::Over(mark, null)) = moved
                 && null.start < value.start
             {
-                self.out.input(at, null.start);
+                self.copy(at, null.start);
                 self.out.input(mark.start, mark.end);
                 at = null.end;
             }
-            self.out.input(at, value.start);
+            self.copy(at, value.start);
             self.replacement(masked, moved);
             at = value.end;
             match moved {
@@ -214,14 +222,25 @@ impl ViewWriter<'_> {
                     self.out.input(mark.start, mark.end);
                 }
                 Some(Moved::Over(mark, null)) if null.start > value.start => {
-                    self.out.input(at, null.start);
+                    self.copy(at, null.start);
                     self.out.input(mark.start, mark.end);
                     at = null.end;
                 }
                 _ => {}
             }
         }
-        self.out.input(at, span.end);
+        self.copy(at, span.end);
+    }
+
+    /// Copies input, with the marks that are written there.
+    fn copy(&mut self, mut at: usize, end: usize) {
+        while let Some((span, text)) = self.marks.edits.get(self.edited).filter(|(span, _)| span.start < end) {
+            self.out.input(at, span.start);
+            self.out.text(|out| out.extend_from_slice(text));
+            at = span.end;
+            self.edited += 1;
+        }
+        self.out.input(at, end);
     }
 
     /// Writes the string that replaces a masked observation. Kept text is copied raw, with its escapes.

@@ -134,6 +134,35 @@ fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
     Ok(found)
 }
 
+/// Where the value of a field is in a request body that was scanned before; the messages between these two positions are passed
+/// over.
+#[must_use]
+pub fn member_around(data: &[u8], key: &[u8], messages: (usize, usize)) -> Option<Span> {
+    let mut cursor = Cursor::new(data, Scanner::detect(), true, &NEEDLE);
+    find_around(&mut cursor, key, messages).ok()?
+}
+
+fn find_around(cursor: &mut Cursor, wanted: &[u8], (array_start, messages_end): (usize, usize)) -> Read<Option<Span>> {
+    let mut found = None;
+    cursor.peek();
+    cursor.open()?;
+    while !cursor.close(b'}') {
+        let key = cursor.key()?;
+        cursor.peek();
+        if cursor.at + 1 == array_start {
+            cursor.at = messages_end;
+            cursor.expect(b']')?;
+        } else {
+            let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
+            found = if is_it { Some(value) } else { found };
+        }
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 /// Where the elements of the list at `span` are, which was scanned before.
 #[must_use]
 pub fn elements(data: &[u8], span: Span) -> Vec<Span> {

@@ -343,6 +343,7 @@ fn random_policy(random: &mut Random) -> Policy {
         summaries: None,
         cache: CacheModel::Ideal,
         pins_boundary: false,
+        marks_elsewhere: 2,
     }
 }
 

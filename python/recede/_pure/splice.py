@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from recede._pure.marks import MarkEdits
 from recede._pure.outline import Mark, Outline, Result, Span
 from recede._pure.placeholder import Masked
 from recede._pure.plan import Plan, Summary
@@ -21,9 +22,12 @@ Edit = tuple[Span, bytes]
 """A span of the input, and its replacement."""
 
 
-def splice(data: bytes, outline: Outline, plan: Plan) -> bytes:
+def splice(data: bytes, outline: Outline, plan: Plan, marks: MarkEdits | None = None) -> bytes:
     """The view; the input object if nothing changed."""
-    edits = sorted([*_drops(outline, plan), *_insertion(data, outline, plan), *_texts(data, outline, plan)])
+    marks = marks or MarkEdits()
+    edits = sorted(
+        [*_drops(outline, plan), *_insertion(data, outline, plan), *_texts(data, outline, plan, marks), *marks.edits]
+    )
     if not edits:
         return data
     view = []
@@ -83,7 +87,7 @@ def _space_before(data: bytes, end: int) -> bytes:
     return data[start:end]
 
 
-def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
+def _texts(data: bytes, outline: Outline, plan: Plan, marks: MarkEdits) -> Iterator[Edit]:
     """The replacements of observations, and of messages of the task."""
     for index in plan.kept if plan.masked or plan.cut else ():
         message = outline.messages[index]
@@ -95,7 +99,8 @@ def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
             if result.index in plan.masked and result.span is not None:
                 frame = _frame(data, result.frame, result.mark)
                 yield result.span, _value(data, result.piece_spans, frame, plan.masked[result.index])
-                yield from _moved_mark(data, result)
+                if (result.message, result.block) not in marks.cleared:
+                    yield from _moved_mark(data, result)
 
 
 def _frame(data: bytes, frame: tuple[str, str], mark: Mark | None) -> tuple[str, str]:
