@@ -56,3 +56,17 @@ def marked_histories(draw: st.DrawFn, shape: Any = "anthropic", one_in: int = 3)
                 if draw(st.integers(1, one_in)) == 1:
                     one["cache_control"] = draw(st.sampled_from(_MARKS))
     return history
+
+
+@st.composite
+def client_histories(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Histories of Anthropic's shape with one to three marks, mostly on the last blocks of the newest messages."""
+    history = copy.deepcopy(draw(histories("anthropic", whole=True, max_turns=9, max_parallel_calls=14)))
+    blocks = [
+        block for message in history if message["role"] == "user" for _, block, _ in list(blocks_of(message))[-1:]
+    ]
+    kinds = st.sampled_from([{"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}])
+    for age in draw(st.sampled_from([[0], [0], [1, 0], [1, 0], [2, 0], [2, 1, 0], [1], [4, 3]])):
+        if age < len(blocks):
+            blocks[-1 - age]["cache_control"] = draw(kinds)
+    return history

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from recede._pure.plan.boundary import remembers
@@ -73,7 +74,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     total += (pin is not None) + (carried is not None)
     while total > _MOST_MARKS:
         # Those whose entry the next one finds as well.
-        near = [one for one, newer in zip(stays, stays[1:], strict=False) if newer.place - one.place < _LOOKBACK_BLOCKS]
+        near = [one for one, newer in pairwise(stays) if newer.place - one.place < _LOOKBACK_BLOCKS]
         if carried is not None and pin is not None:
             pin = None
             total -= 1

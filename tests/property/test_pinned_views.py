@@ -6,16 +6,36 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import marked_histories, marks_of
+from marks import client_histories, marked_histories, marks_of
 from strategies import mask_options, reduce_options, spelled
 
 import recede
 from support import built_engines, facts, loads, using
 
-OPTIONS = st.one_of(
-    st.tuples(st.just("mask_observations"), mask_options()), st.tuples(st.just("reduce"), reduce_options())
+_RULES = st.sampled_from(
+    [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "cache_write": 0.2}]
 )
-HISTORIES = st.sampled_from([3, 12, 30]).flatmap(lambda one_in: marked_histories("anthropic", one_in))
+OPTIONS = st.one_of(
+    st.tuples(
+        st.just("mask_observations"),
+        st.builds(lambda rule, keep: {"keep_results": keep, **rule}, _RULES, st.integers(0, 4)),
+    ),
+    st.tuples(
+        st.just("mask_observations"),
+        st.builds(lambda rule, keep: {"keep_results": keep, **rule}, _RULES, st.integers(0, 4)),
+    ),
+    st.tuples(
+        st.just("mask_observations"),
+        st.builds(lambda rule, keep: {"keep_results": keep, **rule}, _RULES, st.integers(0, 4)),
+    ),
+    st.tuples(st.just("mask_observations"), mask_options()),
+    st.tuples(st.just("reduce"), reduce_options()),
+)
+HISTORIES = (
+    client_histories()
+    | client_histories()
+    | st.sampled_from([3, 12, 30]).flatmap(lambda one_in: marked_histories("anthropic", one_in))
+)
 
 
 def unmarked(value: Any) -> Any:
