@@ -175,14 +175,10 @@ impl Marks {
             let source = self.blocks[*source];
             let mark = block_of(source.message, source.block).and_then(|block| marks_in(data, block).last().copied());
             let (Some(block), Some(mark)) = (block_of(*message, *block), mark) else { continue };
-            edits.push(match member(data, block, FIELD.as_bytes()) {
-                Some(null) => (null, mark.of(data).to_vec()),
-                None => {
-                    let end = block.end - 1;
-                    let text = [b",\"", FIELD.as_bytes(), b"\":", mark.of(data)].concat();
-                    (Span { start: end, end }, text)
-                }
-            });
+            let text = [b",\"", FIELD.as_bytes(), b"\":", mark.of(data)].concat();
+            let end = Span { start: block.end - 1, end: block.end - 1 };
+            edits
+                .push(member(data, block, FIELD.as_bytes()).map_or((end, text), |null| (null, mark.of(data).to_vec())));
         }
         let removed = pins.removed.iter().map(|one| self.blocks[*one]);
         for Marked { message, block: place, .. } in removed.clone() {

@@ -103,7 +103,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
 fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
     let message_of = |masked: &Masked| outline.results[masked.result as usize].message as usize;
     let masked = plan.masked.iter().filter(|masked| !masked.is_clipped());
-    let message = masked.map(message_of).filter(|message| plan.keeps(*message)).last()?;
+    let message = masked.map(message_of).rfind(|message| plan.keeps(*message))?;
     let kept = plan.kept.as_ref().map_or(message, |kept| kept[..message].iter().filter(|is_kept| **is_kept).count());
     Some(kept + usize::from(plan.summary.as_ref().is_some_and(|summary| summary.before <= message)))
 }

@@ -31,7 +31,7 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
     if total > MOST_MARKS {
         return None;
     }
-    // In front of a mark of the client, and where none is.
+    // Before a mark of the client, and where none is.
     let is_free = |(message, block): &(usize, usize)| {
         let place = blocks.place(*message, *block);
         place < newest && !places.contains(&place)
@@ -65,7 +65,7 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
     if pin.is_none() && carried.is_none() {
         return None; // nothing gives way to nothing
     }
-    // The value of the mark behind it: entries that live longer come before others.
+    // The value of the mark after it: entries that live longer come before others.
     pins.added = [pin, carried]
         .into_iter()
         .flatten()

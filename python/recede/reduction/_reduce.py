@@ -33,8 +33,8 @@ def reduce(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
-    observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-    min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+    marks_elsewhere: int = 2, observation_masking: bool = True, max_observation_chars: int | None = None,
+    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
     summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
     summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
@@ -67,6 +67,7 @@ def reduce(
         cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
         cache: for break_even: the cache serves any prefix, one in whole steps, or one that was marked.
         cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
+        marks_elsewhere: marks that a list of messages is sent with besides its own, on the system prompt and on tools.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
         placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.
@@ -115,8 +116,8 @@ def reduce_json(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
-    observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-    min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+    marks_elsewhere: int = 2, observation_masking: bool = True, max_observation_chars: int | None = None,
+    placeholder: str | None = None, min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
     summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
     summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
@@ -183,10 +184,11 @@ class HistoryReducer:
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", observation_masking: bool = True,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
-        summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
         token_counter: TokenCounter | None = None,
     ) -> None:  # fmt: skip
         """The options are those of `reduce`."""

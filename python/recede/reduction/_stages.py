@@ -53,8 +53,8 @@ def mask_observations(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400,
+    marks_elsewhere: int = 2, max_observation_chars: int | None = None, placeholder: str | None = None,
+    min_masked_chars: int = 0, image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
     """Stage 1 alone: mask every observation older than the window, whatever the size of the history.
 
@@ -88,8 +88,8 @@ def mask_observations_json(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400,
+    marks_elsewhere: int = 2, max_observation_chars: int | None = None, placeholder: str | None = None,
+    min_masked_chars: int = 0, image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
     """`mask_observations` for a serialized history, as `reduce_json` is `reduce` for one.
 
@@ -119,6 +119,7 @@ def mask_old_observations(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    marks_elsewhere: int = 2,
 ) -> list[Any]:  # fmt: skip
     """The block masker: replace all but the newest `keep` results by a line that counts their lines.
 
@@ -152,6 +153,7 @@ def mask_old_observations_json(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    marks_elsewhere: int = 2,
 ) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history: bytes in, bytes out.
 

@@ -21,7 +21,7 @@ class Marked(NamedTuple):
     """A block that has marks: its own, or those of its parts."""
 
     block: Block
-    count: int
+    marks: int
     place: int  # blocks of the request before it
 
 
@@ -50,7 +50,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     if not facts.policy.pins_boundary or not is_whole or not plan.masked or not marks.blocks:
         return None
     masked = {(facts.outline.results[place].message, facts.outline.results[place].block) for place in plan.masked}
-    counts = {one: 1 if one.block in masked else one.count for one in marks.blocks}
+    counts = {one: 1 if one.block in masked else one.marks for one in marks.blocks}
     total = marks.elsewhere + sum(counts.values())
     if total > _MOST_MARKS:
         return None
@@ -88,7 +88,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
         else:
             pin = carried = None
             total -= 1
-    # The value of the mark behind it: entries that live longer come before others.
+    # The value of the mark after it: entries that live longer come before others.
     added = [
         (block, next(one for one in stays if one.place > place(block))) for block in (pin, carried) if block is not None
     ]
