@@ -1,4 +1,4 @@
-"""Each request of the recorded sessions, in Anthropic's form with a client's marks, has a pin and at most four marks."""
+"""Each request of recorded sessions, as a client of Anthropic marks it, has a pin and at most four marks."""
 
 from __future__ import annotations
 
