@@ -93,9 +93,8 @@ def test_the_mark_before_gives_way_where_four_would_be_passed() -> None:
 
 
 def test_it_stays_where_the_newest_does_not_find_its_entry() -> None:
-    history = marked(session(7, calls=1), 12)
-    history += [tool_use(*map(str, range(12))), user([tool_result(str(one), LONG) for one in range(12)])]
-    assert pin(marked(history, 16), keep_results=14, mask_chunk=4) == {12: MARK, 16: MARK}
+    assert pin(marked(with_long_run(), 14, 16), mask_chunk=4) == {14: MARK, 16: MARK}
+    assert pin(marked(with_long_run(), 12, 16), mask_chunk=4) == {12: MARK, 16: MARK}
 
 
 def test_marks_on_tools_go_first_where_the_system_prompt_has_one() -> None:
