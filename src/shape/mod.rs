@@ -352,16 +352,14 @@ pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<
 /// Reads text; parts, of which only texts and images count; or null.
 #[inline]
 fn texts<V: Value>(value: Option<&V>, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    match present(value) {
-        None => Ok(()),
-        Some(value) => text_or_parts(value, keys, place, sink),
+    let Some(value) = present(value) else { return Ok(()) };
+    match value.text() {
+        Some(text) => sink.text(text),
+        None => parts(value, keys, place, sink),
     }
 }
 
-fn text_or_parts<V: Value>(value: &V, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    if let Some(text) = value.text() {
-        return sink.text(text);
-    }
+fn parts<V: Value>(value: &V, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     let Some(parts) = value.items() else { return Err(wrong_content(value, place)) };
     for (index, item) in parts.enumerate() {
         let object = part(&item, keys, &place.index(index))?;

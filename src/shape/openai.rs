@@ -13,24 +13,19 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
     match message.role {
         RoleName::Tool => message.content_result(message.tool_call_id.as_ref(), sink)?,
         RoleName::Assistant => {
-            let calls = || message.tool_calls.as_ref().and_then(V::items).into_iter().flatten();
+            let calls = message.tool_calls.as_ref().and_then(V::items).into_iter().flatten();
             let place = Place::of(Key::ToolCalls);
             let mut has_calls = false;
-            for (block, call) in calls().enumerate() {
-                has_calls = object(Some(&call), &place.index(block))?.is_some();
-                if has_calls {
-                    break;
+            for (block, call) in calls.enumerate() {
+                let place = place.index(block);
+                let Some(call) = object(Some(&call), &place)? else { continue };
+                if !has_calls {
+                    message.content(sink)?;
+                    has_calls = true;
                 }
+                read_call::<V>(call, block, &place, sink)?;
             }
-            if !has_calls {
-                return Ok(false);
-            }
-            message.content(sink)?;
-            for (block, call) in calls().enumerate() {
-                if let Some(object) = object(Some(&call), &place.index(block))? {
-                    read_call::<V>(object, block, sink)?;
-                }
-            }
+            return Ok(has_calls);
         }
         _ => return Ok(false),
     }
@@ -38,10 +33,8 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
 }
 
 #[inline]
-fn read_call<V: Value>(call: &V::Object, block: usize, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let calls = Place::of(Key::ToolCalls);
-    let place = calls.index(block);
-    refuse_repeated::<V>(call, CALL_KEYS, Some(&place))?;
+fn read_call<V: Value>(call: &V::Object, block: usize, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    refuse_repeated::<V>(call, CALL_KEYS, Some(place))?;
     let id = V::get(call, Key::Id)?;
     let function = V::get(call, Key::Function)?;
     let (name, arguments) = if let Some(function) = object(function.as_ref(), &place.key(Key::Function))? {

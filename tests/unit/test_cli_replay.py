@@ -206,6 +206,13 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
     assert by_format[0].split()[:6] == ["format", "policy", "sessions", "requests", "of", "raw"]
     named = [line.split()[:4] for line in by_format[1:3]]
     assert named == [[name, "stepped:window=10,chunk=10", "3", "84"] for name in ("messages", "total")]
+    middle = sorted(
+        recede.costs.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]).costs[1].of_raw
+        for path in paths
+    )[1]
+    assert cost.median_of_raw == middle != cost.mean_of_raw
+    assert by_format[0].split()[6:9] == ["mean", "median", "worst"]
+    assert by_format[2].split()[8:10] == [f"{100 * middle:.0f}", "%"]
 
 
 def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:

@@ -151,7 +151,7 @@ def test_sessions_are_chosen_by_when_they_were_written(home: Path) -> None:
 
 def test_nothing_found_says_where_it_was_looked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = run("replay", "--project", "absent", code=1).stderr.decode()
-    assert said.startswith("recede: no sessions, written since then and of that project, are in the usual places")
+    assert said.startswith("recede: no sessions that match --since and --project are in the usual places")
     monkeypatch.setenv("HOME", str(home / "nobody"))
     said = run("replay", code=1).stderr.decode()
     assert str(home / "nobody/.claude/projects") in said and "recede replay FILES" in said

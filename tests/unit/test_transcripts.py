@@ -308,6 +308,7 @@ def gemini_line(identity: str, text: Any, type: str = "user", **fields: Any) -> 
 def gemini_texts(*records: Any) -> list[str]:
     found = transcripts.read(lines(GEMINI_HEAD, *records))
     assert (found.format, found.warnings) == ("gemini", ())
+    assert all(message["content"] for message in found.messages)
     return [block["text"] for message in found.messages for block in message["content"] if "text" in block]
 
 

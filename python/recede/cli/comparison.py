@@ -79,6 +79,7 @@ def _format_table(sessions: list[Session]) -> str:
         "requests",
         "of raw",
         "mean",
+        "median",
         "worst",
         "losses",
         "of optimum",
@@ -89,7 +90,8 @@ def _format_table(sessions: list[Session]) -> str:
         raw, *others = compare_costs(session.replay for session in group)
         counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
         for cost in others:
-            figures = [percent(share) for share in (cost.of_raw, cost.mean_of_raw, cost.worst_of_raw)]
+            shares = cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw
+            figures = list(map(percent, shares))
             of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
             figures += [str(cost.dearer_count), of_optimum, percent(cost.of_raw_uncached)]
             rows.append([name, cost.policy, *counts, *figures])

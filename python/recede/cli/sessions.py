@@ -194,7 +194,7 @@ def _project_of(path: Path) -> str:
 
 
 def _nothing(files: Sequence[str], *, is_filtered: bool) -> str:
-    also = ", written since then and of that project," if is_filtered else ""
+    also = " that match --since and --project" if is_filtered else ""
     if files:
         return f"no files that may hold sessions{also} are in {', '.join(files)}"
     places = ", ".join(f"{place.folder} ({place.agent})" for place in usual_places())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import mean, median
 from typing import NamedTuple
 
 from recede.costs._policies import is_optimum, optimum_of, window_of
@@ -22,6 +23,7 @@ class PolicyCost(NamedTuple):
         of_raw: `cost` as a share of sending the raw history.
         of_raw_uncached: the same for `cost_uncached`.
         mean_of_raw: the mean of that share over the sessions.
+        median_of_raw: its median.
         worst_of_raw: the largest share of any session.
         dearer_count: the number of sessions in which it costs more than the raw history.
         of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
@@ -41,6 +43,7 @@ class PolicyCost(NamedTuple):
     of_raw: float
     of_raw_uncached: float
     mean_of_raw: float
+    median_of_raw: float
     worst_of_raw: float
     dearer_count: int
     of_optimum: float | None
@@ -77,7 +80,8 @@ def costs_of(
             cost_uncached=total.cost_uncached,
             of_raw=_share(total.cost, raw.cost),
             of_raw_uncached=_share(total.cost_uncached, raw.cost_uncached),
-            mean_of_raw=sum(shares) / len(shares),
+            mean_of_raw=mean(shares),
+            median_of_raw=median(shares),
             worst_of_raw=max(shares),
             dearer_count=sum(cost.cost > raw.cost for cost, raw in zip(columns[place], columns[0], strict=True)),
             of_optimum=None if optimum is None else _share(total.cost, optimum),

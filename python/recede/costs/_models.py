@@ -41,7 +41,7 @@ _GEMINI = "ai.google.dev/gemini-api/docs/pricing"
 
 
 def _claude(date: str, input: float, output: float, least: int = 2_048, cached: float | None = None) -> ModelPrices:
-    # Writing costs 1.25 times the input for five minutes and twice for an hour; reading a tenth but for Opus 5.5.
+    # Writing costs 1.25 times the input for five minutes, twice for an hour; reading a tenth unless `cached` says more.
     cached = input / 10 if cached is None else cached
     prices = Prices(input, round(cached, 4), input * 1.25, output, least)
     return ModelPrices(prices, input * 2, "anthropic", date, _CLAUDE)
@@ -61,7 +61,7 @@ def _gemini(date: str, input: float, output: float, least: int) -> ModelPrices:
 
 # The smallest prompt that is cached is documented for Claude models up to Opus 4.8; for newer ones 2,048 is assumed.
 MODELS: Mapping[str, ModelPrices] = {
-    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0),
+    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, cached=0.25),
     "claude-fable-5": _claude("2026-07", 10.0, 50.0),
     "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, cached=0.2),
     "claude-opus-5": _claude("2026-10", 5.0, 25.0),
@@ -84,7 +84,7 @@ MODELS: Mapping[str, ModelPrices] = {
     "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125),
     "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0),
     "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0),
-    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2),
+    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2, write=0.25),
     "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0),
     "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0),
     "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5),
