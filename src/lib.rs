@@ -13,6 +13,7 @@ pub mod clip;
 pub mod dispatch;
 pub mod error;
 pub mod json;
+pub mod marks;
 pub mod outline;
 pub mod pairs;
 pub mod placeholder;

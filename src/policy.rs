@@ -264,6 +264,8 @@ macro_rules! parameters {
             summaries: Option<Summaries> = None,
             /// Requests have a cache breakpoint at the boundary.
             pins_boundary: bool = false,
+            /// Marks that a list of messages is reckoned to have around it.
+            marks_elsewhere: usize = 2,
         }
     };
 }

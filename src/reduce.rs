@@ -1,8 +1,9 @@
 //! Reduction of serialized input: scan, plan, splice.
 
 use crate::error::Error;
+use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, plan};
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, masked_at, pins, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
 use crate::source::{Bytes, count_newlines};
@@ -49,8 +50,20 @@ pub fn reduce_json(
         }
         Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
         Outcome::Plan(plan) => {
-            let view = plan.changes().then(|| splice(data, &outline, policy, &plan));
+            let view =
+                plan.changes().then(|| splice(data, &outline, policy, &plan, marks(data, &outline, policy, &plan)));
             Reduced::View(view, outline, plan)
         }
     })
+}
+
+/// The marks that a view has besides those of the input, or not any more.
+fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEdits {
+    if !policy.pins_boundary {
+        return MarkEdits::default();
+    }
+    let marks = Marks::of(data, outline, policy.marks_elsewhere);
+    let pins = pins(outline, policy, plan, &marks);
+    let edits = |pins| marks.edits(data, outline, &pins, |message, block| masked_at(outline, plan, message, block));
+    pins.map_or_else(MarkEdits::default, edits)
 }

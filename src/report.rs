@@ -1,7 +1,7 @@
 //! The counters of a plan.
 
 use crate::outline::Outline;
-use crate::plan::{Move, Plan, Stage};
+use crate::plan::{Masked, Move, Plan, Stage};
 
 /// The value of a counter.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
-) -> [(&'static str, Figure<'a>); 17] {
+) -> [(&'static str, Figure<'a>); 18] {
     use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
     let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
     let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
@@ -54,6 +54,7 @@ pub fn figures<'a>(
         ("orphans", Messages(&plan.orphans)),
         ("first_changed", Place(first_changed(outline, plan))),
         ("boundary", Count(plan.boundary)),
+        ("boundary_message", Place(boundary_message(outline, plan))),
         ("turns", Count(plan.turns.count())),
         ("boundary_moves", Moves(&plan.moves)),
     ]
@@ -96,6 +97,15 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
         }
     }
     counts
+}
+
+/// The message of the view that has the last masked result.
+fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
+    let message_of = |masked: &Masked| outline.results[masked.result as usize].message as usize;
+    let masked = plan.masked.iter().filter(|masked| !masked.is_clipped());
+    let message = masked.map(message_of).rfind(|message| plan.keeps(*message))?;
+    let kept = plan.kept.as_ref().map_or(message, |kept| kept[..message].iter().filter(|is_kept| **is_kept).count());
+    Some(kept + usize::from(plan.summary.as_ref().is_some_and(|summary| summary.before <= message)))
 }
 
 /// The first message of the view that differs from the input.

@@ -3,6 +3,7 @@
 use crate::clip::{Clip, CutParts, Part};
 use crate::dispatch::{dispatch_blocks, dispatch_head};
 use crate::json::{decode, skip_chars};
+use crate::marks::{self, FIELD, MarkEdits, Moved};
 use crate::outline::{Message, Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
@@ -14,9 +15,6 @@ use crate::source::Bytes;
 use crate::text::{clip, count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
-
-/// The field with a part's cache mark.
-const CACHE_MARK: &[u8] = b"cache_control";
 
 /// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written in place.
 #[derive(Debug, Default)]
@@ -85,7 +83,7 @@ impl Spliced {
 
 /// The view of serialized input.
 #[must_use]
-pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> Spliced {
+pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, marks: MarkEdits) -> Spliced {
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(&plan.turns);
     let encoded = placeholder.encoded();
@@ -95,7 +93,8 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> S
         text: Vec::with_capacity(48 * plan.masked.len()),
         length: 0,
     };
-    let mut writer = ViewWriter { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, out };
+    let mut writer =
+        ViewWriter { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, marks, edited: 0, out };
     writer.view(plan);
     writer.out
 }
@@ -106,7 +105,9 @@ pub fn splice_stretch(data: &[u8], context: PlanContext, stretch: Span, masked: 
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(turns);
     let encoded = placeholder.encoded();
-    let mut writer = ViewWriter { data, outline, placeholder, encoded, pairs, turns, out: Spliced::default() };
+    let (marks, out_stretch) = (MarkEdits::default(), Spliced::default());
+    let mut writer =
+        ViewWriter { data, outline, placeholder, encoded, pairs, turns, marks, edited: 0, out: out_stretch };
     writer.stretch(stretch, masked);
     out.reserve(writer.out.length());
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
@@ -119,13 +120,16 @@ struct ViewWriter<'a> {
     encoded: Placeholder<'static>,
     pairs: &'a Pairs,
     turns: Option<&'a Turns>,
+    marks: MarkEdits,
+    /// How many of its edits are written.
+    edited: usize,
     out: Spliced,
 }
 
 impl ViewWriter<'_> {
     fn view(&mut self, plan: &Plan) {
         let messages = &self.outline.messages;
-        if plan.kept.is_none() {
+        if plan.kept.is_none() || !self.marks.edits.is_empty() {
             self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
             return;
         }
@@ -201,9 +205,9 @@ impl ViewWriter<'_> {
                 self.out.input(part.start, before.start);
                 self.out.text(|out| out.extend_from_slice(text));
                 part.start = before.end;
-                if let Some(mark) = parts.mark_of.and_then(|place| scan::member(data, spans[place], CACHE_MARK)) {
+                if let Some(mark) = parts.mark_of.and_then(|place| scan::member(data, spans[place], FIELD.as_bytes())) {
                     self.out.input(part.start, part.end - 1);
-                    self.out.text(|out| out.extend([b",\"", CACHE_MARK, b"\":"].concat()));
+                    self.out.text(|out| out.extend([b",\"", FIELD.as_bytes(), b"\":"].concat()));
                     self.out.input(mark.start, mark.end);
                     part.start = part.end - 1;
                 }
@@ -222,20 +226,53 @@ impl ViewWriter<'_> {
     fn stretch(&mut self, span: Span, masked: &[Masked]) {
         let mut at = span.start;
         for masked in masked {
-            let value = self.outline.results[masked.result as usize].value;
-            self.out.input(at, value.start);
-            self.replacement(masked);
+            let result = &self.outline.results[masked.result as usize];
+            let (value, block) = (result.value, (result.message as usize, result.block as usize));
+            let moved = marks::moved(self.data, self.outline, masked.result as usize);
+            let moved = moved.filter(|_| !self.marks.cleared.contains(&block));
+            if let Some(Moved::Over(mark, null)) = moved
+                && null.start < value.start
+            {
+                self.copy(at, null.start);
+                self.out.input(mark.start, mark.end);
+                at = null.end;
+            }
+            self.copy(at, value.start);
+            self.replacement(masked, moved);
             at = value.end;
+            match moved {
+                Some(Moved::After(mark)) => {
+                    self.out.text(|out| out.extend([b",\"", FIELD.as_bytes(), b"\":"].concat()));
+                    self.out.input(mark.start, mark.end);
+                }
+                Some(Moved::Over(mark, null)) if null.start > value.start => {
+                    self.copy(at, null.start);
+                    self.out.input(mark.start, mark.end);
+                    at = null.end;
+                }
+                _ => {}
+            }
         }
-        self.out.input(at, span.end);
+        self.copy(at, span.end);
+    }
+
+    /// Copies input, with the marks that are written there.
+    fn copy(&mut self, mut at: usize, end: usize) {
+        while let Some((span, text)) = self.marks.edits.get(self.edited).filter(|(span, _)| span.start < end) {
+            self.out.input(at, span.start);
+            self.out.text(|out| out.extend_from_slice(text));
+            at = span.end;
+            self.edited += 1;
+        }
+        self.out.input(at, end);
     }
 
     /// Writes the string that replaces a masked observation. Kept text is copied raw, with its escapes.
-    fn replacement(&mut self, masked: &Masked) {
+    fn replacement(&mut self, masked: &Masked, moved: Option<Moved>) {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
         self.out.text(|out| {
-            self.outline.results[result].frame.write(out, |out| {
+            marked_text(self.data, self.outline.results[result].frame, moved, out, |out| {
                 out.push(b'"');
                 match masked.form {
                     Form::Stay => {}
@@ -262,7 +299,7 @@ impl ViewWriter<'_> {
 /// The facts of a part, which was scanned before.
 fn part_of(key: &str, frame: Frame, part: &[u8]) -> Part {
     let whole = Span { start: 0, end: part.len() };
-    let is_marked = scan::member(part, whole, CACHE_MARK).is_some();
+    let is_marked = scan::member(part, whole, FIELD.as_bytes()).is_some();
     // The first part decides on the shape.
     let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"\"}" } else { b"{\"text\":\"\"}" };
     let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
@@ -270,6 +307,14 @@ fn part_of(key: &str, frame: Frame, part: &[u8]) -> Part {
     let _ = scan::scan_message(&message, 0, true, &mut outline);
     let is = |fact: fn(&Message) -> bool| outline.messages.first().is_some_and(fact);
     Part { has_text: is(|message| message.chars > 0), is_image: is(|message| message.images > 0), is_marked }
+}
+
+/// Writes a string in its frame; in a part with its mark, if it has one around it.
+fn marked_text(data: &[u8], frame: Frame, moved: Option<Moved>, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    let Some(Moved::Around(mark, kind)) = moved else { return frame.write(out, text) };
+    out.extend([b"[{\"type\":\"", kind.as_bytes(), b"\",\"text\":"].concat());
+    text(out);
+    out.extend([b",\"", FIELD.as_bytes(), b"\":", mark.of(data), b"}]"].concat());
 }
 
 /// The message of a summary.

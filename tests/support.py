@@ -294,6 +294,12 @@ def assert_only_observations_differ(before: str, after: str, path: tuple[str, ..
     if before == after or (path in _FRAMES and after.startswith(_FRAMES[path])):
         return
     first, second = before[:1], after[:1]
+    if path[-1:] == ("cache_control",) and first == "n":
+        return  # a null, where its block took over a mark
+    if path in (("content",), ("output",)) and _is_marked_part(before, after):
+        return
+    if first == second == "{":
+        after = _without_moved_mark(before, after)
     if first == second == "[":
         spans, others = elements(before), elements(after)
         steps = [("#",)] * len(spans)
@@ -315,6 +321,27 @@ def assert_only_observations_differ(before: str, after: str, path: tuple[str, ..
         assert_only_observations_differ(before[start:end], after[other_start:other_end], path + step)
         at, other_at = end, other_end
     assert before[at:] == after[other_at:], f"the bytes behind {path} changed"
+
+
+def _is_marked_part(before: str, after: str) -> bool:
+    """Whether `after` is one part with a mark that `before` has."""
+    is_written = after.startswith(('[{"type":"text","text":"', '[{"type":"input_text","text":"'))
+    parts = [members(after, start) for start, _ in elements(after)] if is_written else []
+    return [[name for name, _, _ in part] for part in parts] == [["type", "text", "cache_control"]] and (
+        after[slice(*parts[0][2][1:])] in before
+    )
+
+
+def _without_moved_mark(before: str, after: str) -> str:
+    """The block `after` without the mark that it took over from its observation."""
+    if "cache_control" in (name for name, _, _ in members(before)):
+        return after
+    for name, start, end in members(after):
+        if name == "cache_control":
+            key = ',"cache_control":'
+            assert after[start - len(key) : start] == key and after[start:end] in before
+            return after[: start - len(key)] + after[end:]
+    return after
 
 
 def assert_view_of(before: str, after: str) -> None:

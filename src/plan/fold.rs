@@ -285,7 +285,13 @@ impl Fold {
     }
 
     pub(super) fn into_masking(self) -> Masking {
-        Masking { masked: self.masked, removed: self.core.removed, boundary: self.core.boundary, moves: self.moves }
+        Masking {
+            masked: self.masked,
+            removed: self.core.removed,
+            boundary: self.core.boundary,
+            moves: self.moves,
+            boundary_before: 0,
+        }
     }
 
     /// Characters that masking removed.

@@ -21,7 +21,7 @@ impl Planner<'_> {
         let mut all = Vec::with_capacity(self.window.older_end);
         all.extend(older.filter_map(|result| masker.mask(result)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
-        Masking { masked: all, removed, boundary: self.window.older_end, moves: vec![] }
+        Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
     }
 
     /// If that does not fit: masks more observations, oldest first and not in the newest turn, until the view fits. None if that

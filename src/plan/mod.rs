@@ -10,6 +10,7 @@ mod hybrid;
 mod mask;
 mod optimum;
 mod outcome;
+mod pins;
 mod planner;
 mod replay;
 mod summarize;
@@ -27,10 +28,12 @@ pub use decide::{Answer, Attempt, Limits, decide};
 pub use fold::{Fold, FoldState};
 use outcome::Masking;
 pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, masked_in};
+pub use pins::{masked_at, pins};
 use planner::Planner;
 pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
 pub use warranty::Paid;
+use window::Window;
 
 /// Plans a history.
 #[must_use]
@@ -44,6 +47,9 @@ pub fn plan(
     let planner = Planner::of(outline, source, policy, costs);
     let mut outcome = planner.plan(summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
     if let Outcome::Plan(plan) = &mut outcome {
+        if policy.pins_boundary && !policy.boundary.remembers() {
+            plan.boundary_before = planner.boundary_before();
+        }
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
     }
     outcome
@@ -133,13 +139,24 @@ impl Planner<'_> {
     /// Masking up to a boundary that depends on the requests: one before each run, and one now unless the history ends with a run.
     fn fold(&self) -> Masking {
         let mut fold = Fold::default();
-        let context = self.context();
+        let (context, mut boundary_before) = (self.context(), 0);
         for start in &self.turns.starts {
+            boundary_before = fold.core.boundary;
             fold.request(context, *start as usize, false);
         }
         if self.outline.messages.last().is_some_and(|message| !message.is_agent_made) {
+            boundary_before = fold.core.boundary;
             fold.request(context, self.end, true);
         }
-        fold.into_masking()
+        Masking { boundary_before, ..fold.into_masking() }
+    }
+
+    /// Where a boundary that depends on no request was at the previous one.
+    fn boundary_before(&self) -> usize {
+        let starts = &self.turns.starts;
+        let is_over = self.outline.messages.last().is_some_and(|message| message.is_agent_made);
+        let end = starts.len().checked_sub(if is_over { 2 } else { 1 }).map_or(0, |last| starts[last] as usize);
+        let window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
+        self.policy.rounded(window.older_end)
     }
 }

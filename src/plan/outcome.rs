@@ -57,6 +57,7 @@ pub(super) struct Masking {
     pub masked: Vec<Masked>,
     pub removed: usize,
     pub boundary: usize,
+    pub boundary_before: usize,
     /// If the boundary depends on earlier requests.
     pub moves: Vec<Move>,
 }
@@ -148,6 +149,8 @@ pub struct Plan {
     pub masked: Vec<Masked>,
     /// The boundary: a place in the sequence of observations.
     pub boundary: usize,
+    /// The boundary at the previous request, for pins.
+    pub boundary_before: usize,
     /// Its moves, if it depends on earlier requests.
     pub moves: Vec<Move>,
     /// Whether each message is kept; None: all are.

@@ -113,6 +113,7 @@ impl<'a> Planner<'a> {
             stage,
             masked: masking.masked,
             boundary: masking.boundary,
+            boundary_before: masking.boundary_before,
             moves: masking.moves,
             kept,
             cut,

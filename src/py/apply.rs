@@ -8,11 +8,12 @@ use super::values::Any;
 use super::values::name;
 use super::walk::walk;
 use crate::clip::{CutParts, Part};
+use crate::marks::{FIELD, part_type};
 use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
-use crate::shape::{Frame, Key, Path, Wrap};
+use crate::shape::{Frame, Key, Path, Shape, Wrap};
 use crate::source::Source;
 use crate::turns::Turns;
 use pyo3::intern;
@@ -107,6 +108,14 @@ impl<'py> MessageMasker<'_, 'py> {
         self.outline.results[masked.result as usize].frame
     }
 
+    /// The mark in an observation that is masked.
+    fn mark_in(&self, masked: &Masked) -> PyResult<Option<Any<'py>>> {
+        match &self.dicts.values[masked.result as usize] {
+            Some(value) if self.frame_of(masked) == Frame::Text => mark_in_parts(value),
+            _ => Ok(None),
+        }
+    }
+
     /// A copy of a message of the task with its text cut, and without images.
     fn cut(&self, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
@@ -127,9 +136,14 @@ impl<'py> MessageMasker<'_, 'py> {
     fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
         let message = self.dicts.message(index)?.copy()?;
-        let Path { blocks, fields } = self.outline.messages[index].shape.path();
+        let shape = self.outline.messages[index].shape;
+        let Path { blocks, fields } = shape.path();
         let Some(list) = blocks.map(|key| name(py, key)) else {
-            set(&message, fields, self.frame_of(&masked[0]), self.text(&masked[0])?)?;
+            let text = self.text(&masked[0])?;
+            match self.mark_in(&masked[0])? {
+                Some(mark) => message.set_item(name(py, fields[0][0]), marked_part(shape, &text, &mark)?)?,
+                None => set(&message, fields, self.frame_of(&masked[0]), text)?,
+            }
             return Ok(message);
         };
         let Some(Ok(blocks)) = message.get_item(list)?.map(Bound::cast_into::<PyList>) else { return Ok(message) };
@@ -138,6 +152,11 @@ impl<'py> MessageMasker<'_, 'py> {
             let block = self.outline.results[masked.result as usize].block as usize;
             let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
             set(&copy, fields, self.frame_of(masked), self.text(masked)?)?;
+            if let Some(mark) = self.mark_in(masked)?
+                && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
+            {
+                copy.set_item(FIELD, mark)?;
+            }
             blocks.set_item(block, copy)?;
         }
         message.set_item(list, blocks)?;
@@ -152,7 +171,6 @@ fn cut_parts<'py>(
     parts: &Bound<'py, PyList>,
     text: &Bound<'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyList>>> {
-    let mark = intern!(text.py(), "cache_control");
     let facts = parts.iter().map(|part| part_of(field, frame, &part)).collect::<PyResult<Vec<_>>>()?;
     let Some(cut) = CutParts::of(&facts) else { return Ok(None) };
     let kept = PyList::empty(text.py());
@@ -162,7 +180,7 @@ fn cut_parts<'py>(
             let copy = part.cast::<PyDict>()?.copy()?;
             copy.set_item(name(text.py(), Key::Text), text)?;
             if let Some(place) = cut.mark_of {
-                copy.set_item(mark, parts.get_item(place)?.get_item(mark)?)?;
+                copy.set_item(FIELD, parts.get_item(place)?.get_item(FIELD)?)?;
             }
             part = copy.into_any();
         }
@@ -174,7 +192,7 @@ fn cut_parts<'py>(
 /// The facts of a part, which was read before.
 fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> PyResult<Part> {
     let py = part.py();
-    let is_marked = part.contains(intern!(py, "cache_control"))?;
+    let is_marked = part.contains(FIELD)?;
     let (message, first) = (PyDict::new(py), PyDict::new(py));
     // The first part decides on the shape.
     first.set_item(name(py, if frame == Frame::Text { Key::Type } else { Key::Text }), "")?;
@@ -184,6 +202,26 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
     let outline = walk(&mut dicts, false, None)?;
     let Message { chars, images, .. } = outline.messages[0];
     Ok(Part { has_text: chars > 0, is_image: images > 0, is_marked })
+}
+
+/// The mark of the last part that has one, of a value that may be a list of parts.
+fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<Any<'py>>> {
+    let Ok(parts) = value.cast::<PyList>() else { return Ok(None) };
+    for part in parts.iter().rev() {
+        if let Some(mark) = part.cast::<PyDict>()?.get_item(FIELD)?.filter(|mark| !mark.is_none()) {
+            return Ok(Some(mark));
+        }
+    }
+    Ok(None)
+}
+
+/// A list of one part with this text and this mark.
+fn marked_part<'py>(shape: Shape, text: &Bound<'py, PyString>, mark: &Any<'py>) -> PyResult<Any<'py>> {
+    let part = PyDict::new(text.py());
+    part.set_item("type", part_type(shape))?;
+    part.set_item("text", text)?;
+    part.set_item(FIELD, mark)?;
+    Ok(PyList::new(text.py(), [part])?.into_any())
 }
 
 /// Sets a nested field of a dict that is ours; containers on the path are copied.

@@ -5,6 +5,7 @@ mod convert;
 mod cpython;
 mod dicts;
 mod guard;
+mod marks;
 mod named;
 mod new_bytes;
 mod placeholders;
@@ -60,6 +61,7 @@ fn reduce<'py>(
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
                 let view = apply::apply(&dicts, &outline, &policy.policy, &plan, premask)?;
+                let view = marks::with_marks(view, &dicts, &outline, &policy.policy, &plan)?;
                 answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
             }
         }

@@ -109,7 +109,7 @@ fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
     }
 }
 
-/// Where the value of a field is in the message at `span`, which was scanned before.
+/// Where the value of a field is in the object at `span`, which was scanned before; the last one counts if it is repeated.
 #[must_use]
 pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
     let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
@@ -118,19 +118,49 @@ pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
 }
 
 fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
+    let mut found = None;
     cursor.peek();
     cursor.open()?;
     while !cursor.close(b'}') {
         let key = cursor.key()?;
         let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
         if is_it {
-            return Ok(Some(value));
+            found = Some(value);
         }
         if !cursor.more(b'}')? {
             break;
         }
     }
-    Ok(None)
+    Ok(found)
+}
+
+/// Where the value of a field is in a request body that was scanned before; the messages between these two positions are passed
+/// over.
+#[must_use]
+pub fn member_around(data: &[u8], key: &[u8], messages: (usize, usize)) -> Option<Span> {
+    let mut cursor = Cursor::new(data, Scanner::detect(), true, &NEEDLE);
+    find_around(&mut cursor, key, messages).ok()?
+}
+
+fn find_around(cursor: &mut Cursor, wanted: &[u8], (array_start, messages_end): (usize, usize)) -> Read<Option<Span>> {
+    let mut found = None;
+    cursor.peek();
+    cursor.open()?;
+    while !cursor.close(b'}') {
+        let key = cursor.key()?;
+        cursor.peek();
+        if cursor.at + 1 == array_start {
+            cursor.at = messages_end;
+            cursor.expect(b']')?;
+        } else {
+            let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
+            found = if is_it { Some(value) } else { found };
+        }
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Where the elements of the list at `span` are, which was scanned before; None if it is no list.

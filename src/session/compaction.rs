@@ -4,6 +4,7 @@ use super::log::{Log, TextFormat};
 use super::snapshot::{Base, Compaction};
 use super::stored::mismatched_compaction;
 use super::{Result, Session, Update};
+use crate::marks::MarkEdits;
 use crate::outline::Span;
 use crate::plan::{Costs, Masked, Outcome, Plan, SummaryInput, masked_in, plan};
 use crate::scan::scan;
@@ -94,7 +95,9 @@ impl Session {
         let closed = Closed::of(data);
         let planned = plan(outline, &Bytes(closed.0), &self.policy, costs.as_ref(), summary);
         let view = match &planned {
-            Outcome::Plan(plan) if !plan.only_masks() => splice(closed.0, outline, &self.policy, plan).to_vec(closed.0),
+            Outcome::Plan(plan) if !plan.only_masks() => {
+                splice(closed.0, outline, &self.policy, plan, MarkEdits::default()).to_vec(closed.0)
+            }
             _ => vec![],
         };
         drop(closed);

@@ -345,6 +345,7 @@ fn random_policy(random: &mut Random) -> Policy {
         break_even_at: 0.5,
         warranty: Some(0.1),
         pins_boundary: false,
+        marks_elsewhere: 2,
     }
 }
 

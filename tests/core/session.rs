@@ -1,6 +1,7 @@
 //! A session that is over its budget, against a plan of each of its beginnings; and how much work its views are.
 
 use crate::common::{Random, outline_of};
+use recede::marks::MarkEdits;
 use recede::plan::{Outcome, Plan, Stage, SummaryInput, plan};
 use recede::policy::{Boundary, Policy};
 use recede::session::Attempts;
@@ -77,7 +78,7 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
     let outline = outline_of(&data);
     match plan(&outline, &Bytes(data.as_bytes()), policy, None, summary) {
         Outcome::Plan(plan) => {
-            let view = splice(data.as_bytes(), &outline, policy, &plan).to_vec(data.as_bytes());
+            let view = splice(data.as_bytes(), &outline, policy, &plan, MarkEdits::default()).to_vec(data.as_bytes());
             (Some(*plan), view)
         }
         Outcome::AskSummary { .. } | Outcome::AskCosts(_) => (None, vec![]),

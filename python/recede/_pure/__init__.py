@@ -13,10 +13,11 @@ import json
 from typing import Any
 
 from recede._pure.apply import apply
+from recede._pure.marks import MarkEdits, history_of, mark_edits, marks_of, with_marks
 from recede._pure.pairs import findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
-from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
+from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan, pins
 from recede._pure.policy import Policy
 from recede._pure.report import report
 from recede._pure.scan import scan
@@ -60,7 +61,11 @@ def reduce(
         return plan
     if isinstance(plan, Request):
         return SummaryRequest(plan.dropped, plan.previous, plan.built_in)
-    return Reduction(messages=apply(messages, facts.outline, plan), **report(facts, plan))
+    view = apply(messages, facts.outline, plan)
+    if policy.pins_boundary and view is not messages:
+        pinned = pins(facts, plan, marks_of(messages, policy.marks_elsewhere))
+        view = view if pinned is None else with_marks(view, messages, pinned)
+    return Reduction(messages=view, **report(facts, plan))
 
 
 def reduce_json(
@@ -74,7 +79,14 @@ def reduce_json(
     if isinstance(plan, Request):
         spans = [facts.outline.messages[index].span for index in plan.dropped]
         return SummaryRequest(spans, plan.previous, plan.built_in)
-    return JsonReduction(json=splice(data, facts.outline, plan), **report(facts, plan))
+    marks = MarkEdits()
+    if policy.pins_boundary:
+        history, found = history_of(data, surrogates, policy.marks_elsewhere)
+        pinned = pins(facts, plan, found)
+        results = [facts.outline.results[place] for place in plan.masked]
+        masked = {(result.message, result.block) for result in results}
+        marks = marks if pinned is None else mark_edits(data, surrogates, history, pinned, masked)
+    return JsonReduction(json=splice(data, facts.outline, plan, marks), **report(facts, plan))
 
 
 def _planned(facts: Facts, summary: Given) -> Plan | Request | CountRequest:

@@ -8,6 +8,7 @@ from recede._pure.clip import Part, cut_parts
 from recede._pure.outline import Message, Outline
 from recede._pure.plan import Plan
 from recede._pure.shape import PLAIN, Shape
+from recede._pure.shape.words import MARK
 from recede._pure.walk import walk
 
 
@@ -36,7 +37,7 @@ def _cut(source: dict[str, Any], shape: Shape, text: str) -> dict[str, Any]:
     cut = cut_parts(parts_of(content, shape)) if isinstance(content, list) else None
     if cut is None:
         return {**source, **shape.summary(source["role"], text)}
-    mark = {} if cut.mark_of is None else {"cache_control": content[cut.mark_of]["cache_control"]}
+    mark = {} if cut.mark_of is None else {MARK: content[cut.mark_of][MARK]}
     parts = [{**content[place], "text": text, **mark} if place == cut.text else content[place] for place in cut.kept]
     return {**source, shape.field: parts}
 
@@ -47,5 +48,5 @@ def parts_of(content: list[dict[str, Any]], shape: Shape) -> list[Part]:
     first = {"type" if shape.text_frame == ("", "") else "text": ""}  # decides on the shape
     for part in content:
         own = walk([{"role": "user", shape.field: [first, part]}]).messages[0].own
-        found.append(Part(own.joined != "", own.images > 0, "cache_control" in part))
+        found.append(Part(own.joined != "", own.images > 0, MARK in part))
     return found

@@ -15,6 +15,17 @@ CALL_CHARS = 20
 
 
 @dataclass(slots=True)
+class Mark:
+    """A cache mark inside of an observation, and where it goes when that is replaced."""
+
+    span: Span | None  # None if the input was Python objects
+    # Where its block has a null instead. None: it becomes a new field of the block.
+    over: Span | None = None
+    # If the message itself is the result: the type of the one part that then has the new text.
+    part_type: str | None = None
+
+
+@dataclass(slots=True)
 class Text:
     """The text of a value: of a string, or of a list of parts."""
 
@@ -23,6 +34,8 @@ class Text:
     # Spans of the value and its pieces, quotes included; empty if the input was Python objects.
     span: Span | None = None
     piece_spans: list[Span] = field(default_factory=list)
+    # The cache mark of the last part that has one.
+    mark: Mark | None = None
     # A value that is no text, and its characters.
     json: Any = None
     json_chars: int = 0
@@ -73,6 +86,7 @@ class Result:
     images: int
     span: Span | None  # see Text
     piece_spans: list[Span]
+    mark: Mark | None
 
     def chars(self, image_chars: int) -> int:
         return len(self.observation) + self.json_chars + self.images * image_chars

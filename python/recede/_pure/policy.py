@@ -18,5 +18,11 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        defaults = {"max_cost": None, "lines_form": False, "summaries": None, "pins_boundary": False}
+        defaults = {
+            "max_cost": None,
+            "lines_form": False,
+            "summaries": None,
+            "pins_boundary": False,
+            "marks_elsewhere": 2,
+        }
         super().__init__(**{**defaults, **parameters})

@@ -30,6 +30,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "first_changed": first_changed,
         "boundary": plan.boundary,
         "summarizer_error": None,  # set by the caller of the summarizer
+        "boundary_message": _boundary_message(facts, plan),
         "turns": len(facts.runs.starts),
         "boundary_moves": tuple(BoundaryMove(*move) for move in plan.moves),
     }
@@ -47,6 +48,15 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
             removed += before - replacement.chars
         tools[name] = ToolReport(observations + 1, masked, chars + before, removed)
     return tools
+
+
+def _boundary_message(facts: Facts, plan: Plan) -> int | None:
+    """The message of the view that has the last masked result."""
+    masked = {facts.outline.results[place].message for place, one in plan.masked.items() if not one.is_clipped}
+    places = [place for place, index in enumerate(plan.kept) if index in masked]
+    if not places:
+        return None
+    return places[-1] + (plan.summary is not None and plan.summary.place <= places[-1])
 
 
 def _first_changed(facts: Facts, plan: Plan) -> int | None:

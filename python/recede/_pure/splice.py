@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 from recede._pure.apply import parts_of
 from recede._pure.clip import cut_parts
-from recede._pure.outline import Message, Outline, Span
+from recede._pure.marks import MarkEdits
+from recede._pure.outline import Mark, Message, Outline, Result, Span
 from recede._pure.placeholder import Masked
 from recede._pure.plan import Plan, Summary
 from recede._pure.reading import JsonList, read
 from recede._pure.shape import PLAIN
+from recede._pure.shape.words import MARK
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
 _RAW_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
@@ -23,9 +25,12 @@ Edit = tuple[Span, bytes]
 """A span of the input, and its replacement."""
 
 
-def splice(data: bytes, outline: Outline, plan: Plan) -> bytes:
+def splice(data: bytes, outline: Outline, plan: Plan, marks: MarkEdits | None = None) -> bytes:
     """The view; the input object if nothing changed."""
-    edits = sorted([*_drops(outline, plan), *_insertion(data, outline, plan), *_texts(data, outline, plan)])
+    marks = marks or MarkEdits()
+    edits = sorted(
+        [*_drops(outline, plan), *_insertion(data, outline, plan), *_texts(data, outline, plan, marks), *marks.edits]
+    )
     if not edits:
         return data
     view = []
@@ -85,7 +90,7 @@ def _space_before(data: bytes, end: int) -> bytes:
     return data[start:end]
 
 
-def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
+def _texts(data: bytes, outline: Outline, plan: Plan, marks: MarkEdits) -> Iterator[Edit]:
     """The replacements of observations, and of messages of the task."""
     for index in plan.kept if plan.masked or plan.cut else ():
         message = outline.messages[index]
@@ -93,7 +98,34 @@ def _texts(data: bytes, outline: Outline, plan: Plan) -> Iterator[Edit]:
             yield message.own.span, _cut(data, message, message.own.span, plan.cut[index])
         for result in message.results:
             if result.index in plan.masked and result.span is not None:
-                yield result.span, _value(data, result.piece_spans, result.frame, plan.masked[result.index])
+                frame = _frame(data, result.frame, result.mark)
+                yield result.span, _value(data, result.piece_spans, frame, plan.masked[result.index])
+                if (result.message, result.block) not in marks.cleared:
+                    yield from _moved_mark(data, result)
+
+
+def _frame(data: bytes, frame: tuple[str, str], mark: Mark | None) -> tuple[str, str]:
+    """The JSON around a new text: with its mark, a list of one part."""
+    if mark is None or mark.part_type is None:
+        return frame
+    return f'[{{"type":"{mark.part_type}","text":', f',"{MARK}":{_raw(data, mark.span)}}}]'
+
+
+def _moved_mark(data: bytes, result: Result) -> Iterator[Edit]:
+    """The mark inside of an observation becomes that of its block."""
+    if result.mark is None or result.mark.part_type is not None or result.span is None:
+        return
+    mark = _raw(data, result.mark.span)
+    if result.mark.over is not None:
+        yield result.mark.over, mark.encode("utf-8", "surrogatepass")
+    else:
+        end = result.span[1]
+        yield (end, end), f',"{MARK}":{mark}'.encode("utf-8", "surrogatepass")
+
+
+def _raw(data: bytes, span: Span | None) -> str:
+    assert span is not None  # the input was bytes
+    return data[span[0] : span[1]].decode("utf-8", "surrogatepass")
 
 
 def _cut(data: bytes, message: Message, span: Span, masked: Masked) -> bytes:
@@ -112,8 +144,8 @@ def _cut(data: bytes, message: Message, span: Span, masked: Masked) -> bytes:
             at, end = _moved(content[place].spans["text"], start)
             written = data[part[0] : at] + text + data[end : part[1]]
         if place == cut.text and cut.mark_of is not None:
-            mark = data[slice(*_moved(content[cut.mark_of].spans["cache_control"], start))]
-            written = written[:-1] + b',"cache_control":' + mark + b"}"
+            mark = data[slice(*_moved(content[cut.mark_of].spans[MARK], start))]
+            written = written[:-1] + f',"{MARK}":'.encode() + mark + b"}"
         parts.append(written)
     return b"[" + b",".join(parts) + b"]"
 

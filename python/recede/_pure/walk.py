@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from recede._errors import TranscriptError
 from recede._objects import is_object
-from recede._pure.outline import Call, Message, Outline, Result, Span, Text
+from recede._pure.outline import Call, Mark, Message, Outline, Result, Span, Text
 from recede._pure.reading import JsonList, JsonObject
 from recede._pure.shape import MESSAGE_KEYS, shape_of
-from recede._pure.shape.words import BLOCK_KEYS, IMAGE_TYPES, TEXT_TYPES, block_type, items, string
+from recede._pure.shape.words import BLOCK_KEYS, IMAGE_TYPES, MARK, TEXT_TYPES, block_type, items, string
 from recede._pure.size import ForeignObject, TooDeep, compact_chars
 
 
@@ -159,6 +159,8 @@ class _MessageWalk:
                 self.refuse_no_part(value, place, part_path)
                 self.refuse_repeated(part, watched, part_path + ".")
                 self.part(part, text)
+                if part.get(MARK) is not None:
+                    text.mark = Mark(span_of(part, MARK), part_type="text")
         elif isinstance(value, str):
             self.piece(value, span, text)
         elif value is not None:
@@ -208,9 +210,18 @@ class _MessageWalk:
         block: int = 0,
         is_error: bool = False,
         frame: tuple[str, str] = ("", ""),
+        holder: dict[str, Any] | None = None,
     ) -> None:
-        """Add a result with its observation; `frame` is the JSON around the string that replaces it."""
+        """Add a result with its observation; `frame` is the JSON around the string that replaces it.
+
+        `holder` is the block that takes over a mark inside of the observation; else the message is the result.
+        """
         assert self.into.shape is not None
+        mark = text.mark
+        if mark is not None:
+            mark.part_type = self.into.shape.part_type
+        if mark is not None and holder is not None:
+            mark = None if holder.get(MARK) is not None else Mark(mark.span, over=span_of(holder, MARK))
         is_leading = self.into.leading_results == block
         self.into.leading_results += is_leading
         result = Result(
@@ -229,6 +240,7 @@ class _MessageWalk:
             images=text.images,
             span=text.span,
             piece_spans=text.piece_spans,
+            mark=mark,
         )
         self.outline.results.append(result)
         self.into.results.append(result)

@@ -83,7 +83,7 @@ class Budget:
         keep_errors: bool = False, cache_read: float = 0.1, cache_write: float = 1.25,
         cache_cold: bool | Collection[int] = False, cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
         break_even_at: float = 0.5, warranty: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     ) -> None:  # fmt: skip
         """See the class."""
 

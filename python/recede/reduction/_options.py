@@ -307,6 +307,8 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "for break_even: at no request has all cost more than raw by more than this part; None: no promise"),
     ("cache_breakpoint", _choice("keep", "boundary"), "keep", _BLOCK,
      "marks of the cache (cache_control) stay as they are, or the last masked result has one too"),
+    ("marks_elsewhere", _whole(), 2, _BLOCK,
+     "marks that a list of messages is sent with besides its own, on the system prompt and on tools", None),
     ("observation_masking", _FLAG, True, _REDUCE,
      "False skips masking and goes straight to the summary", "--no-mask"),
     ("max_observation_chars", _COUNT, None, _MASK,

@@ -33,7 +33,7 @@ def reduce(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
     min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
     summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -70,6 +70,7 @@ def reduce(
         break_even_at: for break_even: it moves once the waste has cost this part of what the move costs.
         warranty: for break_even: at no request has all cost more than raw by more than this part; None: no promise.
         cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
+        marks_elsewhere: marks that a list of messages is sent with besides its own, on the system prompt and on tools.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
         placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.
@@ -118,7 +119,7 @@ def reduce_json(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
     min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
     summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -187,7 +188,7 @@ class HistoryReducer:
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,

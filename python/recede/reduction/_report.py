@@ -121,6 +121,7 @@ class Reduction(NamedTuple):
         first_changed: index of the first message of the view that differs from the input; the prefix
             before it can still be in a prompt cache. None if nothing differs.
         boundary: observations before this place in the sequence of all observations are masked.
+        boundary_message: index of the message of the view that has the last masked result; None if nothing is masked.
         summarizer_error: the exception of the summarizer, if it failed.
         turns: turns of the history (runs of agent messages).
         boundary_moves: a `BoundaryMove` for each move of the boundary, oldest first; only with
@@ -151,6 +152,7 @@ class Reduction(NamedTuple):
     orphans: tuple[int, ...]
     first_changed: int | None
     boundary: int
+    boundary_message: int | None
     summarizer_error: Exception | None
     turns: int
     boundary_moves: tuple[BoundaryMove, ...]
@@ -190,6 +192,7 @@ class JsonReduction(NamedTuple):
     orphans: tuple[int, ...]
     first_changed: int | None
     boundary: int
+    boundary_message: int | None
     summarizer_error: Exception | None
     turns: int
     boundary_moves: tuple[BoundaryMove, ...]

@@ -53,7 +53,7 @@ def mask_observations(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
@@ -89,7 +89,7 @@ def mask_observations_json(
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
@@ -121,7 +121,7 @@ def mask_old_observations(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> list[Any]:  # fmt: skip
     """The block masker, by default with a sliding boundary: replace all but the newest `keep` results by a line each.
 
@@ -155,7 +155,7 @@ def mask_old_observations_json(
     keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
     cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history; by default with a sliding boundary.
 

@@ -7,10 +7,11 @@ from recede._pure.plan.facts import Costs, Facts, Plan, Summary, Uncounted
 from recede._pure.plan.fill import mask_newer, share_out
 from recede._pure.plan.keep import published
 from recede._pure.plan.mask import boundaries, clip_results, mask_observations
+from recede._pure.plan.pins import pins
 from recede._pure.plan.summarize import Given, Request, summarize
 from recede._pure.plan.truncate import truncate
 
-__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "Uncounted", "make_plan"]
+__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "Uncounted", "make_plan", "pins"]
 
 
 def make_plan(facts: Facts, summary: Given) -> Plan | Request:

@@ -25,15 +25,18 @@ def remembers(facts: Facts) -> bool:
 def fold_boundary(facts: Facts) -> Plan:
     """Masking by requests: one before each run, and one now unless the history ends with a run."""
     messages = facts.outline.messages
-    fold = Fold(facts)
+    fold, boundary_before = Fold(facts), 0
     for start in facts.runs.starts:
+        boundary_before = fold.boundary
         fold.request(start)
     if messages and not messages[-1].is_agent_made:
+        boundary_before = fold.boundary
         fold.request(len(messages), is_now=True)
     return Plan(
         kept=list(range(len(messages))),
         stage="masking" if fold.masked else None,
         boundary=fold.boundary,
+        boundary_before=boundary_before,
         masked=dict(sorted(fold.masked.items())),
         moves=tuple(fold.moves),
     )

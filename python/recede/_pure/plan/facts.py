@@ -45,6 +45,7 @@ class Plan:
     kept: list[int]  # messages of the input, in order
     stage: Stage | None = None
     boundary: int = 0
+    boundary_before: int = 0  # at the previous request, if the boundary depends on requests
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
     moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
     summary: Summary | None = None

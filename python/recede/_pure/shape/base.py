@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from recede._pure.shape.words import marked
+
 
 class Shape(ABC):
     """A shape: which fields make a call, a result and an observation, and how these are written."""
@@ -26,6 +28,10 @@ class Shape(ABC):
 
     field = "content"
     """The field with the text of a message, or with its blocks."""
+
+    part_type = "text"
+    """The type of a part with the text of a result, if the message is the result."""
+
     text_frame = ("", "")
     """The JSON around the string that is the whole text of a message."""
 
@@ -39,7 +45,7 @@ class Shape(ABC):
 
     def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
         """A copy of the message with these texts for the observations of these blocks."""
-        return {**message, "content": texts[0]}
+        return {**message, "content": marked(texts[0], message.get("content"), self.part_type)}
 
     def summary(self, role: str, text: str) -> dict[str, Any]:
         """The message of a summary in a history of this shape."""

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from recede._pure.shape.base import Shape
-from recede._pure.shape.words import NO_RESULT, PART_KEYS, string
+from recede._pure.shape.words import NO_RESULT, PART_KEYS, marked, string
 
 
 class Responses(Shape):
     name = "responses"
+    part_type = "input_text"
 
     def fits(self, message: dict[str, Any]) -> bool:
         kind = string(message.get("type")) or ""
@@ -31,7 +32,7 @@ class Responses(Shape):
         walk.result(message.get("call_id"), text)
 
     def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        return {**message, "output": texts[0]}
+        return {**message, "output": marked(texts[0], message["output"], self.part_type)}
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, _),) = calls

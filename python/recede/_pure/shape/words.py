@@ -21,6 +21,9 @@ PART_KEYS = frozenset({"type", "text"})
 NO_RESULT = "[no result recorded]"
 """The observation of a result that repairs an orphan."""
 
+MARK = "cache_control"
+"""The field of a cache mark: a provider writes an entry of its prompt cache after the block that has one."""
+
 
 def string(value: Any) -> str | None:
     """A string, or nothing: ids, names, roles and types count only as strings."""
@@ -29,6 +32,17 @@ def string(value: Any) -> str | None:
 
 def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def mark_in(value: Any) -> Any:
+    """The mark of the last part that has one, of a value that may be a list of parts."""
+    return next((part[MARK] for part in reversed(items(value)) if part.get(MARK) is not None), None)
+
+
+def marked(text: str, value: Any, part_type: str) -> Any:
+    """The text that replaces a value; if that has a mark, in a part with it."""
+    mark = mark_in(value)
+    return text if mark is None else [{"type": part_type, "text": text, MARK: mark}]
 
 
 def block_type(block: Any) -> str | None:

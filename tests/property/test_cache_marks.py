@@ -1,0 +1,55 @@
+"""No cache mark is ever lost, whatever is masked or cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from marks import marked_histories, marks_of
+from strategies import mask_options, reduce_options, spelled
+
+import recede
+from recede.testing import SHAPES
+from support import built_engines, loads, outcome, using
+
+SHAPE = st.sampled_from([*["anthropic"] * 4, *SHAPES])
+OPTIONS = st.one_of(
+    st.tuples(st.just("mask_observations"), mask_options()), st.tuples(st.just("reduce"), reduce_options())
+)
+
+
+@pytest.mark.parametrize("engine_name", built_engines())
+@given(history=SHAPE.flatmap(marked_histories), call=OPTIONS, data=st.data())
+def test_each_block_keeps_its_mark(
+    engine_name: str, history: list[dict[str, Any]], call: tuple[str, dict[str, Any]], data: Any
+) -> None:
+    name, options = call
+    before = marks_of(history)
+    with using(engine_name):
+        view = getattr(recede, name)(history, **options)
+        text = data.draw(spelled(history))
+        serialized = getattr(recede, name + "_json")(text, **options)
+    assert marks_of(history) == before, "the input was changed"
+    assert loads(serialized.json) == view.messages
+    if view.dropped_count or view.reduction_stage in ("summarization", "fallback"):
+        return
+    after = marks_of(view.messages)
+    assert after.keys() == before.keys()
+    for place, marks in before.items():
+        assert after[place] in (marks, marks[-1:]), "all where it was not masked, else one: the newest"
+
+
+@given(history=SHAPE.flatmap(marked_histories), call=OPTIONS, data=st.data())
+def test_engines_agree(history: list[dict[str, Any]], call: tuple[str, dict[str, Any]], data: Any) -> None:
+    if len(built_engines()) < 2:
+        pytest.skip("recede._core is not built: make build")
+    name, options = call
+    text = data.draw(spelled(history))
+    answers = []
+    for engine in ("python", "rust"):
+        with using(engine):
+            of_json = outcome(getattr(recede, name + "_json"), text, **options)
+            answers.append((outcome(getattr(recede, name), history, **options), of_json))
+    assert answers[0] == answers[1]

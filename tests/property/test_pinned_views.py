@@ -1,0 +1,120 @@
+"""A mark at the boundary: the view is that without pins but for marks, and no request has more than four."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from marks import client_histories, marked_histories, marks_of
+from strategies import mask_options, reduce_options, spelled
+
+import recede
+from support import built_engines, facts, loads, using
+
+_RULES = st.sampled_from(
+    [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "cache_write": 0.2}]
+)
+OPTIONS = st.one_of(
+    st.tuples(
+        st.just("mask_observations"),
+        st.builds(lambda rule, keep: {"keep_results": keep, **rule}, _RULES, st.integers(0, 4)),
+    ),
+    st.tuples(
+        st.just("mask_observations"),
+        st.builds(lambda rule, keep: {"keep_results": keep, **rule}, _RULES, st.integers(0, 4)),
+    ),
+    st.tuples(
+        st.just("mask_observations"),
+        st.builds(lambda rule, keep: {"keep_results": keep, **rule}, _RULES, st.integers(0, 4)),
+    ),
+    st.tuples(st.just("mask_observations"), mask_options()),
+    st.tuples(st.just("reduce"), reduce_options()),
+)
+HISTORIES = (
+    client_histories()
+    | client_histories()
+    | st.sampled_from([3, 12, 30]).flatmap(lambda one_in: marked_histories("anthropic", one_in))
+)
+
+
+def unmarked(value: Any) -> Any:
+    """A view without marks. A text that only a mark keeps from being one is one."""
+    if isinstance(value, dict):
+        return {name: unmarked(field) for name, field in value.items() if name != "cache_control"}
+    return [unmarked(element) for element in value] if isinstance(value, list) else value
+
+
+def count(messages: list[dict[str, Any]]) -> int:
+    return sum(map(len, marks_of(messages).values()))
+
+
+def in_engines(call: Any) -> Any:
+    """The answer of both engines."""
+    answers = []
+    for engine in built_engines():
+        with using(engine):
+            answers.append(call())
+    assert all(answer[0] == answers[0][0] and facts(answer) == facts(answers[0]) for answer in answers)
+    return answers[0]
+
+
+def both(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options without and with pins; a cache of breakpoints would move the boundary as well."""
+    if options.get("cache") == "breakpoints":
+        options = {**options, "cache": "ideal"}
+    return {**options, "cache_breakpoint": "keep"}, {**options, "cache_breakpoint": "boundary"}
+
+
+@given(history=HISTORIES, call=OPTIONS, data=st.data())
+def test_a_pinned_view_is_the_other_but_for_marks(
+    history: list[dict[str, Any]], call: tuple[str, dict[str, Any]], data: Any
+) -> None:
+    name, options = call
+    plain_options, pinned_options = both(options)
+    before = marks_of(history)
+    of_dicts, of_json = getattr(recede, name), getattr(recede, name + "_json")
+    plain = of_dicts(history, **plain_options)
+    pinned = in_engines(lambda: of_dicts(history, **pinned_options))
+    assert marks_of(history) == before, "the input was changed"
+    assert unmarked(pinned.messages) == unmarked(plain.messages)
+    assert facts(pinned) == facts(plain)
+    text = data.draw(spelled(history))
+    assert loads(in_engines(lambda: of_json(text, **pinned_options)).json) == pinned.messages
+    if pinned.messages == plain.messages:
+        return
+    assert count(pinned.messages) + 2 <= 4
+    old, new = marks_of(plain.messages), marks_of(pinned.messages)
+    assert max(new) == max(old) and new[max(new)] == old[max(old)], "the newest mark of the client stays"
+    assert len(new.keys() - old.keys()) <= 2
+    if pinned.boundary_message is not None and not options.get("max_input_chars"):
+        assert all(place <= max(old) for place in new)
+
+
+@given(history=HISTORIES, call=OPTIONS, system=st.integers(0, 2), tools=st.integers(0, 2), data=st.data())
+def test_a_request_body_counts_its_own_marks(
+    history: list[dict[str, Any]], call: tuple[str, dict[str, Any]], system: int, tools: int, data: Any
+) -> None:
+    name, options = call
+    plain_options, pinned_options = both(options)
+    mark = {"cache_control": {"type": "ephemeral"}}
+    body = {
+        "tools": [{"name": "a", **mark}, {"name": "b"}, {**mark, "name": "c"}][3 - tools - (tools == 1) :]
+        if tools
+        else [],
+        "messages": history,
+        "system": [{"type": "text", "text": "s", **mark}] * system,
+    }
+    on_tools = sum("cache_control" in tool for tool in body["tools"])
+    if data.draw(st.booleans()):
+        body = dict(reversed(body.items()))
+    text, of_json = data.draw(spelled(body)), getattr(recede, name + "_json")
+    plain = loads(of_json(text, **plain_options).json)
+    pinned = loads(in_engines(lambda: of_json(text, **pinned_options)).json)
+    assert unmarked(pinned) == unmarked(plain)
+    if pinned == plain:
+        return
+    left = sum("cache_control" in tool for tool in pinned["tools"])
+    assert count(pinned["messages"]) + left + system <= 4
+    assert left == on_tools or (left == 0 and system), "the system prompt covers tools"
+    assert pinned["system"] == plain["system"]

@@ -1,0 +1,150 @@
+"""`cache_breakpoint="boundary"`: which block gets a mark, which mark gives way, and what is copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recede
+from support import dumps, loads, mask, tool_result, tool_use, user
+
+LONG = "x" * 500
+MARK = {"type": "ephemeral"}
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+
+
+def session(turns: int, calls: int = 1) -> list[dict[str, Any]]:
+    """Messages 2n + 1 and 2n + 2 are turn n."""
+    history: list[dict[str, Any]] = [user([{"type": "text", "text": "task"}])]
+    for turn in range(turns):
+        ids = [f"{turn}.{call}" for call in range(calls)]
+        history += [tool_use(*ids), user([tool_result(one, LONG) for one in ids])]
+    return history
+
+
+def marked(history: list[dict[str, Any]], *messages: int, mark: Any = MARK) -> list[dict[str, Any]]:
+    """With a mark on the last block of each of these messages."""
+    for message in messages:
+        history[message]["content"][-1]["cache_control"] = mark
+    return history
+
+
+def marks(view: list[dict[str, Any]]) -> dict[int, Any]:
+    return {
+        index: block["cache_control"]
+        for index, message in enumerate(view)
+        for block in message["content"]
+        if "cache_control" in block
+    }
+
+
+def pin(history: list[dict[str, Any]], **options: Any) -> dict[int, Any]:
+    return marks(mask(history, cache_breakpoint="boundary", **{"keep_results": 2, **options}).messages)
+
+
+def in_body(history: list[dict[str, Any]], tools: int, system: int, **options: Any) -> Any:
+    mark = {"cache_control": MARK}
+    body = {"tools": [{"name": "a"}, {"name": "b", **(mark if tools else {})}], "messages": history}
+    body["system"] = [{"type": "text", "text": "s", **(mark if system else {})}]
+    options = {"keep_results": 2, "cache_breakpoint": "boundary", **options}
+    return loads(recede.mask_observations_json(dumps(body), **options).json)
+
+
+def test_a_boundary_that_stays_has_the_mark() -> None:
+    # Masked are the results of turns 0 to 3, at this request and the one before.
+    assert pin(marked(session(7), 14), mask_chunk=4) == {8: MARK, 14: MARK}
+
+
+def test_at_a_move_the_old_boundary_has_it() -> None:
+    assert pin(marked(session(6), 12)) == {6: MARK, 12: MARK}
+    assert pin(marked(session(10), 20), mask_chunk=4) == {8: MARK, 20: MARK}
+
+
+def test_at_the_first_move_there_is_no_old_boundary() -> None:
+    assert pin(marked(session(3), 6)) == {6: MARK}
+
+
+def test_without_marks_of_the_client_there_are_none() -> None:
+    history = session(7)
+    assert mask(history, keep_results=2, cache_breakpoint="boundary") == mask(history, keep_results=2)
+
+
+def test_keep_leaves_marks_alone() -> None:
+    view = mask(marked(session(7), 14), keep_results=2).messages
+    assert marks(view) == {14: MARK}
+
+
+def test_a_pin_stands_only_before_a_mark_of_the_client() -> None:
+    assert pin(marked(session(7), 4)) == {4: MARK}
+
+
+def test_a_block_that_has_a_mark_keeps_it() -> None:
+    history = marked(marked(session(7), 14), 8, mark=HOUR)
+    assert pin(history, mask_chunk=4) == {8: HOUR, 14: MARK}
+
+
+def test_the_value_is_that_of_the_mark_behind_it() -> None:
+    assert pin(marked(session(7), 14, mark=HOUR), mask_chunk=4) == {8: HOUR, 14: HOUR}
+
+
+def test_the_mark_before_gives_way_where_four_would_be_passed() -> None:
+    assert pin(marked(session(7), 12, 14), mask_chunk=4) == {8: MARK, 14: MARK}
+
+
+def test_it_stays_where_the_newest_does_not_find_its_entry() -> None:
+    assert pin(marked(with_long_run(), 14, 16), mask_chunk=4) == {14: MARK, 16: MARK}
+    assert pin(marked(with_long_run(), 12, 16), mask_chunk=4) == {12: MARK, 16: MARK}
+
+
+def test_marks_on_tools_go_first_where_the_system_prompt_has_one() -> None:
+    view = in_body(marked(session(7), 12, 14), tools=1, system=1, mask_chunk=4)
+    assert marks(view["messages"]) == {8: MARK, 12: MARK, 14: MARK}
+    assert view["tools"] == [{"name": "a"}, {"name": "b"}]
+    assert "cache_control" in view["system"][0]
+
+
+@pytest.mark.parametrize(("tools", "system"), [(1, 0), (0, 1), (0, 0)])
+def test_otherwise_they_stay(tools: int, system: int) -> None:
+    view = in_body(marked(session(7), 12, 14), tools=tools, system=system, mask_chunk=4)
+    assert marks(view["messages"]) == {8: MARK, 12: MARK, 14: MARK}
+    assert ("cache_control" in view["tools"][1]) is bool(tools)
+
+
+def with_long_run() -> list[dict[str, Any]]:
+    """Message 16 ends 24 blocks after message 14; the boundary, in message 8, stays."""
+    texts = [{"type": "text", "text": "hm"}] * 22
+    run = {"role": "assistant", "content": [*texts, *tool_use("long")["content"]]}
+    return [*session(7), run, user([tool_result("long", LONG)])]
+
+
+def test_a_mark_is_carried_to_the_end_of_the_request_before() -> None:
+    view = in_body(marked(with_long_run(), 16), tools=0, system=1, mask_chunk=4)
+    assert marks(view["messages"]) == {8: MARK, 14: MARK, 16: MARK}
+
+
+def test_where_four_would_be_passed_the_carried_mark_displaces_the_pin() -> None:
+    assert pin(marked(with_long_run(), 16), mask_chunk=4) == {14: MARK, 16: MARK}
+
+
+def test_nothing_is_carried_at_a_move() -> None:
+    assert pin(marked(with_long_run(), 16), keep_results=4) == {6: MARK, 16: MARK}
+
+
+def test_in_bytes_fields_come_and_go() -> None:
+    raw = dumps(marked(session(7), 12, 14)).replace(
+        b'"cache_control": {"type": "ephemeral"}}', b'"cache_control":{"a":1} }'
+    )
+    options = {"keep_results": 2, "mask_chunk": 4}
+    plain = recede.mask_observations_json(raw, **options).json
+    view = recede.mask_observations_json(raw, **options, cache_breakpoint="boundary").json
+    gone, field = b', "cache_control":{"a":1} }', b',"cache_control":{"a":1}'
+    older, behind = plain.split(b'"id": "4.0"')
+    place = older.rindex(b"chars]") + len(b'chars]"')
+    assert view == older[:place] + field + older[place:] + b'"id": "4.0"' + behind.replace(gone, b" }", 1)
+
+
+def test_the_message_with_the_boundary_is_told() -> None:
+    reduction = mask(session(7), keep_results=2)
+    assert reduction.boundary_message == 10
+    assert mask(session(2), keep_results=2).boundary_message is None
