@@ -16,6 +16,7 @@ MASKS = [
     "sliding:window=0",
     "stepped:window=5,chunk=10",
     "break_even:window=20",
+    "break_even:window=20,cache_breakpoint=boundary",
     "hybrid:window=7,at=never,tail=10,boundary=break_even",
     "hybrid:window=7,at=never,tail=10,boundary=stepped,chunk=4",
     "keep_last:messages=20",
@@ -40,7 +41,7 @@ def pasted(line: str, **names: Any) -> dict[str, Any]:
 def test_a_pasted_line_sends_at_each_request_what_the_replay_counted(policy: str, prices: str) -> None:
     paid = recede.costs.Prices.parse(prices)
     session = recede.costs.replay(HISTORY, [policy], prices=paid, system_chars=0)
-    line = line_for(session.policies[1].policy, paid)
+    line = line_for(session.policies[1].policy, paid, session.cache)
     assert line is not None
     raw, masked = (replayed.turns for replayed in session.policies)
     assert masked[-1].view_chars < raw[-1].view_chars

@@ -67,6 +67,7 @@ fn some_policy(random: &mut Random) -> Policy {
         min_masked_chars: *random.pick(&[0, 0, 0, 90, 700]),
         strict_pairs: random.once_in(2),
         ask_summary: true,
+        is_session: true,
         summary_max_chars: *random.pick(&[30, 300, 1_400]),
         ..Policy::default()
     }

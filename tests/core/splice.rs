@@ -203,8 +203,15 @@ impl Document {
             match segment {
                 Segment::Raw(raw) => out += raw,
                 Segment::Said(said) => {
-                    out +=
-                        &cut.map_or_else(|| said.value.clone(), |clip| format!("\"{}\"", clipped(&said.atoms, clip)));
+                    let is_list = said.value.starts_with('[');
+                    out += &cut.map_or_else(
+                        || said.value.clone(),
+                        |clip| match clipped(&said.atoms, clip) {
+                            // The first part with text has all of it; images are left out.
+                            text if is_list => format!("[{{\"type\":\"text\",\"text\":\"{text}\"}}]"),
+                            text => format!("\"{text}\""),
+                        },
+                    );
                 }
                 Segment::Observation(observation) => {
                     out += &replace(number, observation).unwrap_or_else(|| observation.value.clone());

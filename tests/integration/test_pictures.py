@@ -297,7 +297,10 @@ def test_each_line_shows_its_tokens() -> None:
         assert shown == pytest.approx([turn.view_tokens for turn in replayed.turns], abs=top / 2800)
     assert [x for x, _ in lines["raw"]][::79] == [0, 1000]
     # Strong are raw and the best of each kind, the cheapest first; of kinds, no more than can be told apart.
-    best = {cost.policy.partition(":")[0]: cost for cost in sorted(one.replay.costs, key=lambda cost: -cost.cost)}
+    best = {
+        cost.policy.partition(":")[0]: cost
+        for cost in sorted(one.replay.costs[::-1], key=lambda cost: -cost.cost)  # the first of equals
+    }
     raw = best.pop("raw").policy
     strong = [raw, *(cost.policy for cost in sorted(best.values(), key=lambda cost: cost.cost))][:5]
     styles = {line.get("class"): line[0].text for line in chart.iter("polyline")}
@@ -530,7 +533,7 @@ def test_hostile_names_are_words_on_the_page() -> None:
 
 def test_summaries_are_counted_priced_and_marked() -> None:
     talk = [{**message, "content": "a long thought " * 200} for message in history(90)]
-    name = "hybrid:window=5,at=30,tail=10,boundary=break_even"
+    name = "hybrid:window=5,at=30,tail=10,boundary=stepped,chunk=30"
     one = session(talk, policies=[name])
     assert one.replay.cheapest.policy == name
     usage = one.replay.policies[1].usage

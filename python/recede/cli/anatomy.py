@@ -101,7 +101,7 @@ def anatomy(messages: Sequence[Any], replay: Replay) -> Anatomy:
     picked = sorted({place * (len(turns) - 1) // (_SAMPLES - 1) for place in range(_SAMPLES)}) if turns else []
     best = _cheapest_mask(replay)
     last = messages[: turns[-1].messages] if turns else []
-    options = None if best is None else mask_options(best.policy, replay.prices)
+    options = None if best is None else mask_options(best.policy, replay.prices, replay.cache)
     texts = _results(last)
     blocks = _blocks(last, options or {"keep_results": _EVERYTHING})
     count = 0 if options is None else mask_observations(last, **options).masked_count
@@ -116,7 +116,9 @@ def anatomy(messages: Sequence[Any], replay: Replay) -> Anatomy:
 
 def _cheapest_mask(replay: Replay) -> PolicyCost | None:
     masks = [
-        cost for cost in replay.costs if mask_options(cost.policy, replay.prices) is not None and cost.usage.requests
+        cost
+        for cost in replay.costs
+        if mask_options(cost.policy, replay.prices, replay.cache) is not None and cost.usage.requests
     ]
     return min(masks, key=lambda cost: cost.cost, default=None)
 

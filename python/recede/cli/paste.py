@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from recede.costs import Prices
+from recede.costs import CACHES, Cache, Prices
 
 __all__ = ["line_for", "mask_options"]
 
 
-def line_for(policy: str, prices: Prices) -> str | None:
+def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str | None:
     """A line to paste before each request, where `messages` is the history; None where no single line does it.
 
     Args:
         policy: as a replay names it.
         prices: those of the replay, by which break-even is reckoned.
+        cache: that of the replay, of which break-even reckons what a move writes again.
 
     Example:
         >>> from recede.cli.paste import line_for
@@ -23,7 +24,7 @@ def line_for(policy: str, prices: Prices) -> str | None:
         'view = recede.mask_observations(messages, keep_results=10, boundary="break_even").messages'
     """
     kind, values = _parsed(policy)
-    mask = mask_options(policy, prices)
+    mask = mask_options(policy, prices, cache)
     if mask is not None:
         return f"view = recede.mask_observations(messages, {_written(mask)}).messages"
     if kind == "keep_last":
@@ -36,7 +37,7 @@ def line_for(policy: str, prices: Prices) -> str | None:
     return None
 
 
-def mask_options(policy: str, prices: Prices) -> dict[str, Any] | None:
+def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | None:
     """The options of `mask_observations` for a policy; None if it does anything else than mask."""
     kind, values = _parsed(policy)
     if kind == "hybrid" and values["at"] == "never":
@@ -44,8 +45,10 @@ def mask_options(policy: str, prices: Prices) -> dict[str, Any] | None:
     if kind == "clip":
         return {"keep_results": 0, "max_observation_chars": int(values["chars"])}
     if kind in ("sliding", "stepped", "break_even"):
+        rule = {"cache": cache.rule} if kind == "break_even" and cache.rule != "ideal" else {}
+        mark = {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
         values = {**values, "boundary": kind}
-        return {"keep_results": int(values["window"]), **_boundary(values), **_cache(values, prices)}
+        return {"keep_results": int(values["window"]), **_boundary(values), **rule, **mark, **_cache(values, prices)}
     return None
 
 

@@ -114,7 +114,8 @@ def verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[st
         reason = "masking pays off later, or never, in so short a session"
         return [paid, f"would have paid: no less under any other policy; {reason}"]
     would = f"would have paid: {money(best.cost)} with {best.policy}, {percent(1 - best.of_raw)} less"
-    line = line_for(best.policy, sessions[0].replay.prices)
+    replayed = sessions[0].replay
+    line = line_for(best.policy, replayed.prices, replayed.cache)
     return [paid, would] if line is None else [paid, would, f"{PASTE}{line}"]
 
 
