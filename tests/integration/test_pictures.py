@@ -297,10 +297,9 @@ def test_each_line_shows_its_tokens() -> None:
         assert shown == pytest.approx([turn.view_tokens for turn in replayed.turns], abs=top / 2800)
     assert [x for x, _ in lines["raw"]][::79] == [0, 1000]
     # Strong are raw and the best of each kind, the cheapest first; of kinds, no more than can be told apart.
-    best = {
-        cost.policy.partition(":")[0]: cost
-        for cost in sorted(one.replay.costs[::-1], key=lambda cost: -cost.cost)  # the first of equals
-    }
+    best: dict[str, recede.costs.PolicyCost] = {}
+    for cost in sorted(one.replay.costs, key=lambda cost: cost.cost):
+        best.setdefault(cost.policy.partition(":")[0], cost)
     raw = best.pop("raw").policy
     strong = [raw, *(cost.policy for cost in sorted(best.values(), key=lambda cost: cost.cost))][:5]
     styles = {line.get("class"): line[0].text for line in chart.iter("polyline")}

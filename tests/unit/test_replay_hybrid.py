@@ -200,7 +200,7 @@ def test_the_view_of_the_hybrid_does_not_grow_with_the_session() -> None:
 
 
 def test_a_hybrid_without_summaries_is_a_mask_whose_window_counts_turns() -> None:
-    turn = [tool_use("1", "2"), answer(("1", "x" * 300), ("2", "y" * 300))]
+    turn = [tool_use("1", "2"), answer(("1", "x" * 3_000), ("2", "y" * 3_000))]
     history = [user("Look."), *turn * 20]
     for hybrid, mask in (
         ("", "sliding:window=6"),

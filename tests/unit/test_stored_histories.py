@@ -327,12 +327,12 @@ def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
                 history.recall(wrong)
 
 
-BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2, "fill": None}
+BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2, "fill": None, "cache_write": 1e9}
 
 
 def summarized(store: recede.TurnStore) -> History:
     history = History(store=store, **BUDGET)
-    for message in [user("Go."), *turns(60, 200)]:
+    for message in [user("Go."), *turns(40, 200)]:
         history.append(message)
         history.view()
     assert store.count_records("summary") > 1

@@ -31,7 +31,7 @@ class Anthropic(BlockShape):
                 walk.part(block)
 
     def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
-        mark = mark_in(block["content"]) if block.get(MARK) is None else None
+        mark = mark_in(block.get("content")) if block.get(MARK) is None else None
         return {**block, "content": text, **({} if mark is None else {MARK: mark})}
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
