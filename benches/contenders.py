@@ -67,8 +67,12 @@ def agree(name: str, theirs: object, ours: object) -> None:
 
 
 def own_figures(ours: Any) -> tuple[Any, ...]:
-    """A result as rivals give it: they clip nothing."""
-    return tuple(value for name, value in zip(ours._fields, ours, strict=True) if not name.startswith("clipped_"))
+    """A result as rivals give it: they clip nothing, and mark no boundary."""
+    return tuple(
+        value
+        for name, value in zip(ours._fields, ours, strict=True)
+        if not name.startswith(("clipped_", "boundary_message"))
+    )
 
 
 def compare_answers(case: Case) -> None:
