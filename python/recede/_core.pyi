@@ -20,6 +20,7 @@ __all__ = [
     "Policy",
     "Session",
     "Store",
+    "__version__",
     "check_pairs",
     "count_chars",
     "mask_observation",
@@ -33,6 +34,8 @@ __all__ = [
     "stored_options",
     "texts",
 ]
+
+__version__: str
 
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]

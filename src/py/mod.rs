@@ -328,12 +328,13 @@ fn is_first_interpreter(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// The core of recede.
-#[pymodule]
+#[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     guarded(|| {
         if !is_first_interpreter(module.py())? {
             return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
         }
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add_class::<PyPolicy>()?;
         module.add_class::<session::PySession>()?;
         module.add_class::<store::PyStore>()?;

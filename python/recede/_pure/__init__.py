@@ -10,6 +10,7 @@ Sessions, managers of turns, replays and stores are the core's alone.
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import Any
 
 from recede._pure.apply import apply
@@ -44,6 +45,8 @@ __all__ = [
     "repairs",
     "texts",
 ]
+
+__version__ = version("recede")
 
 
 def reduce(
