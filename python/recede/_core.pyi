@@ -3,17 +3,8 @@
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
-from recede.reduction._report import (
-    CountRequest,
-    Finding,
-    JsonReduction,
-    MessageTexts,
-    Reduction,
-    Repair,
-    ReplayedRequest,
-    SentView,
-    SummaryRequest,
-)
+from recede.reduction._exchange import CountRequest, MessageTexts, Repair, ReplayedRequest, SentView, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
 from recede.store._turn_store import StoredTurn, StoreReport, StoreStats
 
 __all__ = [

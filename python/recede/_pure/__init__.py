@@ -24,16 +24,8 @@ from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
-from recede.reduction._report import (
-    CountRequest,
-    Finding,
-    JsonReduction,
-    MessageTexts,
-    ObservationTexts,
-    Reduction,
-    Repair,
-    SummaryRequest,
-)
+from recede.reduction._exchange import CountRequest, MessageTexts, ObservationTexts, Repair, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
 
 __all__ = [
     "Policy",
