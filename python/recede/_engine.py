@@ -56,7 +56,9 @@ def scanner() -> str | None:
         >>> recede.reduction.scanner() in (None, "word", "sse2", "avx2", "avx512", "neon")
         True
     """
-    return (os.environ.get("RECEDE_SCANNER") or engine.scanners()[-1]) if ENGINE == "rust" else None
+    if not hasattr(engine, "scanners"):
+        return None
+    return os.environ.get("RECEDE_SCANNER") or engine.scanners()[-1]
 
 
 ENGINE: str = os.environ.get("RECEDE_ENGINE") or "rust"
