@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow bench fuzz dist clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -83,5 +83,9 @@ dist: setup ## Build the source archive and the wheels for Linux into dist/, and
 	@scripts/setup dist
 	scripts/dist
 
+docs: build ## Build the site into site/; a link that leads nowhere is an error
+	@scripts/setup docs
+	NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
+
 clean: ## Remove what was built, and .venv
-	rm -rf .venv target dist $(extension)
+	rm -rf .venv target dist site $(extension)
