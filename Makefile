@@ -83,9 +83,10 @@ dist: setup ## Build the source archive and the wheels for Linux into dist/, and
 	@scripts/setup dist
 	scripts/dist
 
-docs: build ## Build the site into site/; a link that leads nowhere is an error
+docs: build tools ## Build the site into site/; a link that leads nowhere is an error
 	@scripts/setup docs
 	NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
+	$(python) -m pytest -q tests/integration/test_site.py
 
 clean: ## Remove what was built, and .venv
 	rm -rf .venv target dist site $(extension)
