@@ -1,6 +1,6 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
-The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`,
+The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`, `recede.masker`,
 `recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`, `recede.summarizers`,
 `recede.types`, `recede.testing`.
 """
@@ -26,6 +26,7 @@ from recede.reduction import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recede.agent import Budget, Conversation, auto_continue, auto_continue_async
+    from recede.masker import Masker
     from recede.session import History
     from recede.store import TurnStore
     from recede.turns import (
@@ -43,6 +44,7 @@ __all__ = [
     "HistoryReducer",
     "HybridContextManager",
     "JsonReduction",
+    "Masker",
     "ObservationMaskingContextManager",
     "ProductionHybridContextManager",
     "RecedeError",
@@ -73,6 +75,7 @@ _LATER = {
     "Conversation": "agent",
     "History": "session",
     "HybridContextManager": "turns",
+    "Masker": "masker",
     "ObservationMaskingContextManager": "turns",
     "ProductionHybridContextManager": "turns",
     "TurnStore": "store",
@@ -80,7 +83,7 @@ _LATER = {
     "auto_continue": "agent",
     "auto_continue_async": "agent",
 }
-_MODULES = ("agent", "costs", "session", "store", "summarizers", "transcripts", "turns", "types")
+_MODULES = ("agent", "costs", "masker", "session", "store", "summarizers", "transcripts", "turns", "types")
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,19 @@ import recede
 from recede.reduction import _policy
 from support import ROOT, built_engines, using
 
-MODULES = ("reduction", "session", "turns", "agent", "costs", "store", "summarizers", "testing", "transcripts", "types")
+MODULES = (
+    "reduction",
+    "session",
+    "masker",
+    "turns",
+    "agent",
+    "costs",
+    "store",
+    "summarizers",
+    "testing",
+    "transcripts",
+    "types",
+)
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
 for _module in [import_module(f"recede.{name}") for name in MODULES]:
     for _name in _module.__all__:

@@ -36,13 +36,25 @@ PYTHON: dict[str, set[str]] = {
     "reduction": LEAVES | {"_engine", "_pure", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
+    "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},
 }
-PUBLIC_MODULES = {"agent", "costs", "reduction", "session", "store", "summarizers", "transcripts", "turns", "types"}
+PUBLIC_MODULES = {
+    "agent",
+    "costs",
+    "masker",
+    "reduction",
+    "session",
+    "store",
+    "summarizers",
+    "transcripts",
+    "turns",
+    "types",
+}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 
 # A module of the core -> the modules that it may use.

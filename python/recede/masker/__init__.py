@@ -1,0 +1,17 @@
+"""Views of conversations that are handed over whole before each request, of messages of any type."""
+
+from recede.masker._facts import Adapter, CallFacts, Facts, ResultFacts
+from recede.masker._masker import Masker
+from recede.masker._stats import MaskerStats
+from recede.reduction._masks import Mask, Masks
+
+__all__ = [
+    "Adapter",
+    "CallFacts",
+    "Facts",
+    "Mask",
+    "Masker",
+    "MaskerStats",
+    "Masks",
+    "ResultFacts",
+]
