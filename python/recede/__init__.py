@@ -1,8 +1,8 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
 The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`, `recede.masker`,
-`recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`, `recede.summarizers`,
-`recede.types`, `recede.testing`.
+`recede.clients`, `recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`,
+`recede.summarizers`, `recede.types`, `recede.testing`.
 """
 
 from recede._engine import __version__
@@ -26,6 +26,7 @@ from recede.reduction import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recede.agent import Budget, Conversation, auto_continue, auto_continue_async
+    from recede.clients import wrap
     from recede.masker import Masker
     from recede.session import History
     from recede.store import TurnStore
@@ -66,6 +67,7 @@ __all__ = [
     "reduce",
     "reduce_json",
     "repair_pairs",
+    "wrap",
 ]
 
 
@@ -82,8 +84,9 @@ _LATER = {
     "apply_observation_masking": "turns",
     "auto_continue": "agent",
     "auto_continue_async": "agent",
+    "wrap": "clients",
 }
-_MODULES = ("agent", "costs", "masker", "session", "store", "summarizers", "transcripts", "turns", "types")
+_MODULES = ("agent", "clients", "costs", "masker", "session", "store", "summarizers", "transcripts", "turns", "types")
 
 
 def __getattr__(name: str) -> object:

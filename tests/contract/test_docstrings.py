@@ -19,6 +19,7 @@ MODULES = (
     "reduction",
     "session",
     "masker",
+    "clients",
     "turns",
     "agent",
     "costs",

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "python" / "recede"
 CORE = ROOT / "src"
 
 # What knows nothing of the rest of recede, but for the errors.
-LEAVES = {"_errors", "_files", "_objects", "_strict", "types"}
+LEAVES = {"_errors", "_files", "_objects", "_recall", "_strict", "types"}
 # A room of the package (a folder, or a module of the root) -> the rooms that it may import.
 PYTHON: dict[str, set[str]] = {
     "_errors": set(),
@@ -27,6 +27,8 @@ PYTHON: dict[str, set[str]] = {
     "types": set(),
     "_strict": {"_errors"},
     "_usage": set(),
+    "_off": set(),
+    "_recall": set(),
     "_engine": {"_core", "_pure"},
     "_encodable": {"_objects"},
     "_response": {"_objects"},
@@ -37,6 +39,7 @@ PYTHON: dict[str, set[str]] = {
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
+    "clients": LEAVES | {"_off", "masker", "reduction"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
@@ -45,6 +48,7 @@ PYTHON: dict[str, set[str]] = {
 }
 PUBLIC_MODULES = {
     "agent",
+    "clients",
     "costs",
     "masker",
     "reduction",
