@@ -7,5 +7,6 @@ extra ``recede[arrow]``.
 
 from recede.arrow._columns import to_json
 from recede.arrow._reducer import Reducer, Stats
+from recede.arrow._replay import Replay, usage_by_group
 
-__all__ = ["Reducer", "Stats", "to_json"]
+__all__ = ["Reducer", "Replay", "Stats", "to_json", "usage_by_group"]

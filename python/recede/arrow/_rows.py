@@ -11,7 +11,7 @@ from recede.reduction._input import history_of
 from recede.reduction._planning import reduce_bytes
 from recede.reduction._unrecognized import unrecognized
 
-__all__ = ["RowError", "Rows", "failed", "reduced_rows"]
+__all__ = ["RowError", "Rows", "failed", "reduced_rows", "unrecognized_error"]
 
 
 class RowError(NamedTuple):
@@ -45,6 +45,12 @@ class Rows(NamedTuple):
         return [errors.get(name, self.figures.get(name)) for name in names]
 
 
+def unrecognized_error(data: bytes) -> RowError | None:
+    """The error of a valid history of which nothing is recognized."""
+    words = unrecognized(history_of(data))
+    return None if words is None else RowError("empty", words)
+
+
 def failed(error: Exception) -> RowError:
     """An exception as a value."""
     if isinstance(error, TranscriptError):
@@ -66,11 +72,10 @@ def reduced_rows(array: Any, goal: str, options: Mapping[str, Any], *, with_view
         try:
             if data is not None:
                 answer = reduce_bytes(goal, data, options)
-                history = history_of(data)
-                messages = len(history)
-                words = None if answer.chars_before else unrecognized(history)
-                if words is not None:
-                    answer, errors[row] = None, RowError("empty", words)
+                messages = len(history_of(data))
+                error = None if answer.chars_before else unrecognized_error(data)
+                if error is not None:
+                    answer, errors[row] = None, error
         except Exception as error:
             errors[row] = failed(error)
         views.append(None if answer is None else answer.json)
