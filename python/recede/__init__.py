@@ -2,7 +2,7 @@
 
 The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`, `recede.masker`,
 `recede.clients`, `recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`,
-`recede.summarizers`, `recede.types`, `recede.testing`.
+`recede.summarizers`, `recede.types`, `recede.arrow`, `recede.testing`.
 """
 
 from recede._engine import __version__
@@ -86,7 +86,9 @@ _LATER = {
     "auto_continue_async": "agent",
     "wrap": "clients",
 }
-_MODULES = ("agent", "clients", "costs", "masker", "session", "store", "summarizers", "transcripts", "turns", "types")
+_MODULES = (
+    "agent", "arrow", "clients", "costs", "masker", "session", "store", "summarizers", "transcripts", "turns", "types",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -28,6 +28,7 @@ MODULES = (
     "testing",
     "transcripts",
     "types",
+    "arrow",
 )
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
 for _module in [import_module(f"recede.{name}") for name in MODULES]:
@@ -56,6 +57,8 @@ NEEDS_THE_CORE = {"recede.StoreError", "recede.store.StoreReport", "recede.store
 def test_examples_run(name: str, engine_name: str) -> None:
     if engine_name == "python" and name in NEEDS_THE_CORE:
         pytest.skip("the mirror has no store")
+    if name.startswith("recede.arrow."):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     value: Any = DOCUMENTED[name]
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     written: list[str] = []

@@ -45,9 +45,11 @@ PYTHON: dict[str, set[str]] = {
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},
+    "arrow": {"_engine", "_errors", "costs", "reduction"},
 }
 PUBLIC_MODULES = {
     "agent",
+    "arrow",
     "clients",
     "costs",
     "masker",
@@ -211,6 +213,8 @@ def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
             assert modules <= {"anthropic", "click", "matplotlib", "openai", "prompt_toolkit", "rich"}, path
         elif room == "testing":
             assert modules <= {"hypothesis"}, path
+        elif room == "arrow":
+            assert modules <= {"pyarrow"}, path
         else:
             assert modules <= {"typing_extensions"}, path
 
