@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow bench fuzz clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow bench fuzz dist clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -79,5 +79,9 @@ fuzz: build tools ## Scanner against a full parser, turn store against a list, c
 	$(python) tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))
 	$(python) tests/fuzz_readers.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))
 
+dist: setup ## Build the source archive and the wheels for Linux into dist/, and try them (TARGETS=..., PYTHONS=... fewer)
+	@scripts/setup dist
+	scripts/dist
+
 clean: ## Remove what was built, and .venv
-	rm -rf .venv target $(extension)
+	rm -rf .venv target dist $(extension)
