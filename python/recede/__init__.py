@@ -2,7 +2,7 @@
 
 The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`,
 `recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`, `recede.summarizers`,
-`recede.types`, `recede.testing`.
+`recede.types`, `recede.arrow`, `recede.testing`.
 """
 
 from recede._engine import __version__
@@ -80,7 +80,7 @@ _LATER = {
     "auto_continue": "agent",
     "auto_continue_async": "agent",
 }
-_MODULES = ("agent", "costs", "session", "store", "summarizers", "transcripts", "turns", "types")
+_MODULES = ("agent", "arrow", "costs", "session", "store", "summarizers", "transcripts", "turns", "types")
 
 
 def __getattr__(name: str) -> object:

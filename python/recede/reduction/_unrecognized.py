@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from recede.reduction._counting import count_chars
+
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
 __all__ = ["unrecognized"]
@@ -13,11 +14,13 @@ _CONTENTS = ("content", "parts", "output")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 
 
-def unrecognized(messages: Iterable[Any]) -> str | None:
-    """What to say of messages that have no characters; None if each of them has an empty content, or there are none.
+def unrecognized(messages: list[Any]) -> str | None:
+    """What to say of a history in which nothing was recognized.
 
-    Ask only of a history with no characters: text in any field that is read has some.
+    None if it has characters, or no messages, or all of them have a content that is empty.
     """
+    if count_chars(messages):
+        return None
     objects = [message for message in messages if isinstance(message, dict)]
     if all(map(_is_blank, objects)):
         return None
