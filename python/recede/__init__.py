@@ -1,8 +1,8 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
 The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`,
-`recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`, `recede.summarizers`,
-`recede.types`, `recede.testing`.
+`recede.turns`, `recede.agent`, `recede.costs`, `recede.proxy`, `recede.store`, `recede.transcripts`,
+`recede.summarizers`, `recede.types`, `recede.testing`.
 """
 
 from recede._errors import RecedeError, StoreError, TranscriptError
@@ -25,6 +25,7 @@ from recede.reduction import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recede.agent import Budget, Conversation, auto_continue, auto_continue_async
+    from recede.proxy import RequestMasker
     from recede.session import History
     from recede.store import TurnStore
     from recede.turns import (
@@ -48,6 +49,7 @@ __all__ = [
     "ProductionHybridContextManager",
     "RecedeError",
     "Reduction",
+    "RequestMasker",
     "StoreError",
     "TranscriptError",
     "TurnStore",
@@ -76,12 +78,13 @@ _LATER = {
     "HybridContextManager": "turns",
     "ObservationMaskingContextManager": "turns",
     "ProductionHybridContextManager": "turns",
+    "RequestMasker": "proxy",
     "TurnStore": "store",
     "apply_observation_masking": "turns",
     "auto_continue": "agent",
     "auto_continue_async": "agent",
 }
-_MODULES = ("agent", "costs", "session", "store", "summarizers", "transcripts", "turns", "types")
+_MODULES = ("agent", "costs", "proxy", "session", "store", "summarizers", "transcripts", "turns", "types")
 
 
 def __getattr__(name: str) -> object:
