@@ -48,7 +48,7 @@ PYTHON: dict[str, set[str]] = {
     "transcripts": LEAVES | {"_usage", "reduction"},
     "arrow": {"_engine", "_errors", "costs", "reduction"},
 }
-PUBLIC_MODULES = set(recede._MODULES)
+PUBLIC_MODULES = {"reduction", *recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 
 # A module of the core -> the modules that it may use.

@@ -16,9 +16,9 @@ _PINNED = "a pinned result"
 
 
 def cold_masks(adapter: Any, messages: list[Any], options: dict[str, Any]) -> tuple[list[Mask], int]:
-    """The masks of `mask_observations` for messages or their stand-ins; and the characters of the view."""
+    """The masks of `mask_observations` for messages or of dicts in their place; and the characters of the view."""
     if adapter is not None:
-        messages = _stand_ins(adapter, messages)
+        messages = _as_dicts(adapter, messages)
         options = {**options, "exclude_tools": [*options.get("exclude_tools", ()), _PINNED]}
     reduction = mask_observations(messages, **options)
     masks = []
@@ -37,7 +37,7 @@ def observations_of(message: dict[str, Any]) -> list[str]:
     return [observation.text for observation in texts.observations]
 
 
-def _stand_ins(adapter: Any, messages: list[Any]) -> list[dict[str, Any]]:
+def _as_dicts(adapter: Any, messages: list[Any]) -> list[dict[str, Any]]:
     """Messages with the same facts, in which all ids are known."""
     stand_ins: list[dict[str, Any]] = []
     open_calls: list[tuple[str, CallFacts]] = []
