@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from statistics import mean, median
 from typing import NamedTuple
 
 from recede.costs._policies import is_optimum, optimum_of, window_of
 from recede.costs._prices import Prices, Usage
 
-__all__ = ["PolicyCost", "cheapest_policy", "costs_of"]
+__all__ = ["PolicyCost", "cheapest_policy", "costs_of", "worst_moment"]
 
 
 class PolicyCost(NamedTuple):
@@ -29,6 +30,7 @@ class PolicyCost(NamedTuple):
         of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
             does more than mask.
         summary_cost: the part of both costs that summary calls account for.
+        worst_moment: the largest share of raw that all requests of a session so far have cost, at any of its requests.
 
     Example:
         >>> import recede
@@ -48,6 +50,7 @@ class PolicyCost(NamedTuple):
     dearer_count: int
     of_optimum: float | None
     summary_cost: float = 0.0
+    worst_moment: float = 1.0
 
     @property
     def is_optimum(self) -> bool:
@@ -61,9 +64,15 @@ class PolicyCost(NamedTuple):
 
 
 def costs_of(
-    names: Sequence[str], usages: Sequence[Sequence[Usage]], prices: Sequence[tuple[Prices, Prices | None]]
+    names: Sequence[str],
+    usages: Sequence[Sequence[Usage]],
+    prices: Sequence[tuple[Prices, Prices | None]],
+    moments: Sequence[float],
 ) -> tuple[PolicyCost, ...]:
-    """The cost of each policy, raw first, from the usage of each session under each policy and its prices."""
+    """The cost of each policy, raw first, from the usage of each session under each policy and its prices.
+
+    `moments` are the worst moments of the policies.
+    """
     sessions = [[_cost(usage, *both) for usage in session] for session, both in zip(usages, prices, strict=True)]
     columns = [list(column) for column in zip(*sessions, strict=True)]
     totals = [_Cost(*map(sum, zip(*column, strict=True))) for column in columns]
@@ -86,9 +95,16 @@ def costs_of(
             dearer_count=sum(cost.cost > raw.cost for cost, raw in zip(columns[place], columns[0], strict=True)),
             of_optimum=None if optimum is None else _share(total.cost, optimum),
             summary_cost=total.summary_cost,
+            worst_moment=moments[place],
         )
 
     return tuple(cost_of(place, name) for place, name in enumerate(names))
+
+
+def worst_moment(requests: Iterable[Usage], raw: Iterable[Usage], prices: tuple[Prices, Prices | None]) -> float:
+    """The largest share of raw that all requests of a session so far have cost, at any of them."""
+    so_far, raw_so_far = (accumulate(one.cost(*prices) for one in turns) for turns in (requests, raw))
+    return max(map(_share, so_far, raw_so_far), default=1.0)
 
 
 class _Cost(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
-from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
+from recede.costs._compare import PolicyCost, cheapest_policy, costs_of, worst_moment
 from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._turn import ReplayedTurn
@@ -55,9 +55,7 @@ class PolicyReplay(NamedTuple):
     @property
     def usage(self) -> Usage:
         """The usage of all requests."""
-        totals = [sum(column) for column in zip(*self.turns, strict=True)] or [0] * len(ReplayedTurn._fields)
-        calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
-        return Usage._make([len(self.turns), *totals[1:5], calls, *totals[7:]])
+        return Usage.total(turn.usage for turn in self.turns)
 
 
 class Replay(NamedTuple):
@@ -248,7 +246,17 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
     if any([replayed.policy for replayed in session.policies] != names for session in sessions):
         raise ValueError("the sessions must be replayed under the same policies")
     usages = [[replayed.usage for replayed in session.policies] for session in sessions]
-    return costs_of(names, usages, [(session.prices, session.summary_prices) for session in sessions])
+    prices = [(session.prices, session.summary_prices) for session in sessions]
+    moments = [
+        max(_worst_moment(session, place, both) for session, both in zip(sessions, prices, strict=True))
+        for place in range(len(names))
+    ]
+    return costs_of(names, usages, prices, moments)
+
+
+def _worst_moment(session: Replay, place: int, prices: tuple[Prices, Prices | None]) -> float:
+    requests, raw = ([turn.usage for turn in session.policies[one].turns] for one in (place, 0))
+    return worst_moment(requests, raw, prices)
 
 
 def _checked(name: str, prices: Prices) -> Prices:

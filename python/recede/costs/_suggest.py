@@ -61,9 +61,9 @@ class Suggestion(NamedTuple):
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> found = suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
         >>> found
-        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 66% of raw>
+        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 65% of raw>
         >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
-        [(5, '+0%'), (10, '+22%'), (20, '+51%')]
+        [(5, '+0%'), (10, '+24%'), (20, '+53%')]
     """
 
     costs: tuple[PolicyCost, ...]
@@ -140,7 +140,9 @@ class Suggestion(NamedTuple):
             if [cost.policy for cost in part.costs] != names:
                 raise ValueError("the sessions must be replayed under the same policies")
         usages = [[cost.usage for cost in part.costs] for part in parts]
-        return cls(costs_of(names, usages, [(part.prices, part.summary_prices) for part in parts]), *first[1:])
+        prices = [(part.prices, part.summary_prices) for part in parts]
+        moments = [max(part.costs[place].worst_moment for part in parts) for place in range(len(names))]
+        return cls(costs_of(names, usages, prices, moments), *first[1:])
 
     def __repr__(self) -> str:
         figures = f"window {self.window}, chunk {self.chunk!r}, summarize_at {self.summarize_at!r}"
