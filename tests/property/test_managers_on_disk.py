@@ -14,8 +14,7 @@ from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
-from recede.turns import Turn
-from recede.turns import _due
+from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
 from support import assert_canonical, engine_module
 
