@@ -119,7 +119,7 @@ class Fold:
         policy = self.facts.policy
         calls = 0.0 if policy.summaries is None else call_cost(policy.summaries[1], self.calls)
         most = (1.0 + policy.warranty) * self.paid_raw.and_(raw).cost(read, write)
-        return self.paid.and_(view).cost(read, write) + calls <= most
+        return bool(self.paid.and_(view).cost(read, write) + calls <= most)
 
     def permits_summary(self, end: int, chars: int, call: tuple[int, int]) -> bool:
         """Whether a summary keeps the warranty that leaves so many chars of the view, all written again."""
