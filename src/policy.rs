@@ -113,6 +113,8 @@ impl Boundary {
 pub struct Summaries {
     /// When one is made.
     pub due: Due,
+    /// What one costs.
+    pub prices: SummaryPrices,
     /// How many of the newest turns stay raw.
     pub tail: usize,
     /// Who writes it; None: the built-in summary.
@@ -129,17 +131,21 @@ pub enum Due {
         /// Turns until the next.
         every: usize,
     },
-    /// When reading the older turns again has cost as much as a summary, at these prices per token.
-    BreakEven {
-        /// Read from the cache.
-        read: f64,
-        /// Written to the cache.
-        write: f64,
-        /// Input of the model that writes summaries.
-        input: f64,
-        /// Its output.
-        output: f64,
-    },
+    /// When reading the older turns again has cost as much as a summary.
+    BreakEven,
+}
+
+/// Prices of a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SummaryPrices {
+    /// Read from the cache.
+    pub read: f64,
+    /// Written to the cache.
+    pub write: f64,
+    /// Input of the model that writes summaries.
+    pub input: f64,
+    /// Its output.
+    pub output: f64,
 }
 
 /// A model that writes summaries.

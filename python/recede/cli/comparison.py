@@ -13,7 +13,17 @@ from recede.costs import PolicyCost, cheapest_policy, compare_costs
 __all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
 
 # The columns that a narrow screen lacks, the first to go first.
-_OPTIONAL = ("mean", "worst", "no cache", "summaries", "from cache", "tokens sent", "losses", "of optimum")
+_OPTIONAL = (
+    "mean",
+    "worst",
+    "worst moment",
+    "no cache",
+    "summaries",
+    "from cache",
+    "tokens sent",
+    "losses",
+    "of optimum",
+)
 
 
 def for_people(sessions: list[Session], said: list[str], *, by_format: bool, turns: bool, has_notes: bool) -> str:
@@ -48,6 +58,9 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
             [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
         )
         rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
+    headings.append("worst moment")
+    moments = ["-" if cost.worst_moment is None else percent(cost.worst_moment) for cost in costs]
+    rows = [[*row, moment] for row, moment in zip(rows, moments, strict=True)]
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = wanted.index(headings.index("no cache"))
     wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw

@@ -32,7 +32,8 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
         return f"view = recede.reduction.truncate_history(messages, {window}).messages"
     if kind == "hybrid":
         at = '"break_even"' if values["at"] == "break_even" else values["at"]
-        options = ", ".join(filter(None, [values["window"], at, values["tail"], _written(_boundary(values))]))
+        rule = {**_boundary(values), **_warranted(values, cache)}
+        options = ", ".join(filter(None, [values["window"], at, values["tail"], _written(rule)]))
         return f"manager = recede.HybridContextManager(recede.summarizers.builtin(), {options})"
     return None
 
@@ -41,14 +42,24 @@ def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | 
     """The options of `mask_observations` for a policy; None if it does anything else than mask."""
     kind, values = _parsed(policy)
     if kind == "hybrid" and values["at"] == "never":
-        return {"keep_turns": int(values["window"]), **_boundary(values), **_cache(values, prices)}
+        return {
+            "keep_turns": int(values["window"]),
+            **_boundary(values),
+            **_warranted(values, cache),
+            **_mark(values),
+            **_cache(values, prices),
+        }
     if kind == "clip":
         return {"keep_results": 0, "max_observation_chars": int(values["chars"])}
     if kind in ("sliding", "stepped", "break_even"):
-        rule = {"cache": cache.rule} if kind == "break_even" and cache.rule != "ideal" else {}
-        mark = {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
         values = {**values, "boundary": kind}
-        return {"keep_results": int(values["window"]), **_boundary(values), **rule, **mark, **_cache(values, prices)}
+        return {
+            "keep_results": int(values["window"]),
+            **_boundary(values),
+            **_warranted(values, cache),
+            **_mark(values),
+            **_cache(values, prices),
+        }
     return None
 
 
@@ -66,6 +77,20 @@ def _boundary(values: dict[str, str]) -> dict[str, Any]:
     if values.get("boundary") == "break_even":
         return {"boundary": "break_even"}
     return {"mask_chunk": int(values["chunk"])} if "chunk" in values else {}
+
+
+def _warranted(values: dict[str, str], cache: Cache) -> dict[str, Any]:
+    """What break-even reckons with: the cache that the replay does, and the warranty."""
+    if values.get("boundary") != "break_even":
+        return {}
+    is_ideal = cache.rule == "ideal" or (cache.rule == "prefix" and not cache.step_tokens)
+    part = values.get("warranty", "0.1")
+    warranty = {} if part == "0.1" else {"warranty": None if part == "none" else float(part)}
+    return {**({} if is_ideal else {"cache": cache.rule}), **warranty}
+
+
+def _mark(values: dict[str, str]) -> dict[str, Any]:
+    return {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
 
 
 def _cache(values: dict[str, str], prices: Prices) -> dict[str, Any]:

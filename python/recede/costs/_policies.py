@@ -41,12 +41,13 @@ class _Key(NamedTuple):
 _WINDOW = _Key(0)
 _TAIL = _Key(1, 10)
 _BREAKPOINT = _Key(None, "keep", ("keep", "boundary"))
+_WARRANTY = _Key(0, "0.1", ("none",), is_share=True)
 _TRIGGER = _Key(1, 100_000)
 _POLICIES: dict[str, dict[str, _Key]] = {
     "raw": {},
     "sliding": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "stepped": {"window": _WINDOW, "chunk": _Key(1), "cache_breakpoint": _BREAKPOINT},
-    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
+    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT, "warranty": _WARRANTY},
     "high_water": {"window": _WINDOW, "chars": _Key(0), "cache_breakpoint": _BREAKPOINT},
     "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "clear_tool_uses": {"trigger": _TRIGGER, "keep": _Key(0, 3), "at_least": _Key(0, 0)},
@@ -61,6 +62,7 @@ _POLICIES: dict[str, dict[str, _Key]] = {
         "boundary": _Key(None, "sliding", ("sliding", "stepped", "break_even")),
         "chunk": _Key(1, 0),
         "cache_breakpoint": _BREAKPOINT,
+        "warranty": _WARRANTY,
     },
     "budget": {
         "tokens": _Key(1, 0),
@@ -73,6 +75,7 @@ _UNSAID = (
     ("boundary", "sliding"),
     ("chunk", 0),
     ("cache_breakpoint", "keep"),
+    ("warranty", "0.1"),
     ("at_least", 0),
     ("tokens", 0),
     ("chars", 0),
@@ -245,17 +248,16 @@ def _compiled(
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
-    if name == "break_even":
+    if boundary is not None and boundary[0] == "break_even" and name != "budget":
         options["cache"] = facts.rule if facts.rule == "breakpoints" or facts.step_tokens else "ideal"
-    if summaries is not None:
-        options["warranty"] = None
+        options["warranty"] = None if values["warranty"] == "none" else float(values["warranty"])
     if goal == "mask":
         options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
     return replay_policy(_engine.engine, goal, options, boundary, summaries)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
-    """When summaries are due, how many turns stay, and the size of their prompts and texts."""
+    """When summaries are due, what they cost, how many turns stay, and the size of their prompts and texts."""
     tail = min(int(values["tail"]), _EVERYTHING)
     every = values.get("at", values.get("every"))
     if every == "break_even":
@@ -263,7 +265,7 @@ def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int
     every = min(int(every or 0), _EVERYTHING)
     # The hybrid counts all turns, like its preset; summaries alone count only turns older than the tail.
     first = every if "at" in values else every + tail
-    return (first, every), None, tail, model
+    return (first, every), prices, tail, model
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

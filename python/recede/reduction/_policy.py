@@ -172,8 +172,6 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
-    if summaries is not None:  # the warranty is one of masks
-        options = {**options, "warranty": None}
     return _policy(engine, "block", options, keep_results=window, placeholder=fields, summaries=summaries)
 
 

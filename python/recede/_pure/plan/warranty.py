@@ -34,6 +34,11 @@ def charged(chars: int, read: int) -> Charged:
     return Charged(read, chars - read)
 
 
+def call_cost(prices: tuple[float, float, float, float], call: tuple[int, int]) -> float:
+    """What a model costs that is given so many chars for a summary, and writes so many."""
+    return call[0] * prices[2] + call[1] * prices[3]
+
+
 def served(cache: str, chars: int) -> int:
     """What is served, at the least, of a prefix of so many chars."""
     if chars < _MIN_CHARS[cache]:
