@@ -53,7 +53,7 @@ class Upstream:
 
 def answer_of(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     """A whole answer."""
-    head = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body)}"]
+    head = [f"HTTP/1.1 {status}", *headers, "Connection: close", f"Content-Length: {len(body)}"]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 

@@ -124,7 +124,9 @@ EVENTS = (
     b"event: ping\ndata: {}\n\n",
     b"data: [DONE]\n\n",
 )
-STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nX-Request-Id: 1\r\n\r\n"
+STREAM = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+)
 ANSWERS = {
     "json": answer_of(b'{"a": 1}', "200 OK", "Content-Type: application/json", "anthropic-ratelimit-unified-5h: 0.4"),
     "events": STREAM + chunked(*EVENTS) + b"0\r\n\r\n",

@@ -303,7 +303,8 @@ class Proxy:
         if path == "/recede":
             return web.Response(status=307, headers={"Location": "/recede/"})
         if path == "/recede/":
-            return web.Response(text=_PAGE.read_text("utf-8"), content_type="text/html", headers=_PAGE_HEADERS)
+            page = _PAGE.read_text("utf-8").replace(">null<", f">{self._stats()}<", 1)
+            return web.Response(text=page, content_type="text/html", headers=_PAGE_HEADERS)
         if path == "/recede/stats":
             return web.Response(text=self._stats(), content_type="application/json", headers=_PAGE_HEADERS)
         if path == "/recede/metrics":
@@ -313,7 +314,8 @@ class Proxy:
         return web.Response(status=404, text="recede proxy: there are /recede/, /recede/stats and /recede/metrics\n")
 
     def _stats(self) -> str:
-        return json.dumps(self.totals.shown(), separators=(",", ":"))
+        # Without `<`, which could end the script of the page that they are in.
+        return json.dumps(self.totals.shown(), separators=(",", ":")).replace("<", "\\u003c")
 
     async def _events(self, request: web.BaseRequest) -> web.StreamResponse:
         """The figures as server-sent events: now, and when they have changed, at most twice a second."""
