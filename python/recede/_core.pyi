@@ -4,23 +4,15 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
-from recede.reduction._report import (
-    CountRequest,
-    Finding,
-    JsonReduction,
-    MessageTexts,
-    Reduction,
-    Repair,
-    ReplayedRequest,
-    SentView,
-    SummaryRequest,
-)
+from recede.reduction._exchange import CountRequest, MessageTexts, Repair, ReplayedRequest, SentView, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
 from recede.store._turn_store import StoredTurn, StoreReport, StoreStats
 
 __all__ = [
     "Policy",
     "Session",
     "Store",
+    "__version__",
     "check_pairs",
     "count_chars",
     "mask_observation",
@@ -35,6 +27,8 @@ __all__ = [
     "stored_options",
     "texts",
 ]
+
+__version__: str
 
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]
