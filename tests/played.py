@@ -16,6 +16,8 @@ _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encodin
 def play(request: Request) -> Answer:
     """The answer to a request of Claude Code, Codex or Gemini CLI."""
     path = request.target.partition("?")[0]
+    if request.method == "GET" and path.endswith("/responses"):  # Codex tries a WebSocket first
+        return [answer_of(b"{}", "426 Upgrade Required")]
     try:
         body = json.loads(request.body)
     except ValueError:

@@ -19,10 +19,10 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
-from played import LAST, TURNS, is_turn, play
 from proxied import Upstream, recording
 
 import recede
+from played import LAST, TURNS, is_turn, play
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -45,10 +45,11 @@ def _environment(home: Path, url: str) -> dict[str, str]:
         **kept,
         "HOME": str(home), "CODEX_HOME": str(home / ".codex"), "XDG_STATE_HOME": str(home / "state"),
         "HTTPS_PROXY": dark, "https_proxy": dark, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
-        "ANTHROPIC_API_KEY": "sk-ant-none", "OPENAI_API_KEY": "none", "GEMINI_API_KEY": "none",
+        "ANTHROPIC_API_KEY": "sk-ant-none", "OPENAI_API_KEY": "none", "CODEX_API_KEY": "none", "GEMINI_API_KEY": "none",
         "ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": url + "/v1", "GOOGLE_GEMINI_BASE_URL": url,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_ERROR_REPORTING": "1", "GEMINI_TELEMETRY_ENABLED": "false", "GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1", "CI": "1",
+        "DISABLE_ERROR_REPORTING": "1", "GEMINI_TELEMETRY_ENABLED": "false",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1", "CI": "1",
     }  # fmt: skip
 
 
@@ -58,14 +59,9 @@ def _claude(home: Path) -> list[str]:
 
 def _codex(home: Path) -> list[str]:
     (home / ".codex").mkdir()
-    (home / ".codex" / "config.toml").write_text(
-        'model = "gpt-5.3-codex"\nmodel_provider = "played"\n[model_providers.played]\nname = "played"\n'
-        'wire_api = "responses"\nenv_key = "OPENAI_API_KEY"\nsupports_websockets = false\n'
-        'base_url = "unset"\n[analytics]\nenabled = false\n'
-    )
-    script = f"exec {_program('codex')} exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \\\n"
-    script += '  -c "model_providers.played.base_url=\\"$OPENAI_BASE_URL\\"" "Do the work." < /dev/null'
-    return ["sh", "-c", script]
+    (home / ".codex" / "config.toml").write_text('model = "gpt-5.3-codex"\n[analytics]\nenabled = false\n')
+    script = f"exec {_program('codex')} exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox"
+    return ["sh", "-c", script + ' -c "openai_base_url=\\"$OPENAI_BASE_URL\\"" "Do the work." < /dev/null']
 
 
 def _gemini(home: Path) -> list[str]:

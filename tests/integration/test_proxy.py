@@ -9,10 +9,12 @@ import gzip
 import http.client
 import json
 import logging
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,7 @@ from provider_server import Failure, Server, calls, serving, text
 from provider_server import call as tool_call
 from recede.proxy import server as server_module
 from recede.proxy.server import Proxy
+from support import ROOT
 
 KEY = "sk-ant-secret-0123456789"
 JSON = ("Content-Type", "application/json")
@@ -579,3 +582,52 @@ def test_observing_sends_raw_and_reckons(echo: Upstream) -> None:
         totals = stats(proxy)["totals"]
         assert totals["raw_tokens"] == 2 * 45_003 and totals["sent_tokens"] < 60_000
         assert stats(proxy)["mode"] == "observe" and "would have saved" in proxy.totals.sentence()
+
+
+# What docs/proxy.md shows
+
+
+def shown(first_line: str) -> dict[str, Any]:
+    """The names that the block of the page has in which this line is."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "proxy.md").read_text(), re.MULTILINE | re.DOTALL)
+    (block,) = [block for block in blocks if first_line in block]
+    names: dict[str, Any] = {}
+    exec(block, names)
+    return names
+
+
+def test_the_asgi_middleware_of_the_page_masks() -> None:
+    got: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        got.extend([scope, await receive(), await receive()])
+
+    whole = gzip.compress(anthropic_body(40))
+    later = {"type": "http.disconnect"}
+    pieces = [
+        {"type": "http.request", "body": whole[:500], "more_body": True},
+        {"type": "http.request", "body": whole[500:], "more_body": False},
+        later,
+    ]
+
+    async def receive() -> Any:
+        return pieces.pop(0)
+
+    headers = [(b"content-encoding", b"gzip"), (b"content-length", b"%d" % len(whole)), (b"x-api-key", b"k")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/messages", "headers": headers}
+    asyncio.run(shown("class Masked:")["Masked"](app, keep=10)(scope, receive, None))
+    found, request, after = got
+    assert b"observation masked" in request["body"] and after is later
+    assert found["headers"] == [(b"x-api-key", b"k"), (b"content-length", b"%d" % len(request["body"]))]
+
+
+def test_the_addon_of_the_page_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tflow = pytest.importorskip("mitmproxy.test.tflow", reason="mitmproxy is not installed")
+    monkeypatch.chdir(tmp_path)
+    flow = tflow.tflow()
+    flow.request.method, flow.request.path = "POST", "/v1/messages"
+    flow.request.headers["content-encoding"] = "gzip"
+    flow.request.raw_content = gzip.compress(anthropic_body(40))
+    shown("class Recede:")["addons"][0].request(flow)
+    assert b"observation masked" in flow.request.raw_content and "content-encoding" not in flow.request.headers
+    assert flow.request.headers["content-length"] == str(len(flow.request.raw_content))

@@ -70,7 +70,7 @@ def proxy(
     Example:
       recede proxy -- claude
       recede proxy --port 8787
-      recede proxy --observe -- codex
+      recede proxy --observe -- gemini
     """
     try:
         from recede.proxy.server import Proxy
