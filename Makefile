@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-arm bench fuzz dist docs clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-agents test-arm bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -69,6 +69,9 @@ test-slow: build tools ## The slow tests, the core as a wheel has it, properties
 	cargo test --quiet --release --test core
 	$(python) -m pytest -m slow
 	HYPOTHESIS_PROFILE=random $(python) -m pytest --hypothesis-seed=$(SEED) tests/property tests/differential
+
+test-agents: build tools ## Claude Code, Codex and Gemini CLI through the proxy (npm; RECEDE_AGENTS=folder of node_modules)
+	$(python) -m pytest -m slow tests/integration/test_agents.py
 
 test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu-user gcc-aarch64-linux-gnu)
 	rustup --quiet target add aarch64-unknown-linux-gnu

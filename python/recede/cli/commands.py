@@ -10,6 +10,7 @@ from recede import __version__
 from recede.cli.about import ABOUT
 from recede.cli.chat import chat
 from recede.cli.prices import prices
+from recede.cli.proxy import proxy
 from recede.cli.reduce import reduce
 from recede.cli.replay import replay
 from recede.cli.stats import stats
@@ -54,6 +55,7 @@ def recede() -> None:
 
 recede.add_command(chat)
 recede.add_command(prices)
+recede.add_command(proxy)
 recede.add_command(reduce)
 recede.add_command(replay)
 recede.add_command(stats)
