@@ -22,6 +22,8 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_reduce.py", "reduce"): ("reduce", frozenset()),
     ("reduction/_reduce.py", "reduce_json"): ("reduce", frozenset()),
     ("reduction/_reduce.py", "HistoryReducer.__init__"): ("reduce", frozenset()),
+    ("reduction/_reduce.py", "HistoryReducer.reduce"): ("reduce", frozenset()),
+    ("reduction/_reduce.py", "HistoryReducer.reduce_json"): ("reduce", frozenset()),
     ("reduction/_stages.py", "mask_observations"): ("mask", frozenset()),
     ("reduction/_stages.py", "mask_observations_json"): ("mask", frozenset()),
     ("reduction/_stages.py", "summarize_history"): ("summarize", frozenset()),

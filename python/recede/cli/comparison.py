@@ -7,7 +7,7 @@ from typing import Any
 
 from recede.cli.files import Transcript
 from recede.cli.tables import cost_table, share, table
-from recede.cli.verdict import PASTE, Session, notes, percent, price_line, verdict
+from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
 __all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
@@ -65,7 +65,7 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     uncached = wanted.index(headings.index("no cache"))
     wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw
     best = costs.index(cheapest_policy(costs))
-    head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
+    head = requests_of(requests, sessions)
     return f"{head}\n\n{table(headings, rows, optional=wanted, best=best)}"
 
 
