@@ -5,6 +5,7 @@ The most used names are here; the rest is in the subpackages: `recede.reduction`
 `recede.types`, `recede.testing`.
 """
 
+from recede._engine import __version__
 from recede._errors import RecedeError, StoreError, TranscriptError
 from recede.reduction import (
     HistoryReducer,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
         apply_observation_masking,
     )
 del TYPE_CHECKING
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Budget",

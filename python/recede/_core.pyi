@@ -3,17 +3,8 @@
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
-from recede.reduction._report import (
-    CountRequest,
-    Finding,
-    JsonReduction,
-    MessageTexts,
-    Reduction,
-    Repair,
-    ReplayedRequest,
-    SentView,
-    SummaryRequest,
-)
+from recede.reduction._exchange import CountRequest, MessageTexts, Repair, ReplayedRequest, SentView, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
 from recede.store._turn_store import StoredTurn, StoreReport, StoreStats
 
 __all__ = [
@@ -21,6 +12,7 @@ __all__ = [
     "Policy",
     "Session",
     "Store",
+    "__version__",
     "check_pairs",
     "common_prefix",
     "count_chars",
@@ -36,6 +28,8 @@ __all__ = [
     "stored_options",
     "texts",
 ]
+
+__version__: str
 
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]

@@ -109,13 +109,13 @@ fn reduce_json<'py>(
 
 static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
 static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_report("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::of_report("CountRequest");
+static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
 static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
-static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_report("MessageTexts");
-static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_report("ObservationTexts");
+static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_exchange("MessageTexts");
+static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts");
 static FINDING: NamedTuple = NamedTuple::of_report("Finding");
-static REPAIR: NamedTuple = NamedTuple::of_report("Repair");
+static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
 static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
 
 /// The view under its name, with the counters of the plan.
@@ -330,12 +330,13 @@ fn is_first_interpreter(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// The core of recede.
-#[pymodule]
+#[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     guarded(|| {
         if !is_first_interpreter(module.py())? {
             return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
         }
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add_class::<PyPolicy>()?;
         module.add_class::<session::PySession>()?;
         module.add_class::<store::PyStore>()?;

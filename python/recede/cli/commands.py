@@ -7,6 +7,7 @@ import sys
 import click
 
 from recede import __version__
+from recede.cli.about import ABOUT
 from recede.cli.chat import chat
 from recede.cli.prices import prices
 from recede.cli.reduce import reduce
@@ -33,7 +34,7 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="recede %(version)s", help="Print the version and exit.")
+@click.version_option(__version__, message=ABOUT, help="Print the version, the engine and the scanner, and exit.")
 def recede() -> None:
     """Keep the history of a long-running LLM agent small.
 

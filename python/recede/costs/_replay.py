@@ -18,8 +18,8 @@ from recede.reduction._options import whole_number
 from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
+    from recede.reduction._exchange import ReplayedRequest, SentView
     from recede.reduction._input import Json
-    from recede.reduction._report import ReplayedRequest, SentView
 
 __all__ = [
     "SYSTEM_CHARS",
