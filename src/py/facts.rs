@@ -11,7 +11,7 @@ use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, ToolResult
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
 use crate::scan::CALL_CHARS;
-use crate::session::{Failure, ResultPlace, Session, TextFormat};
+use crate::session::{Failure, Mask, ResultPlace, Session, TextFormat};
 use crate::shape::{Frame, role_of};
 use crate::source::Source;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -23,9 +23,9 @@ use std::sync::{Mutex, PoisonError};
 const MOST_CHARS: usize = 1 << 40;
 
 /// A masked result: message, place among its results, text.
-type PyMask<'py> = (usize, usize, Bound<'py, PyString>);
+pub type PyMask<'py> = (usize, usize, Bound<'py, PyString>);
 
-/// Called by `recede.Masker` and `recede.History.masks` only.
+/// Called by `recede.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
 pub struct PyFactsSession {
     session: Mutex<Session>,
@@ -113,11 +113,13 @@ impl PyFactsSession {
     }
 
     /// The first message that changed since this was called last, and from there on the masked results.
-    fn changed_masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Vec<PyMask<'py>>)> {
+    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Vec<PyMask<'py>>)> {
         guarded(|| {
-            let (first, masks) = self.change(py, |session| Ok(session.changed_masks()))?;
-            let masks = masks.iter().map(|((message, place), text)| Ok((*message, *place, to_str(py, text)?)));
-            Ok((first, masks.collect::<PyResult<_>>()?))
+            let masks = self.change(py, |session| {
+                session.update_facts();
+                session.masks(usize::MAX, None)
+            });
+            masks_of(py, masks?)
         })
     }
 
@@ -158,6 +160,12 @@ impl PyFactsSession {
             other => PyRuntimeError::new_err(format!("{other:?}")),
         })
     }
+}
+
+/// Masks for Python.
+pub fn masks_of(py: Python<'_>, (first, masks): (usize, Vec<Mask>)) -> PyResult<(usize, Vec<PyMask<'_>>)> {
+    let masks = masks.iter().map(|((message, place), text)| Ok((*message, *place, to_str(py, text)?)));
+    Ok((first, masks.collect::<PyResult<_>>()?))
 }
 
 /// Reads the facts of messages.

@@ -6,7 +6,6 @@ use super::log::Log;
 use crate::dispatch::dispatch_blocks;
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::placeholder::Placeholder;
-use crate::plan::facts;
 use crate::policy::Policy;
 use crate::source::{OneText, Source};
 use crate::text::clip;
@@ -145,27 +144,14 @@ impl Session {
         }
     }
 
-    /// The first message that changed since this was called last, and from there on the masked results with their texts.
-    pub fn changed_masks(&mut self) -> (usize, Vec<(ResultPlace, Vec<u8>)>) {
+    /// Makes the view of messages given as facts current.
+    pub fn update_facts(&mut self) {
         self.make_requests();
         if !self.view.is_current {
             self.set_cold_now();
             self.update_masked();
             self.record_change();
         }
-        let first = core::mem::replace(&mut self.view.masks_from, self.log.end());
-        let masked = self.masked(first, self.log.len());
-        let texts = self.log.with_context(&self.policy, |context| {
-            let placeholder = Placeholder::of(context.policy);
-            let text = |result: usize, form| {
-                let facts = facts(context.outline, context.pairs, Some(context.turns), result);
-                placeholder.render(form, &facts, || context.source.observation(context.outline, result))
-            };
-            let texts =
-                masked.iter().filter_map(|one| text(one.result as usize, &one.form).map(|text| (one.result, text)));
-            texts.collect::<Vec<_>>()
-        });
-        (first, texts.into_iter().map(|(result, text)| (self.place_of(result as usize), text)).collect())
     }
 
     /// The place of an observation by its number, from 1.
@@ -183,8 +169,9 @@ impl Session {
         Some(self.place_of(outline.results.iter().rposition(is_it)?))
     }
 
-    fn place_of(&self, result: usize) -> ResultPlace {
+    /// The place of a result in memory.
+    pub(super) fn place_of(&self, result: usize) -> ResultPlace {
         let message = self.log.outline.results[result].message as usize;
-        (message, result - self.log.outline.results_before(message))
+        (self.log.base.messages + message, result - self.log.outline.results_before(message))
     }
 }

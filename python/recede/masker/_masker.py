@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from recede import _engine
 from recede._errors import TranscriptError, no_such
-from recede.masker._conversation import NEWEST, Conversation
+from recede.masker._conversation import Conversation
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
 from recede.reduction._counting import approx_tokens
@@ -21,6 +21,7 @@ from recede.reduction._options import whole_number
 from recede.reduction._policy import compiled
 from recede.reduction._signature import runs
 from recede.reduction._stages import mask_observations
+from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reported
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Masker(Generic[_M]):
         with self._lock:
             conversation = self._synced(messages)
             if self._options.get("cache_breakpoint") == "boundary" and isinstance(self._reader, DictReader):
-                return list(mask_observations(list(conversation.messages), **self._options).messages)
+                return list(mask_observations(list(conversation.known.messages), **self._options).messages)
             return conversation.view()
 
     def masks(self, messages: list[_M]) -> Masks:
@@ -141,7 +142,7 @@ class Masker(Generic[_M]):
         """
         with self._lock:
             conversation = self._synced(messages)
-            first, conversation.changed_from = conversation.changed_from, len(conversation.messages)
+            first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
             return Masks(first, list(conversation.masks))
 
     def count_tokens(self, messages: list[_M]) -> int:
@@ -234,26 +235,26 @@ class Masker(Generic[_M]):
     def _found(self, messages: list[_M]) -> tuple[Conversation, int, list[int]]:
         """A conversation with which to continue, how many messages are known, and which have other cache marks."""
         for last in islice(reversed(self._conversations), 1):
-            same, marked = last.prefix(messages)
-            if same == len(last.messages) > 0:
+            same, marked = last.known.prefix(messages)
+            if same == len(last.known.messages) > 0:
                 self._count(continued=1)
                 return last, same, marked
         key = self._reader.key(messages)
-        found = [(one, *one.prefix(messages)) for one in reversed(self._by_key.get(key, ()))]
+        found = [(one, *one.known.prefix(messages)) for one in reversed(self._by_key.get(key, ()))]
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
             self._count(begun=1)
             return self._remember(self._new(key)), 0, []
-        if len(best.messages) - same > NEWEST:
+        if len(best.known.messages) - same > NEWEST:
             self._count(forked=1)
             return self._remember(best.fork(key)), same, marked
         self._conversations.move_to_end(best)
-        self._count(**{"continued" if same == len(best.messages) else "rewound": 1})
+        self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
         return best, same, marked
 
     def _new(self, key: Hashable) -> Conversation:
         session = self._core.FactsSession(self._policy, self._dispatch)
-        return Conversation(self._reader, session, key, check=self._check)
+        return Conversation(self._reader, session, key, KnownMessages(self._reader, check=self._check))
 
     def _remember(self, conversation: Conversation) -> Conversation:
         self._conversations[conversation] = None

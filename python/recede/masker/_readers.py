@@ -10,6 +10,7 @@ from recede._objects import plain_message, restored
 from recede.masker._facts import Facts
 from recede.reduction._input import forms_of
 from recede.reduction._policy import compiled
+from recede.session._known import DictComparison
 
 __all__ = ["AdapterReader", "DictReader"]
 
@@ -17,14 +18,8 @@ __all__ = ["AdapterReader", "DictReader"]
 _FIRST_MESSAGES = 8
 
 
-class DictReader:
+class DictReader(DictComparison):
     """Dicts in any shape that `reduce` reads, and objects of clients."""
-
-    copies = True
-    """Whether snapshots are all that there is to compare."""
-
-    def __init__(self, core: Any) -> None:
-        self._core = core
 
     def extend(self, session: Any, messages: list[Any], first: int) -> None:
         """Append the messages from this one on to a session."""
@@ -50,19 +45,6 @@ class DictReader:
         form = plain_message(message)
         (texts,) = self._core.texts([form], compiled(self._core, "truncate", {}))
         return str(texts.observations[place].text)
-
-    def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
-        """How many of the first messages are the same, and which of these differ in their cache marks."""
-        found: tuple[int, list[int]] = self._core.common_prefix(old, new)
-        return found
-
-    def snapshots(self, messages: list[Any]) -> list[Any]:
-        """What `unchanged` compares messages with."""
-        return list(map(_copied, messages))
-
-    def unchanged(self, snapshots: list[Any], messages: list[Any]) -> tuple[int, list[int]]:
-        """How many of the first messages are as they were, and which of these differ in their cache marks."""
-        return self.prefix(snapshots, messages)
 
     def key(self, messages: list[Any]) -> Hashable:
         """What conversations that begin alike have in common."""
@@ -115,22 +97,6 @@ class AdapterReader:
             if facts.role == "user":
                 return facts.chars, facts.images
         return None
-
-
-def _copied(value: Any) -> Any:
-    """A copy of the containers in a message; one that is too deep equals nothing."""
-    try:
-        return _copy(value)
-    except RecursionError:
-        return object()
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(field) if isinstance(field, (dict, list)) else field for key, field in value.items()}
-    if isinstance(value, list):
-        return [_copy(element) if isinstance(element, (dict, list)) else element for element in value]
-    return value
 
 
 def _content_of(message: dict[str, Any]) -> Hashable:
