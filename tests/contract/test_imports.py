@@ -39,6 +39,7 @@ PYTHON: dict[str, set[str]] = {
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
+    "integrations": LEAVES | {"_off", "clients", "masker", "reduction"},
     "clients": LEAVES | {"_off", "masker", "reduction"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
@@ -60,6 +61,8 @@ PUBLIC_MODULES = {
     "types",
 }
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
+# An adapter -> what it may import of others.
+FRAMEWORKS = {"langchain": {"langchain", "langchain_core"}}
 
 # A module of the core -> the modules that it may use.
 RUST: dict[str, set[str]] = {
@@ -211,6 +214,8 @@ def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
             assert modules <= {"anthropic", "click", "matplotlib", "openai", "prompt_toolkit", "rich"}, path
         elif room == "testing":
             assert modules <= {"hypothesis"}, path
+        elif room == "integrations":
+            assert modules <= FRAMEWORKS.get(path.stem, set()), path
         else:
             assert modules <= {"typing_extensions"}, path
 
