@@ -10,7 +10,7 @@ use crate::outline::Outline;
 use crate::policy::Policy;
 
 /// A summary in a view.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct SummaryInView {
     /// Whether the summary replaces a message, for each message.
     pub hidden: Vec<bool>,
@@ -61,7 +61,7 @@ pub struct FoldState {
 }
 
 /// The state between two requests.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Fold {
     /// Evicted messages, observations, masked observations, and characters in the view.
     pub(super) evicted_messages: usize,
@@ -114,7 +114,7 @@ pub(super) struct FoldCore {
 const POINT_INTERVAL: usize = 64;
 
 /// A rewind point: the state of a fold, which needs at least so many messages.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Point {
     messages: usize,
     masked: usize,
@@ -282,6 +282,21 @@ impl Fold {
                 waiting.push(masked);
             }
         });
+    }
+
+    /// The observations that leave the window now and whose texts decide how they are masked.
+    #[must_use]
+    pub fn texts_needed(&self, context: PlanContext) -> Vec<usize> {
+        let mut excluded = Excluded::default();
+        excluded.grow(context.policy, context.outline);
+        let (masker, mut needed) = (Masker::of(context, &excluded), vec![]);
+        let mut aging = self.core.aging.clone();
+        aging.grow(context, context.outline.messages.len(), |result| {
+            if masker.needs_text(result) {
+                needed.push(result);
+            }
+        });
+        needed
     }
 
     pub(super) fn into_masking(self) -> Masking {
