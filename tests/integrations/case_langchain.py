@@ -28,7 +28,7 @@ def _said(turn: Turn, kind: type[AIMessage] = AIMessage) -> Any:
         "input_tokens": 9_000,
         "output_tokens": 10,
         "total_tokens": 9_010,
-        "input_token_details": {"cache_read": 8},
+        "input_token_details": {"cache_read": 8_900},
     }
     if kind is AIMessage:
         return AIMessage(turn.said, tool_calls=calls, usage_metadata=usage)
