@@ -15,7 +15,8 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-agents test-arm bench fuzz dist docs clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-slow test-agents test-arm \
+	bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -65,6 +66,9 @@ test-rust: setup ## The tests of the core, without Python
 test-python: build tools ## The tests of the package, but for the slow ones
 	$(python) -m pytest -n 2 --dist worksteal -m "not slow"
 
+test-integrations: build ## The contract of the adapters, with an environment for each framework (ONLY=langchain,...)
+	$(python) scripts/integrations.py $(if $(ONLY),--only $(ONLY)) $(if $(WHERE_POSSIBLE),--where-possible)
+
 test-slow: build tools ## The slow tests, the core as a wheel has it, properties with random examples (SEED=... for those of another run)
 	cargo test --quiet --release --test core
 	$(python) -m pytest -m slow
@@ -98,4 +102,4 @@ docs: build tools ## Build the site into site/; a link that leads nowhere is an 
 	$(python) -m pytest -q tests/integration/test_site.py
 
 clean: ## Remove what was built, and .venv
-	rm -rf .venv target dist site $(extension)
+	rm -rf .venv .venvs target dist site $(extension)

@@ -17,6 +17,9 @@ _OPTIONS = runpy.run_path(str(PACKAGE / "reduction" / "_options.py"))
 OPTIONS = _OPTIONS["OPTIONS"]
 _WIDTH = 120
 
+# A `Masker` and what is made of one have `keep` and another default of `boundary`.
+_OF_MASKER = frozenset({"keep_results", "boundary"})
+
 # File, function -> the goal whose options it takes, and those that it takes in another way.
 SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_reduce.py", "reduce"): ("reduce", frozenset()),
@@ -31,8 +34,12 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_stages.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
-    ("masker/_masker.py", "Masker.__init__"): ("mask", frozenset({"keep_results", "boundary"})),
+    ("masker/_masker.py", "Masker.__init__"): ("mask", _OF_MASKER),
     ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
+    ("integrations/langchain.py", "MaskObservationsMiddleware.__init__"): (
+        "mask",
+        frozenset({"keep_results", "boundary"}),
+    ),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),

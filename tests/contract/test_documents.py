@@ -37,7 +37,11 @@ _SHELL = re.compile(r"[|&>*']")
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+# What needs a framework is run by tests/integrations.
+RUN_HERE = [path for path in DOCUMENTS if path.parent.name != "integrations"]
+
+
+@pytest.mark.parametrize("document", RUN_HERE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_python_examples(document: Path) -> None:
     # A doctest ends at an empty line, so each block closes with one.
     assert doctest.testfile(str(document), module_relative=False, optionflags=doctest.FAIL_FAST).failed == 0
