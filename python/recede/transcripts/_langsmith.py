@@ -14,6 +14,7 @@ from recede.transcripts._spans import Request, histories
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
 
+_MODELS = frozenset(["chat_model", "llm"])
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
 
@@ -48,7 +49,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
         run = fields(value)
         request = _request(run, line or None)
         if request.sent or request.answer:
-            (models if run.get("run_type") == "llm" else chains).append(request)
+            (models if run.get("run_type") in _MODELS else chains).append(request)
     traces = {request.trace for request in models}
     # Of the runs of a chain the outermost has the most messages.
     longest: dict[Any, Request] = {}
@@ -72,7 +73,7 @@ def _request(run: dict[str, Any], line: int | None) -> Request:
     sent, answer = _messages(inputs.get("messages")), _answer(outputs)
     if sent and answer[: len(sent)] == sent:  # the state of a graph, which has grown
         sent, answer = answer, []
-    elif run.get("run_type") != "llm":
+    elif run.get("run_type") not in _MODELS:
         sent, answer = [*sent, *answer], []
     metadata = fields(fields(parsed(run.get("extra"))).get("metadata"))
     model = outputs.get("model", metadata.get("ls_model_name"))
