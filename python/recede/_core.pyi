@@ -21,6 +21,7 @@ __all__ = [
     "mask_request",
     "masked_message",
     "reduce",
+    "reduce_column",
     "reduce_json",
     "repairs",
     "replay",
