@@ -336,11 +336,11 @@ class Proxy:
         return stream
 
 
-def _answer_headers(found: aiohttp.ClientResponse, told: str | None) -> CIMultiDict[str]:
+def _answer_headers(found: aiohttp.ClientResponse, mark: str | None) -> CIMultiDict[str]:
     named = found.headers.get("Connection", "").lower().replace(",", " ").split()
     headers = CIMultiDict((n, v) for n, v in found.headers.items() if n.lower() not in {*_HOP_BY_HOP, *named})
-    if told is not None:
-        headers["x-recede"] = told
+    if mark is not None:
+        headers["x-recede"] = mark
     return headers
 
 
