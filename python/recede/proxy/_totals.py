@@ -13,8 +13,8 @@ from recede.proxy._masker import MaskedRequest
 __all__ = ["Totals"]
 
 _CHARS_PER_TOKEN = 4
-_MAX_CONVERSATIONS = 200
-_MAX_POINTS = 400
+_MAX_CONVERSATIONS = 50
+_MAX_POINTS = 200
 _MAX_KEYS = 65_536
 
 
@@ -58,6 +58,7 @@ class Conversation:
     points: list[tuple[float, int, int, int]] = field(default_factory=list)
     last: tuple[int, int] = (0, 0)  # tokens of the raw and of the masked request before
     is_cached: bool = False
+    first_chars: int | None = None  # of a conversation that has only begun
 
     def shown(self) -> dict[str, Any]:
         """As JSON."""
@@ -104,23 +105,31 @@ class Totals:
             del points[-2::-2]
 
     def _conversation(self, masked: MaskedRequest) -> Conversation:
-        """The one whose last known request this continues."""
-        keys = [key for _, key in masked.points]
-        known = (self._numbers[key] for key in reversed(keys) if key in self._numbers)
+        """The one whose last known request this continues. All first requests look alike: nothing precedes them."""
+        _, *later = [key for _, key in masked.points] or [b""]
+        known = (self._numbers[key] for key in reversed(later) if key in self._numbers)
         number = next((number for number in known if number in self.conversations), None)
+        if number is None:
+            begun = [
+                (one.first_chars, one.number) for one in self.conversations.values() if one.first_chars is not None
+            ]
+            size = masked.chars_before
+            fits = [(chars, found) for chars, found in begun if (chars <= size if later else chars == size)]
+            number = max(fits)[1] if fits else None
         if number is None:
             self._count += 1
             number = self._count
             self.conversations[number] = Conversation(number, masked.provider or "")
-        for key in keys[-1:]:
+        for key in later[-1:]:
             self._numbers.pop(key, None)
             self._numbers[key] = number
-        self.conversations[number] = self.conversations.pop(number)
+        conversation = self.conversations[number] = self.conversations.pop(number)
+        conversation.first_chars = None if later else masked.chars_before
         if len(self._numbers) > _MAX_KEYS:
             del self._numbers[next(iter(self._numbers))]
         if len(self.conversations) > _MAX_CONVERSATIONS:
             del self.conversations[next(iter(self.conversations))]
-        return self.conversations[number]
+        return conversation
 
     def _request(self, conversation: Conversation, masked: MaskedRequest, usage: LoggedUsage | None) -> Sums:
         """The sums of one request: one side as the provider reported it, the other reckoned from it."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 import logging
 import socket
 import time
 import urllib.parse
-import urllib.request
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,17 +22,11 @@ from recede.proxy._answers import AnswerReader
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import provider_of, route_of
 from recede.proxy._totals import Totals
+from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, refuse_loop
 
 __all__ = ["UPSTREAMS", "Proxy"]
 
 _log = logging.getLogger("recede.proxy")
-
-UPSTREAMS = {
-    "anthropic": "https://api.anthropic.com",
-    "openai": "https://api.openai.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
-"""Where requests go, by provider."""
 
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 600
@@ -103,9 +95,9 @@ class Proxy:
         self.url = ""
         self._masker = masker
         chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
-        self._upstreams = {name: _checked(url) for name, url in chosen.items()}
+        self._upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
         self._host, self._port = host, port
-        self._proxies = _proxies(self._upstreams.values())
+        self._proxies = network_proxies(self._upstreams.values())
         self._changed = asyncio.Event()
         self._is_stopping = False
         self._runner: web.ServerRunner | None = None
@@ -125,7 +117,7 @@ class Proxy:
             self._port = listener.getsockname()[1]
             loop = asyncio.get_running_loop()
             for url in self._upstreams.values():
-                await _refuse_loop(loop, url, self._host, self._port)
+                await refuse_loop(loop, url, self._host, self._port)
         except BaseException:
             listener.close()
             raise
@@ -182,8 +174,8 @@ class Proxy:
 
         A page of another site has its own Origin; one whose name was bound to this address has its own Host.
         """
-        host = _name_of(request.headers.get("Host", ""))
-        if host != "localhost" and host != self._host.lower() and not _is_address(host):
+        host = name_of(request.headers.get("Host", ""))
+        if host != "localhost" and host != self._host.lower() and not is_address(host):
             return "the Host of the request must be an IP address or localhost"
         origin = request.headers.get("Origin")
         if origin is not None and origin.partition("://")[2] != request.headers.get("Host", ""):
@@ -234,7 +226,9 @@ class Proxy:
             ) as found:
                 status = found.status
                 del body
-                answer = _Answer(status=status, reason=found.reason, headers=_answer_headers(found, self._told(masked)))
+                answer = _Answer(
+                    status=status, reason=found.reason, headers=_answer_headers(found, self._note_of(masked))
+                )
                 if masked.provider is not None and status == 200 and not masked.counted:
                     reader = AnswerReader(found.content_type, found.headers.get("Content-Encoding", ""))
                 await answer.prepare(request)
@@ -260,7 +254,7 @@ class Proxy:
         self._log_request(request.method, path, status, masked, time.monotonic() - began)
         return answer
 
-    def _told(self, masked: MaskedRequest) -> str | None:
+    def _note_of(self, masked: MaskedRequest) -> str | None:
         if not masked.changed or self.totals.is_observing:
             return None
         return f"masked; {masked.chars_before}->{masked.chars_after}"
@@ -336,11 +330,11 @@ class Proxy:
         return stream
 
 
-def _answer_headers(found: aiohttp.ClientResponse, mark: str | None) -> CIMultiDict[str]:
+def _answer_headers(found: aiohttp.ClientResponse, note: str | None) -> CIMultiDict[str]:
     named = found.headers.get("Connection", "").lower().replace(",", " ").split()
     headers = CIMultiDict((n, v) for n, v in found.headers.items() if n.lower() not in {*_HOP_BY_HOP, *named})
-    if mark is not None:
-        headers["x-recede"] = mark
+    if note is not None:
+        headers["x-recede"] = note
     return headers
 
 
@@ -357,51 +351,3 @@ def _error(provider: str, status: int, message: str) -> web.Response:
     else:
         body = {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
     return web.json_response(body, status=status)
-
-
-def _name_of(host: str) -> str:
-    """The name in a Host header, without its port."""
-    return (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).lower()
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _checked(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"an upstream must be a URL such as https://api.anthropic.com, not {url!r}")
-    if parts.username is not None:
-        raise ValueError("an upstream must have no user and password; clients send their own keys")
-    return url.rstrip("/")
-
-
-def _proxies(urls: Any) -> dict[str, str]:
-    """The proxies of the network by upstream, as the environment has them."""
-    known = urllib.request.getproxies()
-    found = {}
-    for url in urls:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme in known and not urllib.request.proxy_bypass(parts.hostname or ""):
-            found[url] = known[parts.scheme]
-    return found
-
-
-async def _refuse_loop(loop: asyncio.AbstractEventLoop, url: str, host: str, port: int) -> None:
-    """Raise ValueError if an upstream is this proxy."""
-    parts = urllib.parse.urlsplit(url)
-    if (parts.port or {"http": 80, "https": 443}[parts.scheme]) != port:
-        return
-    with contextlib.suppress(OSError):
-        infos = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-        own = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        mine = {info[4][0] for info in own}
-        for info in infos:
-            address = ipaddress.ip_address(info[4][0])
-            if str(address) in mine or (address.is_loopback and mine & {"0.0.0.0", "::", "127.0.0.1", "::1"}):
-                raise ValueError(f"the upstream {url} is this proxy itself; give the one of the provider")
