@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from caching_provider import CachingProvider, caching
 from shared_data import CORPUS, need
-from test_economy import MARK, PINNED, PRICES, SYSTEM, SYSTEM_CHARS, History, ends_of, long_sessions, marked
+from test_economy import MARK, PINNED, PRICES, SYSTEM, SYSTEM_CHARS, History, ends_of, long_sessions, marked, pay
 
 import recede
 from recede import RequestMasker
@@ -78,6 +78,22 @@ def test_short_sessions_through_the_masker_cost_what_their_replays_say() -> None
     for messages in by_size[:3]:
         check(messages)
         check(messages, with_pauses(messages))
+
+
+def test_the_official_client_pays_through_the_proxy_what_the_replay_says() -> None:
+    need(CORPUS)
+    pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
+    from proxied import proxying
+
+    messages = min(long_sessions(), key=lambda messages: len(json.dumps(messages)) * len(messages))
+    replayed = recede.costs.replay(messages, [PINNED], prices=PRICES, cache="anthropic", system_chars=SYSTEM_CHARS)
+    with caching() as provider:
+        masker = RequestMasker(keep=10, clock=lambda: 1_700_000_000.0 + provider.seconds)
+        with proxying(provider.url, masker) as proxy:
+            provider.url = proxy.url
+            paid = pay(provider, messages, marked)
+        assert proxy.totals.sums.cached_tokens == provider.read and proxy.totals.sums.written_tokens == provider.written
+    assert paid == pytest.approx(replayed.costs[-1].cost, rel=0.05) and paid < replayed.costs[0].cost
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +72,17 @@ def test_the_events_are_the_figures_and_come_as_they_change() -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium to look at the page with")
-@pytest.mark.parametrize("width", [1_200, 500])  # the narrowest window that Chromium makes
+@pytest.mark.parametrize(
+    "width", [pytest.param(1_200, marks=pytest.mark.slow), 500]
+)  # the narrowest window that Chromium makes
 def test_a_browser_shows_the_figures(width: int, tmp_path: Path) -> None:
     assert BROWSER is not None
     with recording(answer) as upstream, proxying(upstream.url) as proxy:
         for turns in range(2, 42):
             for name in ("a", "b")[: 1 + turns % 2]:
                 ask(proxy.url, "POST", "/v1/messages", body(turns, name))
+        while proxy.totals.sums.requests < 60:  # counted when the answer has passed
+            time.sleep(0.01)
         totals = proxy.totals.shown()["totals"]
         profile = f"--user-data-dir={tmp_path / 'browser'}"
         flags = [
