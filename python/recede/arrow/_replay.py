@@ -25,7 +25,7 @@ class Replay(Operator):
 
     The result has a row for each group of the batch and policy: the columns `by`, then, after the prefix, ``policy``,
     ``sessions`` and the fields of `Usage` (``requests``, ``sent_chars``, …). These add up: an engine sums them by
-    policy and group over all batches. A history that cannot be replayed is a row of its own, in which the policy is null,
+    policy and group over all batches. A history that cannot be replayed is a row of its own: its policy is null,
     and ``error_kind`` and ``error`` say why. Null rows are left out.
 
     Args:
