@@ -31,6 +31,14 @@ enum Stretch {
 }
 
 impl Spliced {
+    /// The view that is the input.
+    #[must_use]
+    pub fn unchanged(data: &[u8]) -> Self {
+        let mut view = Spliced::default();
+        view.input(0, data.len());
+        view
+    }
+
     /// Bytes of the view.
     #[must_use]
     pub fn length(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The only place that knows Python. It converts, and releases the GIL while it works on immutable bytes; it has no rules.
 
 mod apply;
+mod column;
 mod convert;
 mod cpython;
 mod dicts;
@@ -378,6 +379,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
         module.add_function(wrap_pyfunction!(mask_request, module)?)?;
+        module.add_function(wrap_pyfunction!(column::reduce_column, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_session, module)?)?;

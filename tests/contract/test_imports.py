@@ -347,6 +347,7 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "py/mod.rs",
         "py/premask.rs",
         "py/replay.rs",
+        "py/column.rs",
         "py/convert.rs",
         "py/dicts.rs",
         "py/cpython.rs",

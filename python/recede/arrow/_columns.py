@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any
 
 __all__ = ["as_texts", "figure_array", "pyarrow", "to_json", "view_type"]
@@ -69,7 +70,7 @@ def to_json(column: Any) -> Any:
     """Write a column of nested values (lists of structs, such as ``list<struct<role, content>>``) as JSON text.
 
     It is lossy: a struct has all keys of the column, so those whose value is null are left out, also where the original
-    had a null; times, decimals and bytes become text.
+    had a null; times, decimals and bytes become text, and NaN a null.
 
     Args:
         column: a `pyarrow.Array` or `ChunkedArray`.
@@ -97,11 +98,13 @@ def _encoded(row: Any) -> str:
 
 
 def _without_nulls(value: Any) -> Any:
+    """The value without the keys that are null; a number that JSON lacks is null."""
     if isinstance(value, dict):
-        return {key: _without_nulls(held) for key, held in value.items() if held is not None}
+        held = {key: _without_nulls(one) for key, one in value.items()}
+        return {key: one for key, one in held.items() if one is not None}
     if isinstance(value, list):
-        return [_without_nulls(held) for held in value]
-    return value
+        return [_without_nulls(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _plain(value: Any) -> str:

@@ -25,8 +25,8 @@ class Replay(Operator):
 
     The result has a row for each group of the batch and policy: the columns `by`, then, after the prefix, ``policy``,
     ``sessions`` and the fields of `Usage` (``requests``, ``sent_chars``, …). These add up: an engine sums them by
-    policy and group over all batches. A history that cannot be replayed is a row of its own: its policy is null,
-    and ``error_kind`` and ``error`` say why. Null rows are left out.
+    policy and group over all batches. A history that cannot be replayed is a row of its own: its policy is null, and
+    ``error_kind`` and ``error`` say why. Null rows are left out.
 
     Args:
         column: the column with the histories, as for `Reducer`.

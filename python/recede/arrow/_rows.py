@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from recede import _engine
 from recede._errors import TranscriptError
 from recede.arrow._columns import pyarrow
 from recede.reduction._input import history_of
-from recede.reduction._planning import reduce_bytes
+from recede.reduction._policy import compiled
 from recede.reduction._unrecognized import unrecognized
 
 __all__ = ["RowError", "Rows", "failed", "reduced_rows", "unrecognized_error"]
+
+
+# By their numbers; the last one is that of a history that was not changed.
+_STAGES = ("masking", "summarization", "fallback", None)
 
 
 class RowError(NamedTuple):
@@ -58,35 +63,32 @@ def failed(error: Exception) -> RowError:
     return RowError("failed", f"{type(error).__name__}: {error}")
 
 
-_FIGURES = ("turns", "chars_before", "chars_after", "masked_count", "dropped_count", "within_budget", "reduction_stage")
-
-
 def reduced_rows(array: Any, goal: str, options: Mapping[str, Any], *, with_views: bool, threads: int) -> Rows:
     """Reduce each row of a large_binary array."""
-    views: list[bytes | None] = []
-    names = (*_FIGURES, "messages", "observations", "observation_chars")
-    figures: dict[str, list[Any]] = {name: [] for name in names}
-    errors = {}
-    for row, scalar in enumerate(array):
-        data, answer, messages = scalar.as_py(), None, 0
-        try:
-            if data is not None:
-                answer = reduce_bytes(goal, data, options)
-                messages = len(history_of(data))
-                error = None if answer.chars_before else unrecognized_error(data)
-                if error is not None:
-                    answer, errors[row] = None, error
-        except Exception as error:
-            errors[row] = failed(error)
-        views.append(None if answer is None else answer.json)
-        tools = () if answer is None else answer.tools.values()
-        found = {name: getattr(answer, name, None) for name in _FIGURES}
-        found["messages"] = messages
-        found["observations"] = sum(tool.observations for tool in tools)
-        found["observation_chars"] = sum(tool.chars for tool in tools)
-        for name, values in figures.items():
-            values.append(None if answer is None else found[name])
-    pa = pyarrow()
-    types = {"reduction_stage": pa.string(), "within_budget": pa.bool_()}
-    arrays = {name: pa.array(values, types.get(name, pa.int64())) for name, values in figures.items()}
-    return Rows(pa.array(views, pa.large_binary()) if with_views else None, arrays, errors)
+    pa, core = pyarrow(), _engine.core("recede.arrow")
+    policy = compiled(core, goal, options)
+    bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
+    errors = {row: failed(fault) for row, fault in faults}
+    validity = bytearray(bits)
+    for row in _without_text(dict(figures)):
+        error = unrecognized_error(array[row].as_py())
+        if error is not None:
+            errors[row] = error
+            validity[row // 8] &= ~(1 << row % 8)
+    nulls = pa.py_buffer(bytes(validity))
+
+    def made(type_: Any, *buffers: bytes) -> Any:
+        return pa.Array.from_buffers(type_, len(array), [nulls, *map(pa.py_buffer, buffers)])
+
+    arrays = {name: made(pa.int64(), values) for name, values in figures}
+    arrays["within_budget"] = arrays["within_budget"].cast(pa.bool_())
+    arrays["reduction_stage"] = pa.array(_STAGES, pa.string()).take(arrays["reduction_stage"])
+    return Rows(made(pa.large_binary(), *views) if with_views else None, arrays, errors)
+
+
+def _without_text(figures: Mapping[str, bytes]) -> Iterator[int]:
+    """The rows that have messages, but no characters."""
+    counts = (memoryview(figures[name]).cast("q") for name in ("messages", "chars_before"))
+    for row, (messages, chars) in enumerate(zip(*counts, strict=True)):
+        if messages and not chars:
+            yield row

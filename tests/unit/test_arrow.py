@@ -1,0 +1,326 @@
+"""Columns of histories: types of text, errors as values, schemas, and usage that adds up."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+from definitions import columns
+from recede import costs
+from recede.arrow import Reducer, Replay, Stats, to_json, usage_by_group
+from support import assistant, call, result, user
+
+LONG = "x" * 300
+HISTORY = [user("Fix it."), *(step for n in range(6) for step in (call(str(n)), result(str(n), LONG)))]
+GOOD = json.dumps([*HISTORY, assistant("Done.")]).encode()
+DEEP = b'[{"role":"user","content":"x","extra":' + b"[" * 1_100 + b"]" * 1_100 + b"}]"
+POISON = {
+    "eof": GOOD[:-5],
+    "syntax": b'[{"role":user}]',
+    "control": b'[{"role":"user","content":"\n"}]',
+    "escape": b'[{"role":"user","content":"\\x"}]',
+    "utf8": b'[{"role":"user","content":"\xff"}]',
+    "depth": DEEP,
+    "number": b'[{"role":"user","content":"","n":01}]',
+    "trailing": GOOD + b"]",
+    "duplicate_key": b'[{"role":"user","role":"user","content":""}]',
+    "history": b"{}",
+    "message": b"[5]",
+    "content": b'[{"role":"user","content":5}]',
+    "part": b'[{"role":"user","content":[5]}]',
+    "empty": b'[{"from":"human","value":"hi"},{"from":"gpt","value":"hello"}]',
+}
+ROWS = [GOOD, None, *POISON.values(), b"[]", b'[{"role":"user","content":""}]', GOOD]
+TEXT = [row for row in ROWS if row != POISON["utf8"]]
+
+
+def as_rows(result: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = result.to_pylist()
+    for row in rows:
+        view = row.pop("text")
+        row["view"] = view.encode() if isinstance(view, str) else view
+    return rows
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("options", [{"keep_results": 2}, {"max_input_chars": 900}, {"max_input_tokens": 90}], ids=str)
+def test_rows_have_the_answers_of_a_plain_loop(options: dict[str, Any], threads: int) -> None:
+    reducer = Reducer("text", prefix="", threads=threads, **options)
+    result = reducer(pa.table({"text": pa.array(ROWS, pa.binary())}))
+    assert as_rows(result) == [columns.reduced(row, **options) for row in ROWS]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stats_are_those_of_a_plain_loop(threads: int) -> None:
+    result = Stats("text", prefix="", threads=threads, keep_results=2)(pa.table({"text": pa.array(ROWS, pa.binary())}))
+    assert result.to_pylist() == [columns.sizes(row, 2) for row in ROWS]
+
+
+def test_each_kind_of_error_is_a_value_and_spares_its_neighbors() -> None:
+    table = pa.table({"id": list(POISON), "messages": pa.array(POISON.values(), pa.binary())})
+    result = Reducer(keep_results=1)(table)
+    assert result["recede_error_kind"].to_pylist() == list(POISON)
+    assert result["messages"].null_count == len(POISON)
+    assert "fields from, value" in result["recede_error"].to_pylist()[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "view"),
+    [
+        (pa.string(), pa.large_string()),
+        (pa.large_string(), pa.large_string()),
+        (pa.string_view(), pa.large_string()),
+        (pa.binary(), pa.large_binary()),
+        (pa.large_binary(), pa.large_binary()),
+        (pa.binary_view(), pa.large_binary()),
+        (pa.dictionary(pa.int8(), pa.string()), pa.large_string()),
+        (pa.dictionary(pa.int32(), pa.binary()), pa.large_binary()),
+        (pa.run_end_encoded(pa.int32(), pa.string()), pa.large_string()),
+        (pa.json_(), pa.large_string()),
+    ],
+    ids=str,
+)
+def test_every_type_of_text_is_read(kind: Any, view: Any) -> None:
+    if pa.types.is_dictionary(kind):
+        array = pa.array(TEXT, pa.binary()).cast(kind.value_type).dictionary_encode().cast(kind)
+    elif pa.types.is_run_end_encoded(kind):
+        array = pa.compute.run_end_encode(pa.array(TEXT, pa.binary()).cast(pa.string()))
+    else:
+        array = pa.array(TEXT, pa.binary()).cast(pa.string()).cast(kind)
+    reducer = Reducer("text", keep_results=1, prefix="")
+    expected = [columns.reduced(row, keep_results=1) for row in TEXT]
+    table = pa.table({"text": array})
+    assert as_rows(reducer(table)) == expected
+    assert reducer(table).schema == reducer.schema(table.schema)
+    assert reducer.schema(table.schema).field("text").type == view
+    chunked = pa.table({"text": pa.chunked_array([array.slice(0, 3), array.slice(3, 0), array.slice(3)])})
+    assert as_rows(reducer(chunked)) == expected
+    if not pa.types.is_run_end_encoded(kind):
+        batch = pa.record_batch({"text": array}).slice(2, 5)
+        result = reducer(batch)
+        assert isinstance(result, pa.RecordBatch)
+        assert as_rows(result) == expected[2:7]
+
+
+def test_columns_without_rows_or_text() -> None:
+    for empty in (pa.table({"messages": pa.nulls(3)}), pa.table({"messages": pa.array([], pa.string())})):
+        result = Reducer(keep_results=1)(empty)
+        assert result.num_rows == empty.num_rows
+        assert result["messages"].null_count == empty.num_rows
+        assert result["recede_error"].null_count == empty.num_rows
+    no_chunks = pa.table({"messages": pa.chunked_array([], pa.string())})
+    assert Stats()(no_chunks).schema == Stats().schema(no_chunks.schema)
+    batch = pa.record_batch({"messages": pa.array([], pa.binary())})
+    assert [Reducer(keep_results=1)(batch).num_rows, Stats()(batch).num_rows, Replay()(batch).num_rows] == [0, 0, 0]
+
+
+def test_the_result_is_whole_arrow() -> None:
+    """Offsets, bits and lengths are what Arrow demands, nulls at any place."""
+    for rows in (ROWS, [None] * 17, [GOOD] * 9, [*[None] * 8, GOOD]):
+        for operator in (Reducer("text", keep_results=1), Stats("text"), Replay("text", policies=[])):
+            operator(pa.table({"text": pa.array(rows, pa.binary())})).validate(full=True)
+
+
+def test_other_columns_are_kept_and_metadata_is_not() -> None:
+    schema = pa.schema([("id", pa.int8()), ("messages", pa.string()), ("more", pa.bool_())], metadata={"a": "b"})
+    table = pa.table([[1, 2], [GOOD.decode(), None], [True, None]], schema=schema)
+    result = Reducer(keep_results=1, prefix="r.")(table)
+    assert result.column_names[:4] == ["id", "messages", "more", "r.messages"]
+    assert result.select(["id", "more"]).equals(table.select(["id", "more"]).replace_schema_metadata(None))
+    assert result.schema.metadata is None
+    assert Stats(prefix="r.")(table).column_names[:3] == ["id", "more", "r.messages"]
+
+
+def test_lone_surrogates_stay_escapes() -> None:
+    row = json.dumps([user("\ud800 lone"), *HISTORY])
+    view = Reducer(keep_results=1)(pa.table({"messages": [row]}))["messages"][0].as_py()
+    assert "\\ud800 lone" in view
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Reducer(), "a window is required"),
+        (lambda: Reducer(keep_results=-1), "keep_results must be at least 0"),
+        (lambda: Reducer(max_input_chars="9"), "max_input_chars must be a whole number"),
+        (lambda: Reducer(keep_results=1, placeholder="{x}"), "unknown field"),
+        (lambda: Reducer(keep_resluts=1), "did you mean"),
+        (lambda: Reducer(keep_results=1, threads=0), "threads must be at least 1"),
+        (lambda: Reducer(5, keep_results=1), "column must be a string"),
+        (lambda: Stats(keep_results=-1), "keep_results must be at least 0"),
+        (lambda: Replay(policies=["slide"]), "there is no policy"),
+        (lambda: Replay(by="id"), "by must be a list"),
+        (lambda: Replay(model="model"), "one of by"),
+        (lambda: Replay(prices=5), "prices must be recede.costs.Prices"),
+    ],
+)
+def test_options_are_checked_when_it_is_made(make: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+def test_a_schema_that_does_not_fit_is_an_error_with_advice() -> None:
+    reducer = Reducer(keep_results=1)
+    with pytest.raises(ValueError, match="one column 'messages'; there are id, text"):
+        reducer(pa.table({"id": [1], "text": ["[]"]}))
+    with pytest.raises(TypeError, match=r"recede\.arrow\.to_json"):
+        reducer.schema(pa.schema([("messages", pa.list_(pa.struct([("role", pa.string())])))]))
+    with pytest.raises(TypeError, match="must hold text"):
+        reducer(pa.table({"messages": [1]}))
+    with pytest.raises(ValueError, match="choose another prefix"):
+        reducer(pa.table({"messages": ["[]"], "recede_turns": [1]}))
+    with pytest.raises(TypeError, match=r"pyarrow\.Table or RecordBatch, not dict"):
+        reducer({"messages": ["[]"]})
+    with pytest.raises(TypeError, match="plain values"):
+        Replay(by=["a"]).schema(pa.schema([("messages", pa.string()), ("a", pa.list_(pa.int8()))]))
+
+
+def test_operators_are_pickled_with_their_options() -> None:
+    table = pa.table({"messages": pa.array(ROWS, pa.binary()), "id": range(len(ROWS))})
+    for operator in (
+        Reducer(keep_by_tool={"run": 1}, keep_results=0, exclude_tools=["read"], threads=2),
+        Stats(keep_results=1, prefix="p_"),
+        Replay(policies=["break_even:window=3"], by=["id"], cache="openai"),
+    ):
+        assert pickle.loads(pickle.dumps(operator))(table).equals(operator(table))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_of_any_depth_are_read_on_a_small_stack(threads: int) -> None:
+    rows = [GOOD]
+    for depth in (1_000, 1_023, 1_024, 1_025, 100_000):
+        rows += [b"[" * depth, b"[" * depth + b"]" * depth]
+        rows += [b'[{"role":"user","content":"x","a":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}]"]
+    table = pa.table({"messages": pa.array(rows, pa.binary())})
+    results: list[Any] = []
+
+    def work() -> None:
+        results.append(Reducer(keep_results=1, threads=threads)(table))
+        results.append(Replay(policies=["break_even:window=3", "hybrid:window=3,at=11"], threads=threads)(table))
+
+    before = threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    kinds = results[0]["recede_error_kind"].to_pylist()
+    assert kinds[0] is None
+    assert {"depth", "eof", "message"} <= set(kinds)
+    assert results[1]["recede_error_kind"].to_pylist().count(None) == 3
+
+
+@pytest.mark.slow
+def test_a_row_of_a_gigabyte_is_reduced() -> None:
+    row = b'[{"role":"tool","tool_call_id":"1","content":"%s"}]' % (b"x" * 10**9)
+    array = pa.array([row, GOOD], pa.large_binary())
+    del row
+    result = Reducer(keep_results=0, prefix="")(pa.table({"messages": array}))
+    assert result["chars_before"][0].as_py() == 10**9
+    assert result["messages"][0].as_py() == (
+        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 1000000000 chars]"}]'.encode()
+    )
+
+
+# Nested columns
+
+
+def test_structs_are_written_without_their_nulls() -> None:
+    rows = [[user("hi"), {"role": "assistant", "content": None, "n": 5}], None, []]
+    nested = pa.array(rows, pa.list_(pa.struct([("role", pa.string()), ("content", pa.string()), ("n", pa.int8())])))
+    text = to_json(pa.chunked_array([nested, nested.slice(1)]))
+    assert text.type == pa.large_string()
+    first = '[{"role":"user","content":"hi"},{"role":"assistant","n":5}]'
+    assert text.to_pylist() == [first, None, "[]", None, "[]"]
+
+
+def test_values_that_json_lacks_are_text() -> None:
+    import datetime
+
+    row = [{"role": "user", "content": "hi", "at": datetime.datetime(2026, 1, 2), "raw": b"\xffa", "n": float("nan")}]
+    text = to_json(pa.array([row]))
+    assert '"at":"2026-01-02 00:00:00","raw":"\ufffda"' in text[0].as_py()
+    assert "n" not in json.loads(text[0].as_py())[0]
+
+
+# Usage
+
+
+def sessions(count: int) -> list[bytes]:
+    return [json.dumps([*HISTORY * (n % 4 + 1), assistant("Done.")]).encode() for n in range(count)]
+
+
+def test_usage_adds_up_by_policy_and_group() -> None:
+    rows = sessions(12)
+    table = pa.table({"task": [n % 3 for n in range(12)], "messages": pa.array(rows, pa.binary())})
+    policies = ["sliding:window=2", "hybrid:window=2,at=11", "budget:chars=2000"]
+    used = Replay(policies=policies, by=["task"], threads=2)(table)
+    assert used["recede_sessions"].to_pylist() == [4] * 3 * 4
+    # Of batches, added up by an engine.
+    parts = pa.concat_tables(Replay(policies=policies, by=["task"])(table.slice(n, 5)) for n in (0, 5, 10))
+    assert usage_by_group(parts, by=["task"]) == usage_by_group(used, by=["task"])
+    single = [costs.replay_json(row, policies) for row in rows]
+    whole = usage_by_group(used)[()]
+    expected = {
+        policy.policy: costs.Usage.total(one.policies[place].usage for one in single)
+        for place, policy in enumerate(single[0].policies)
+    }
+    assert whole.usage == expected
+
+
+def test_comparisons_of_usage_are_those_of_replays() -> None:
+    rows = sessions(9)
+    table = pa.table({"id": range(9), "messages": pa.array(rows, pa.binary())})
+    policies = ["sliding:window=2", "optimum:window=2"]
+    used = usage_by_group(Replay(policies=policies, by=["id"])(table), by=["id"])
+    single = [costs.replay_json(row, policies) for row in rows]
+    assert costs.compare_costs(used.values()) == costs.compare_costs(single)
+    # Prices can change afterwards.
+    prices = costs.PRESETS["openai"]._replace(min_cached_tokens=2_048)
+    cheap = costs.compare_costs(one._replace(prices=prices) for one in used.values())
+    assert cheap == costs.compare_costs(one._replace(prices=prices) for one in single)
+    total = costs.compare_costs(usage_by_group(Replay(policies=policies, by=["id"])(table)).values())
+    for one, added_up in zip(costs.compare_costs(single), total, strict=True):
+        assert added_up.usage == one.usage
+        assert added_up.cost == pytest.approx(one.cost, rel=1e-12)
+
+
+def test_suggestions_follow_from_usage() -> None:
+    rows = sessions(4)
+    grid: dict[str, Any] = {"windows": [3, 5], "chunks": [1, "break_even"], "summarize_at": ["never", 21]}
+    table = pa.table({"id": range(4), "messages": pa.array(rows, pa.binary())})
+    used = Replay(policies=costs.suggest_policies(**grid), by=["id"])(table)
+    found = costs.Suggestion.of_usage(usage_by_group(used, by=["id"]).values())
+    assert found == costs.suggest_window(rows, **grid)
+    with pytest.raises(ValueError, match="suggest_policies"):
+        costs.Suggestion.of_usage([costs.replay_json(rows[0], ["sliding:window=2"])])
+
+
+def test_models_have_their_prices_and_caches() -> None:
+    row = sessions(4)[3]
+    table = pa.table({"model": ["gpt-5.4", None, "own", "gpt-5.4"], "messages": pa.array([row] * 4, pa.binary())})
+    used = Replay(policies=["break_even:window=1"], by=["model"], model="model")(table)
+    found = usage_by_group(used, by=["model"], model="model")
+    gpt = costs.MODELS["gpt-5.4"].prices
+    assert found["gpt-5.4",].prices == gpt
+    assert found[None,].prices == found["own",].prices == costs.Prices()
+    once = costs.replay_json(row, ["break_even:window=1"], prices=gpt, cache="openai")
+    twice = {one.policy: costs.Usage.total([one.usage, one.usage]) for one in once.policies}
+    assert found["gpt-5.4",].usage == twice
+    assert found["own",].usage != found["gpt-5.4",].usage
+
+
+def test_what_cannot_be_replayed_is_a_row() -> None:
+    table = pa.table({"id": range(len(ROWS)), "messages": pa.array(ROWS, pa.binary())})
+    used = Replay(policies=[], by=["id"], prefix="")(table)
+    failed = [row for row in used.to_pylist() if row["policy"] is None]
+    assert [row["error_kind"] for row in failed] == list(POISON)
+    assert [row["id"] for row in failed] == list(range(2, 2 + len(POISON)))
+    assert len(used) == len(ROWS) - 1  # nothing of the null row
