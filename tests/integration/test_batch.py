@@ -96,8 +96,8 @@ def test_lines_keep_every_other_byte(wrap: str, unit_bytes: int, tmp_path: Path)
     run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--max-input-chars", 3_000, "--unit-bytes", unit_bytes)
     written = b"".join(data for name, data in results(tmp_path / "out").items() if name.endswith("-in.jsonl"))
     expected = []
-    for row, messages in zip(rows, HISTORIES, strict=True):
-        raw = json.dumps(messages, ensure_ascii=b"\\u" in row).encode()
+    for number, (row, messages) in enumerate(zip(rows, HISTORIES, strict=True)):
+        raw = json.dumps(messages, ensure_ascii=number % 2 == 0).encode()
         view = recede.reduce_json(raw, max_input_chars=3_000).json
         if wrap == "text":
             raw, view = (json.dumps(data.decode()).encode() for data in (raw, view))
@@ -144,7 +144,7 @@ def test_sessions_logs_and_other_shapes_are_read_as_transcripts_reads_them(tmp_p
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "claude.jsonl").write_bytes(lines(*CLAUDE))
-    (folder / "chat.json").write_bytes(dumps(CHAT))
+    (folder / "chat.json").write_bytes(json.dumps(CHAT, indent=1).encode())
     shared = [
         {"from": "human", "value": "Look."},
         {"from": "gpt", "value": "ls"},
@@ -168,9 +168,9 @@ def test_sessions_logs_and_other_shapes_are_read_as_transcripts_reads_them(tmp_p
         found = recede.transcripts.read_all(data)
         expected[name] = [recede.mask_observations(one.messages, keep_results=0).messages for one in found]
     assert by_file == expected
-    [rows] = [data.splitlines() for name, data in written.items() if "sharegpt" in name]
-    assert [json.loads(row)["id"] for row in rows] == [1, 2]
-    assert json.loads(rows[0])["conversations"][2]["content"].startswith("[observation masked")
+    [reduced] = [data.splitlines() for name, data in written.items() if "sharegpt" in name]
+    assert [json.loads(row)["id"] for row in reduced] == [1, 2]
+    assert json.loads(reduced[0])["conversations"][2]["content"].startswith("[observation masked")
 
 
 def test_text_mode_makes_results_of_user_messages(tmp_path: Path) -> None:
@@ -210,10 +210,9 @@ def test_figures_and_costs_are_those_of_a_plain_loop(tmp_path: Path) -> None:
 
 def test_a_suggestion_is_that_of_all_histories(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(lines(*({"messages": messages} for messages in HISTORIES[:4])))
-    done = run("suggest", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--unit-bytes", 10_000)
+    run("suggest", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--unit-bytes", 10_000)
     summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
     assert summary["suggestion"]["window"] == costs.suggest_window(HISTORIES[:4]).window
-    assert b"window: " in done.stdout
 
 
 # Bad rows
@@ -224,14 +223,15 @@ def test_a_bad_row_of_each_kind_is_listed_and_stays_as_it_is(command: str, tmp_p
     good = dumps({"messages": HISTORIES[0]})
     rows = [row for poison, _ in POISON for row in (good, poison)]
     (tmp_path / "in.jsonl").write_bytes(b"\n".join([*rows, b"", good]))
-    done = run(command, tmp_path / "in.jsonl", "-o", tmp_path / "out", code=1)
+    flags = ["--keep", 2] if command == "reduce" else []
+    done = run(command, tmp_path / "in.jsonl", "-o", tmp_path / "out", *flags, code=1)
     found = [(one["line"], one["kind"]) for one in errors(tmp_path / "out")]
     assert found == [(2 * number, kind) for number, (_, kind) in enumerate(POISON, 1)]
-    assert f"{len(POISON)} bad rows, listed in ".encode() in done.stderr
+    assert b"bad rows are listed in " in done.stderr
     assert done.stdout.startswith(f"{len(POISON) + 1} histories, {len(POISON)} bad rows\n".encode())
     if command == "reduce":
         [written] = [data for name, data in results(tmp_path / "out").items() if name.endswith("-in.jsonl")]
-        view = recede.mask_observations_json(dumps(HISTORIES[0])).json
+        view = recede.mask_observations_json(dumps(HISTORIES[0]), keep_results=2).json
         expected = [row if row != good else b'{"messages": ' + view + b"}" for row in [*rows, b"", good]]
         assert written.split(b"\n") == expected
 
@@ -258,13 +258,13 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_name(
     data: bytes, name: str, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(data)
-    done = run("reduce", tmp_path / name, "-o", tmp_path / "out", code=1)
+    done = run("stats", tmp_path / name, "-o", tmp_path / "out", code=1)
     assert str(tmp_path / name) in done.stderr.decode() and said in done.stderr.decode()
 
 
 def test_a_table_without_the_column_names_those_that_it_has(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "in.parquet")
-    done = run("reduce", tmp_path / "in.parquet", "-o", tmp_path / "out", code=1)
+    done = run("stats", tmp_path / "in.parquet", "-o", tmp_path / "out", code=1)
     assert "there is no column 'messages', but id, text" in done.stderr.decode()
 
 
@@ -410,12 +410,16 @@ def test_a_row_that_is_larger_than_memory_is_one_bad_row(tmp_path: Path) -> None
 
 
 def test_memory_is_that_of_some_rows(tmp_path: Path) -> None:
-    """Rows of 25 MB, 250 MB of them in one row group and in one packed file."""
-    text = json.dumps([{"role": "tool", "tool_call_id": "1", "content": "line of a log\n" * 1_780_000}])
-    with pq.ParquetWriter(tmp_path / "in.parquet", pa.schema([("messages", pa.string())]), compression="zstd") as file:
-        file.write_table(pa.table({"messages": [text] * 10}), row_group_size=10)
+    """Rows of 25 MB, 200 MB of them in one row group and in one packed file."""
+    texts = [
+        json.dumps([{"role": "tool", "tool_call_id": "1", "content": f"line {number} of a log\n" * 1_400_000}])
+        for number in range(8)
+    ]
+    table = pa.table({"messages": texts})
+    # Pages as writers of large values make them; a page is read whole.
+    pq.write_table(table, tmp_path / "in.parquet", compression="zstd", write_batch_size=1, use_dictionary=False)
     with pa.output_stream(str(tmp_path / "in.jsonl.zst"), compression="zstd") as stream:
-        for _ in range(10):
+        for text in texts:
             stream.write(b'{"messages": ' + text.encode() + b"}\n")
     code = "import resource, sys; from recede.cli.batch.command import batch; "
     code += "batch(sys.argv[1:], standalone_mode=False); "

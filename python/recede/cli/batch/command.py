@@ -32,7 +32,7 @@ _UNIT_BYTES = 128 << 20
 def batch() -> None:
     """Do the same with every history of files and folders: Parquet, JSON Lines, sessions, logs.
 
-    IN... are Parquet files, JSON Lines (also gzipped, or packed by zstd), batch files of OpenAI and
+    FILES are Parquet files, JSON Lines (also gzipped, or packed by zstd), batch files of OpenAI and
     Anthropic, sessions in every format that `recede stats` reads, and .eval logs of inspect_ai. Results
     go to the folder OUT. A job that was stopped goes on where it was when it is started again.
 
@@ -82,7 +82,7 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
             "params.messages, conversations, trajectory, …: the first that is there]",
         ),
         click.option("-o", "--output", "out", required=True, metavar="OUT", help="The folder of the results."),
-        click.argument("inputs", nargs=-1, required=True, metavar="IN..."),
+        click.argument("inputs", nargs=-1, required=True, metavar="FILES..."),
     ):
         command = option(command)
     return command
@@ -313,7 +313,8 @@ def _report(job: Job, options: dict[str, Any], found: Iterator[Outcome], lost: l
     summary, lines = report_of(job, options, kept())
     summary |= {"failed": len(failed), "units_failed": len(lost)}
     finish(job.out, [*failed, *lost], summary)
-    counts = f"{summary['rows'] - len(failed):,} histories, {len(failed):,} bad rows"
+    good, bad = summary["rows"] - len(failed), len(failed)
+    counts = f"{good:,} {'history' if good == 1 else 'histories'}, {bad:,} bad {'row' if bad == 1 else 'rows'}"
     write(None, "\n".join([counts, *lines, ""]).encode())
     for one in lost:
         click.echo(f"recede: {one['file']}: {one['error']}", err=True)
@@ -325,6 +326,6 @@ def _report(job: Job, options: dict[str, Any], found: Iterator[Outcome], lost: l
         where = f"{first['file']}: {place}: " if place else f"{first['file']}: "
         words = first["error"].removeprefix(f"{first['file']}: ")
         errors = Path(job.out, "errors.jsonl")
-        click.echo(f"recede: {len(failed):,} bad rows, listed in {errors}; the first: {where}{words}", err=True)
+        click.echo(f"recede: bad rows are listed in {errors}; the first: {where}{words}", err=True)
     if failed or lost:
         click.get_current_context().exit(1)

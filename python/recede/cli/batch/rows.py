@@ -186,7 +186,7 @@ def parquet_batches(unit: Unit, *, most_rows: int = _BATCH_ROWS) -> Iterator[tup
     import pyarrow.parquet
 
     [path] = unit.paths
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with pyarrow.parquet.ParquetFile(path, buffer_size=1 << 20) as file:
         groups = range(unit.start, unit.end)
         metadata = file.metadata
         row = sum(metadata.row_group(group).num_rows for group in range(unit.start))
@@ -194,5 +194,9 @@ def parquet_batches(unit: Unit, *, most_rows: int = _BATCH_ROWS) -> Iterator[tup
         size = sum(metadata.row_group(group).total_byte_size for group in groups)
         count = max(1, min(most_rows, _BATCH_BYTES * rows // max(size, 1)))
         for batch in file.iter_batches(batch_size=count, row_groups=list(groups), use_threads=False):
-            yield row, pyarrow.Table.from_batches([batch])
-            row += batch.num_rows
+            table = pyarrow.Table.from_batches([batch])
+            # What a dictionary or the compression has hidden is worked on in pieces.
+            step = max(1, table.num_rows * _BATCH_BYTES // max(table.nbytes, _BATCH_BYTES))
+            for start in range(0, table.num_rows, step):
+                yield row + start, table.slice(start, step)
+            row += table.num_rows

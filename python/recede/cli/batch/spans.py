@@ -86,17 +86,24 @@ def _end_of(data: bytes, at: int) -> int:
         try:
             reduce_json(data[at:], max_input_chars=0, enabled=False)
         except TranscriptError as error:
-            if error.kind == "trailing" and error.offset is not None:
-                return at + error.offset
+            end = len(data) if error.offset is None else at + error.offset
+            if error.kind == "trailing":
+                return _before_space(data, end)
             if error.kind in _WRONG_SHAPES:
-                return len(data)
-            places = {**error.places, "offset": None if error.offset is None else at + error.offset}
+                return _before_space(data, len(data))
+            places = {**error.places, "offset": end}
             raise TranscriptError(error.kind, **places) from None
-        return len(data)
+        return _before_space(data, len(data))
     found = (_STRING if first == b'"' else _SCALAR).match(data, at)
     if found is None:
         raise _fault(data, at)
     return found.end()
+
+
+def _before_space(data: bytes, end: int) -> int:
+    while data[end - 1 : end] in (b" ", b"\t", b"\r", b"\n"):
+        end -= 1
+    return end
 
 
 def _skip(data: bytes, at: int) -> int:

@@ -9,8 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+import click
+
 from recede import TranscriptError, transcripts
-from recede.cli.files import bad_file
+from recede.cli.files import BadFile, bad_file
 from recede.cli.sessions import chosen
 from recede.cli.signatures import likeness
 
@@ -66,7 +68,13 @@ def units_of(inputs: Sequence[str], unit_bytes: int, *, has_column: bool) -> lis
             sessions.clear()
 
     for file in chosen(inputs, suffixes=_SUFFIXES):
-        kind, packed, size = _kind_of(file.path, has_column=has_column)
+        try:
+            kind, packed, size = _kind_of(file.path, has_column=has_column)
+        except BadFile as error:
+            if file.is_named:
+                raise
+            click.echo(f"recede: warning: left out: {error.message}", err=True)
+            continue
         if kind == "sessions":
             sessions.append((file.path, size))
             if len(sessions) == _MOST_SESSIONS or sum(size for _, size in sessions) >= unit_bytes:
@@ -110,12 +118,12 @@ def _kind_of(path: str, *, has_column: bool) -> tuple[str, str | None, int]:
 def _has_rows(path: str, packed: str | None) -> bool:
     """Whether each line of a file is a history, or has one in a field."""
     lines: list[bytes] = []
-    with opened(path, packed) as stream:
-        while len(lines) < _HEAD_LINES and sum(map(len, lines)) < _HEAD_BYTES:
-            line = stream.readline()
-            if not line:
-                break
-            lines.append(line)
+    try:
+        with opened(path, packed) as stream:
+            while len(lines) < _HEAD_LINES and sum(map(len, lines)) < _HEAD_BYTES and (line := stream.readline()):
+                lines.append(line)
+    except OSError as error:
+        raise bad_file(path, str(error)) from None
     first = next((line.strip() for line in lines if line.strip()), b"")
     if not first.endswith((b"}", b"]")) or first == b"[":
         return False  # one value in several lines

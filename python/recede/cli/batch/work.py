@@ -260,7 +260,11 @@ class _Parquet(_Nothing):
         import pyarrow.parquet
 
         if self._writer is None:
-            self._writer = pyarrow.parquet.ParquetWriter(self._path, result.schema, compression="zstd")
+            # Pages of about a megabyte: a reader must hold one, and pyarrow looks at their size after so many rows.
+            rows = max(1, min(1_024, result.num_rows * (1 << 20) // max(result.nbytes, 1)))
+            self._writer = pyarrow.parquet.ParquetWriter(
+                self._path, result.schema, compression="zstd", write_batch_size=rows
+            )
         self._writer.write_table(result)
 
     def close(self) -> None:
