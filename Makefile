@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-arm bench fuzz dist docs clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-engines test-arm bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -76,6 +76,9 @@ test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
 		cargo test --quiet --target aarch64-unknown-linux-gnu --test core
 
+test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray (ENGINES=... fewer), each in an environment of its own
+	scripts/engines $(ENGINES)
+
 bench: release tools ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
@@ -95,4 +98,4 @@ docs: build tools ## Build the site into site/; a link that leads nowhere is an 
 	$(python) -m pytest -q tests/integration/test_site.py
 
 clean: ## Remove what was built, and .venv
-	rm -rf .venv target dist site $(extension)
+	rm -rf .venv .engines target dist site $(extension)

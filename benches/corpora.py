@@ -26,7 +26,7 @@ from formatting import markdown
 from recede.arrow import Reducer, Replay, Stats
 
 BUDGET = 32_000  # tokens
-_POOL, _ROW_GROUP_BYTES = 200, 64 << 20
+_LARGEST_POOL, _ROW_GROUP_BYTES = 200, 64 << 20
 _POISON = (b"[" * 1_100, b'[{"role":"user"', b'[{"from":"human","value":"hi"}]')
 _MOST_DICTS, _MOST_REPLAYED = 400, 60
 
@@ -40,7 +40,8 @@ class _Corpus(NamedTuple):
 def generate(path: Path, megabytes: float, seed: int = 0) -> _Corpus:
     """Histories of 4 to 900 messages; the median row has 120 KB, the mean 190 KB, and a few are no histories."""
     rng = random.Random(seed)
-    lengths = [min(900, max(4, int(rng.lognormvariate(4.2, 0.9)))) for _ in range(_POOL)]
+    count = min(_LARGEST_POOL, 5 + int(megabytes))
+    lengths = [min(900, max(4, int(rng.lognormvariate(4.2, 0.9)))) for _ in range(count)]
     pool = [histories.serialized(length, seed=number) for number, length in enumerate(lengths)]
     schema = pa.schema([("id", pa.string()), ("model", pa.string()), ("messages", pa.string())])
     total = rows = 0

@@ -60,6 +60,12 @@ def test_the_page_has_a_listing_for_each_engine() -> None:
     assert list(LISTINGS) == list(MODULES)
 
 
+def test_the_model_on_the_page_is_what_its_script_prints() -> None:
+    script = [sys.executable, str(ROOT / "benches" / "cluster.py")]
+    printed = subprocess.run(script, text=True, capture_output=True, check=True).stdout
+    assert printed in PAGE.read_text()
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("engine_name", MODULES)
 def test_a_listing_has_the_views_of_a_plain_loop(engine_name: str, tmp_path: Path) -> None:
