@@ -76,7 +76,7 @@ test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
 		cargo test --quiet --target aarch64-unknown-linux-gnu --test core
 
-test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray (ENGINES=... fewer), each in an environment of its own
+test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray, recede batch on Ray, shapes of datasets (ENGINES=... fewer)
 	scripts/engines $(ENGINES)
 
 bench: release tools ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
