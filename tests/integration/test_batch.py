@@ -355,10 +355,10 @@ def ended(units: list[Any], work: Callable[..., Any], jobs: int = 2) -> dict[Any
 
 
 def test_a_worker_that_dies_on_rows_leaves_them_out_and_ends() -> None:
-    def work(unit: int, skipped: frozenset[int] | None, tell: Callable[[int], None]) -> Any:
+    def work(unit: int, skipped: frozenset[int] | None, announce: Callable[[int], None]) -> Any:
         for row in range(6):
             if skipped is not None:
-                tell(row)
+                announce(row)
             if unit == 1 and row in (2, 4) and row not in (skipped or ()):
                 os.kill(os.getpid(), signal.SIGKILL)
         return sorted(skipped or ())
@@ -367,7 +367,7 @@ def test_a_worker_that_dies_on_rows_leaves_them_out_and_ends() -> None:
 
 
 def test_a_worker_that_always_dies_is_given_up_and_the_others_go_on() -> None:
-    def work(unit: int, skipped: frozenset[int] | None, tell: Callable[[int], None]) -> Any:
+    def work(unit: int, skipped: frozenset[int] | None, announce: Callable[[int], None]) -> Any:
         if unit == 1:
             os._exit(9)
         if unit == 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def batch() -> None:
 
     FILES are Parquet files, JSON Lines (also gzipped, or packed by zstd), batch files of OpenAI and
     Anthropic, sessions in every format that `recede stats` reads, and .eval logs of inspect_ai. Results
-    go to the folder OUT. A job that was stopped goes on where it was when it is started again.
+    go to the folder OUT. A job that was stopped resumes when it is started again.
 
     \b
     Example:
@@ -58,7 +59,7 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
             "--id",
             "id_column",
             metavar="NAME",
-            help="For --engine ray: a column that is different in each row, by which a stopped job goes on.",
+            help="For --engine ray: a column that is different in each row, by which a stopped job resumes.",
         ),
         click.option(
             "--engine",
@@ -245,10 +246,10 @@ def _run(
 
 def _checked(operator: Callable[[str], Any]) -> None:
     """Refuse wrong options before any file is read."""
+    if find_spec("pyarrow") is None:
+        raise click.UsageError("recede batch needs its extra: pip install 'recede[batch]'")
     try:
         operator("messages")
-    except ImportError as error:
-        raise click.UsageError(str(error)) from None
     except (TypeError, ValueError) as error:
         message = str(error)
         for parameter in click.get_current_context().command.params:

@@ -36,7 +36,7 @@ class _Child(NamedTuple):
     process: Any
     unit: Any
     skipped: frozenset[int] | None
-    told: list[int]  # rows that were announced
+    announced: list[int]  # rows that were announced
     deaths: int
 
 
@@ -78,7 +78,7 @@ def in_workers(units: Sequence[_Unit], work: Work, jobs: int) -> Iterator[tuple[
                         waiting.append(again)
                     continue
                 if kind == "row":
-                    child.told.append(value)
+                    child.announced.append(value)
                     continue
                 del running[pipe]
                 child.process.join()
@@ -121,6 +121,6 @@ def _died(child: _Child) -> tuple[Any, frozenset[int] | None, int] | Failed:
     why = f"by signal {-code}" if code and code < 0 else f"with exit code {code}"
     if child.skipped is None:
         return child.unit, frozenset(), deaths
-    if not child.told or deaths > _MOST_DEATHS:
+    if not child.announced or deaths > _MOST_DEATHS:
         return Failed("died", f"{deaths} workers died on it, the last {why}: too little memory?")
-    return child.unit, child.skipped | {child.told[-1]}, deaths
+    return child.unit, child.skipped | {child.announced[-1]}, deaths

@@ -35,7 +35,7 @@ class _Mapped(NamedTuple):
 def run(job: Job, units: Sequence[Unit], id_column: str | None) -> Iterator[Outcome]:
     """Do the job on the cluster that `ray.init` finds, or on one that it starts here.
 
-    With a column of ids a stopped job goes on by the checkpoints of Ray; otherwise it begins again.
+    With a column of ids a stopped job resumes by the checkpoints of Ray; otherwise it begins again.
     """
     try:
         import ray.data

@@ -66,14 +66,14 @@ class Outcome(NamedTuple):
     failed: list[dict[str, Any]]
 
 
-def do(job: Job, unit: Unit, skipped: frozenset[int] | None, tell: Callable[[int], None]) -> Outcome:
+def do(job: Job, unit: Unit, skipped: frozenset[int] | None, announce: Callable[[int], None]) -> Outcome:
     """Do a unit.
 
     Args:
         job: what.
         unit: with what.
         skipped: None at first; after a worker has died the rows that killed one, and each row is announced.
-        tell: called with the number of a row before it.
+        announce: called with the number of a row before it.
     """
     most = {} if skipped is None else {"most_rows": 1}
     sums = Sums()
@@ -81,7 +81,7 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, tell: Callable[[int
         if unit.kind == "parquet":
             for first, table in parquet_batches(unit, **most):
                 if skipped is not None:
-                    tell(first)
+                    announce(first)
                 place = {"file": unit.paths[0]}
                 places = [{**place, "row": first + number} for number in range(table.num_rows)]
                 write.table(of_table(job, table, places, sums, is_skipped=first in (skipped or ())))
@@ -89,7 +89,7 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, tell: Callable[[int
             number = 0
             for rows in batches(unit, job.column, text_mode=job.text_mode, **most):
                 if skipped is not None:
-                    tell(number)
+                    announce(number)
                 if number in (skipped or ()):
                     rows = [row._replace(data=None, error=_DIED) for row in rows]
                 write.rows(rows, _of_rows(job, rows, sums))
