@@ -15,8 +15,8 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-slow test-agents test-arm \
-	bench fuzz dist docs clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-engines test-slow \
+	test-agents test-arm bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -83,6 +83,9 @@ test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
 		cargo test --quiet --target aarch64-unknown-linux-gnu --test core
 
+test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray, recede batch on Ray, shapes of datasets (ENGINES=... fewer)
+	scripts/engines $(ENGINES)
+
 bench: release tools ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
@@ -102,4 +105,4 @@ docs: build tools ## Build the site into site/; a link that leads nowhere is an 
 	$(python) -m pytest -q tests/integration/test_site.py
 
 clean: ## Remove what was built, and .venv
-	rm -rf .venv .venvs target dist site $(extension)
+	rm -rf .venv .venvs .engines target dist site $(extension)

@@ -32,6 +32,16 @@ def test_another_answer_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
         contenders.compare_answers(case)
 
 
+def test_views_of_a_corpus_are_those_of_a_plain_loop(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import corpora
+
+    corpus = corpora.generate(tmp_path / "corpus.parquet", 1.5)
+    found = corpora.measure(corpus, tmp_path, threads=2)
+    assert len(found) == 9
+    assert all(spent > 0 for _, spent, _ in found)
+
+
 @pytest.mark.parametrize("shape", histories.SHAPES)
 def test_answers_agree_in_every_shape(shape: histories.Shape) -> None:
     contenders.compare_answers(contenders.make_case(300, shape))

@@ -16,6 +16,7 @@ from recede.costs import (
     Bill,
     BillCheck,
     ModelPrices,
+    Prices,
     check_bill,
     logged_bill,
     read_prices,
@@ -23,7 +24,7 @@ from recede.costs import (
 )
 from recede.transcripts import Transcript
 
-__all__ = ["check_text", "log_options", "logged", "logged_lines", "prices_option", "without_copies"]
+__all__ = ["check_text", "log_options", "logged", "logged_lines", "prices_of", "prices_option", "without_copies"]
 
 _OFF = 0.15  # what a session may be off by without a reason
 
@@ -32,6 +33,14 @@ def _own_prices(ctx: click.Context, param: click.Parameter, value: str | None) -
     try:
         return {} if value is None else read_prices(value)
     except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+def prices_of(ctx: click.Context, param: click.Parameter, value: str | None) -> Prices | None:
+    """The prices that are written in an option."""
+    try:
+        return None if value is None else Prices.parse(value)
+    except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from None
 
 

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from recede import mask_observations
 from recede.cli.anatomy import anatomy
-from recede.cli.bill import check_text, log_options, logged, logged_lines, without_copies
+from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
 from recede.cli.files import Transcript, keep_apart, write
@@ -67,13 +67,6 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
         return tuple(dict.fromkeys(numbers))
 
     return read
-
-
-def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Prices | None:
-    try:
-        return None if value is None else Prices.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
 
 
 @click.command(short_help="Replay sessions and compare what policies cost.")
@@ -136,7 +129,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
 @click.option(
     "--price",
     "prices",
-    callback=_prices,
+    callback=prices_of,
     metavar="NAME,...",
     help="Prices for a million tokens: anthropic, anthropic_1h, openai, gemini, or one of these with changes, such as "
     "openai,output=0.  [default: those of the models that a log names; else by its format]",
@@ -152,7 +145,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
 @click.option(
     "--summary-price",
     "summary_prices",
-    callback=_prices,
+    callback=prices_of,
     metavar="NAME,...",
     help="The same for the model that writes summaries, if it is another one.",
 )

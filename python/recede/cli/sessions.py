@@ -106,7 +106,12 @@ project_option = click.option(
 )
 
 
-def chosen(files: Sequence[str], since: float | None = None, project: str | None = None) -> list[Chosen]:
+def chosen(
+    files: Sequence[str],
+    since: float | None = None,
+    project: str | None = None,
+    suffixes: tuple[str, ...] = _SUFFIXES,
+) -> list[Chosen]:
     """The named files, those in named folders, or without any the sessions in the usual places.
 
     Raises:
@@ -117,7 +122,7 @@ def chosen(files: Sequence[str], since: float | None = None, project: str | None
     for file in files:
         folder = Path(file)
         if file != "-" and folder.is_dir():
-            found += (Chosen(str(path), False) for path in _walked(folder) if is_wanted(path, folder))
+            found += (Chosen(str(path), False) for path in _walked(folder, suffixes) if is_wanted(path, folder))
         else:
             found.append(Chosen(file, True))
     if not files:
@@ -129,7 +134,7 @@ def chosen(files: Sequence[str], since: float | None = None, project: str | None
     return found
 
 
-def _walked(folder: Path) -> Iterator[Path]:
+def _walked(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     """The files that may hold sessions, and the folders of events, which are one session each."""
     if _has_events(folder):
         yield folder
@@ -141,7 +146,7 @@ def _walked(folder: Path) -> Iterator[Path]:
             if _has_events(here / inner):
                 folders.remove(inner)
                 yield here / inner
-        yield from (here / file for file in sorted(files) if file.endswith(_SUFFIXES))
+        yield from (here / file for file in sorted(files) if file.endswith(suffixes))
 
 
 def _has_events(folder: Path) -> bool:

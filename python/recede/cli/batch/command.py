@@ -1,0 +1,332 @@
+"""`recede batch`: its commands and options, and the job that they make."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from recede import __version__
+from recede.cli.batch.folder import begin, finish, outcomes, waiting
+from recede.cli.batch.pool import Failed, cores, in_workers
+from recede.cli.batch.report import report_of
+from recede.cli.batch.units import Unit, units_of
+from recede.cli.batch.work import Job, Outcome, do
+from recede.cli.bill import prices_of
+from recede.cli.files import keep_apart, write
+from recede.cli.options import given, policy_option, policy_options
+from recede.costs import CACHES, Prices, replay_policies, suggest_policies
+
+__all__ = ["batch"]
+
+_UNIT_BYTES = 128 << 20
+
+
+@click.group(no_args_is_help=True, short_help="Reduce, measure or replay files of any number of histories.")
+def batch() -> None:
+    """Do the same with every history of files and folders: Parquet, JSON Lines, sessions, logs.
+
+    FILES are Parquet files, JSON Lines (also gzipped, or packed by zstd), batch files of OpenAI and
+    Anthropic, sessions in every format that `recede stats` reads, and .eval logs of inspect_ai. Results
+    go to the folder OUT. A job that was stopped resumes when it is started again.
+
+    \b
+    Example:
+      recede batch reduce data/*.parquet --max-input-tokens 32000 -o reduced
+      recede batch suggest trajectories.jsonl.zst -o suggested
+    """
+
+
+def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of all commands."""
+    for option in (
+        click.option(
+            "--unit-bytes",
+            type=click.IntRange(min=1),
+            default=_UNIT_BYTES,
+            show_default=True,
+            metavar="N",
+            help="About how much of a file is done at once, where it can be divided: what a stopped job loses.",
+        ),
+        click.option(
+            "--id",
+            "id_column",
+            metavar="NAME",
+            help="For --engine ray: a column that is different in each row, by which a stopped job resumes.",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "ray"]),
+            default="local",
+            show_default=True,
+            help="Processes of this machine, or a Ray cluster (Parquet alone; needs the extra recede[ray]).",
+        ),
+        click.option(
+            "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes.  [default: one for each core]"
+        ),
+        click.option(
+            "--text-mode",
+            is_flag=True,
+            help="Take a user message that follows one of the agent without calls as its result.",
+        ),
+        click.option(
+            "--column",
+            metavar="NAME",
+            help="The column, or the path in each line, with the histories.  [default: messages, body.messages, "
+            "params.messages, conversations, trajectory, …: the first that is there]",
+        ),
+        click.option("-o", "--output", "out", required=True, metavar="OUT", help="The folder of the results."),
+        click.argument("inputs", nargs=-1, required=True, metavar="FILES..."),
+    ):
+        command = option(command)
+    return command
+
+
+def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `replay` and `suggest`."""
+    for option in (
+        click.option(
+            "--by", multiple=True, metavar="NAME", help="A column of Parquet by which usage is added up. Repeatable."
+        ),
+        click.option(
+            "--cache",
+            type=click.Choice(list(CACHES)),
+            default="anthropic",
+            show_default=True,
+            metavar="NAME",
+            help="How the provider caches prompts: anthropic, anthropic_1h, openai, gemini or ideal.",
+        ),
+        click.option(
+            "--price",
+            "prices",
+            callback=prices_of,
+            metavar="NAME,...",
+            help="Prices for a million tokens, as for recede replay.  [default: anthropic]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@batch.command(no_args_is_help=True, short_help="Replace histories by their views.")
+@_shared
+@policy_options("reduce")
+def reduce(inputs: tuple[str, ...], **options: Any) -> None:
+    """Reduce every history to a budget; without one, mask.
+
+    Parquet gets the view in the place of the history and columns with figures, JSON Lines keep every other
+    byte, sessions become lines with their views. A bad row is null in Parquet, and stays as it is in lines.
+
+    \b
+    Example:
+      recede batch reduce batch.jsonl --max-input-tokens 32000 -o reduced
+    """
+    policy = given({name: options.pop(name) for name in list(options) if name not in _SHARED})
+    if not policy.keys() & {"max_input_chars", "max_input_tokens"} and not policy.get("preserve_recent_raw_turns"):
+        policy.pop("preserve_recent_raw_turns", None)  # an option of budgets alone
+    _run("reduce", inputs, partial(_reducer, policy), policy, **options)
+
+
+@batch.command(no_args_is_help=True, short_help="Measure histories and their masked views.")
+@_shared
+@policy_option("keep_results", default=4, show_default=True)
+def stats(inputs: tuple[str, ...], keep_results: int, **options: Any) -> None:
+    """Write the figures of every history: messages, turns, characters, and those of its masked view.
+
+    \b
+    Example:
+      recede batch stats data -o figures
+    """
+    policy = {"keep_results": keep_results}
+    _run("stats", inputs, partial(_stats, policy), policy, **options)
+
+
+@batch.command(no_args_is_help=True, short_help="Compare what policies cost over all histories.")
+@_shared
+@_replays
+@click.option("--policy", "policies", multiple=True, metavar="NAME:KEY=N,...", help="As for recede replay. Repeatable.")
+def replay(
+    inputs: tuple[str, ...],
+    policies: tuple[str, ...],
+    prices: Prices | None,
+    cache: str,
+    by: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Replay every history under several policies, and add up what they cost.
+
+    \b
+    Example:
+      recede batch replay data.parquet --by model -o costs
+    """
+    chosen = {"policies": list(policies or replay_policies()), "prices": prices or Prices(), "cache": cache}
+    _run("replay", inputs, partial(_replay, chosen), chosen, by=by, **options)
+
+
+@batch.command(no_args_is_help=True, short_help="Find the window that costs least over all histories.")
+@_shared
+@_replays
+def suggest(inputs: tuple[str, ...], prices: Prices | None, cache: str, by: tuple[str, ...], **options: Any) -> None:
+    """Find the window, the chunk and the summaries that cost least over all histories.
+
+    \b
+    Example:
+      recede batch suggest data.parquet -o suggested
+    """
+    chosen = {"policies": suggest_policies(), "prices": prices or Prices(), "cache": cache}
+    _run("suggest", inputs, partial(_replay, chosen), chosen, by=by, **options)
+
+
+_SHARED = frozenset(["column", "engine", "id_column", "jobs", "out", "text_mode", "unit_bytes"])
+
+
+def _reducer(options: dict[str, Any], column: str) -> Any:
+    from recede.arrow import Reducer
+
+    return Reducer(column, **options)
+
+
+def _stats(options: dict[str, Any], column: str) -> Any:
+    from recede.arrow import Stats
+
+    return Stats(column, **options)
+
+
+def _replay(options: dict[str, Any], column: str, by: Sequence[str] = ()) -> Any:
+    from recede.arrow import Replay
+
+    return Replay(column, **options, by=by)
+
+
+def _run(
+    command: str,
+    inputs: Sequence[str],
+    operator: Callable[[str], Any],
+    options: dict[str, Any],
+    *,
+    column: str | None,
+    text_mode: bool,
+    out: str,
+    jobs: int | None,
+    engine: str,
+    id_column: str | None,
+    unit_bytes: int,
+    by: tuple[str, ...] = (),
+) -> None:
+    """Do a job, and say what came of it."""
+    _checked(operator)
+    keep_apart("--output", out, inputs)
+    job = Job(command, out, operator, column, text_mode, by)
+    units = units_of(inputs, unit_bytes, has_column=column is not None)
+    others = [unit for unit in units if unit.kind != "parquet"]
+    if others and job.by:
+        raise click.UsageError(f"--by names columns of Parquet, and {others[0].paths[0]} is none")
+    begin(out, _description(job, options, units))
+    if engine == "ray":
+        if others:
+            raise click.UsageError(f"--engine ray reads Parquet alone, and {others[0].paths[0]} is none")
+        from recede.cli.batch.ray import run
+
+        lost: list[dict[str, Any]] = []
+        found = run(job, units, id_column)
+    else:
+        if id_column is not None:
+            raise click.UsageError("--id is for --engine ray")
+        lost = _locally(job, units, jobs or cores())
+        found = outcomes(out, units)
+    _report(job, options, found, lost)
+
+
+def _checked(operator: Callable[[str], Any]) -> None:
+    """Refuse wrong options before any file is read."""
+    if find_spec("pyarrow") is None:
+        raise click.UsageError("recede batch needs its extra: pip install 'recede[batch]'")
+    try:
+        operator("messages")
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        for parameter in click.get_current_context().command.params:
+            message = message.replace(str(parameter.name), parameter.opts[-1])
+        raise click.UsageError(message) from None
+
+
+def _description(job: Job, options: dict[str, Any], units: Sequence[Unit]) -> dict[str, Any]:
+    """What makes a job another one: a result for other files or options is no part of it."""
+    files = {}
+    for path in dict.fromkeys(path for unit in units for path in unit.paths):
+        facts = Path(path).stat()
+        files[path] = [facts.st_size, facts.st_mtime_ns]
+    return {
+        "version": __version__,
+        "command": job.command,
+        "options": {name: value if isinstance(value, (list, tuple)) else str(value) for name, value in options.items()},
+        "by": job.by,
+        "column": job.column,
+        "text_mode": job.text_mode,
+        "files": files,
+        "units": [unit.name for unit in units],
+    }
+
+
+def _locally(job: Job, units: Sequence[Unit], jobs: int) -> list[dict[str, Any]]:
+    """Do the units that are not done; those that failed."""
+    left = waiting(job.out, units)
+    total = sum(unit.size for unit in units)
+    done = total - sum(unit.size for unit in left)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    lost = []
+    with Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,  # by a thread, which a fork must not meet
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        task = bar.add_task(job.command, total=total, completed=done)
+        for ended in in_workers(left, partial(do, job), jobs):
+            if ended is not None:
+                unit, outcome = ended
+                bar.advance(task, unit.size)
+                if isinstance(outcome, Failed):
+                    lost.append(
+                        {"file": unit.paths[0], "unit": unit.name, "kind": outcome.kind, "error": outcome.error}
+                    )
+            bar.refresh()
+    return lost
+
+
+def _report(job: Job, options: dict[str, Any], found: Iterator[Outcome], lost: list[dict[str, Any]]) -> None:
+    failed: list[dict[str, Any]] = []
+
+    def kept() -> Iterator[Outcome]:
+        for outcome in found:
+            failed.extend(outcome.failed)
+            yield outcome
+
+    summary, lines = report_of(job, options, kept())
+    summary |= {"failed": len(failed), "units_failed": len(lost)}
+    finish(job.out, [*failed, *lost], summary)
+    good, bad = summary["rows"] - len(failed), len(failed)
+    counts = f"{good:,} {'history' if good == 1 else 'histories'}, {bad:,} bad {'row' if bad == 1 else 'rows'}"
+    write(None, "\n".join([counts, *lines, ""]).encode())
+    for one in lost:
+        click.echo(f"recede: {one['file']}: {one['error']}", err=True)
+    if failed:
+        first = failed[0]
+        place = ", ".join(
+            f"{name} {first[name]}" for name in ("line", "byte", "row", "id", "index", "sample") if name in first
+        )
+        where = f"{first['file']}: {place}: " if place else f"{first['file']}: "
+        words = first["error"].removeprefix(f"{first['file']}: ")
+        errors = Path(job.out, "errors.jsonl")
+        click.echo(f"recede: bad rows are listed in {errors}; the first: {where}{words}", err=True)
+    if failed or lost:
+        click.get_current_context().exit(1)
