@@ -28,7 +28,7 @@ ROWS = [
 
 
 def test_the_table_names_the_entrances() -> None:
-    assert len(ROWS) == 14 and {"reduce", "History", "Conversation", "HybridContextManager"} <= {row[0] for row in ROWS}
+    assert len(ROWS) == 16 and {"reduce", "History", "Conversation", "HybridContextManager"} <= {row[0] for row in ROWS}
 
 
 @pytest.mark.parametrize(("name", "boundary", "fill", "clip", "least"), ROWS, ids=[row[0] for row in ROWS])

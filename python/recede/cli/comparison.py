@@ -59,7 +59,8 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
         )
         rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
     headings.append("worst moment")
-    rows = [[*row, percent(cost.worst_moment)] for row, cost in zip(rows, costs, strict=True)]
+    moments = ["-" if cost.worst_moment is None else percent(cost.worst_moment) for cost in costs]
+    rows = [[*row, moment] for row, moment in zip(rows, moments, strict=True)]
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = wanted.index(headings.index("no cache"))
     wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw

@@ -343,6 +343,7 @@ ENTRANCES: tuple[tuple[str, str, dict[str, Any], int], ...] = (
     ("mask_observations, mask_observations_json", "sliding", {}, 0),
     ("mask_old_observations, mask_old_observations_json, Budget", "sliding", {}, _MIN_KEEP),
     ("ObservationMaskingContextManager, HybridContextManager, ProductionHybridContextManager", "sliding", {}, 0),
+    ("wrap, Masker", "break_even", {}, 0),
     ("History", "break_even", SESSION_DEFAULTS, 0),
     ("Conversation", "break_even", {}, _MIN_KEEP),
 )
