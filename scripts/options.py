@@ -47,8 +47,9 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
 }
 # Defaults that are others for a class.
 _DEFAULTS = {
-    "History": {"boundary": "break_even", **_OPTIONS["SESSION_DEFAULTS"]},
-    "HistoryReducer": {"fill": None},
+    name: {"boundary": boundary, **fills}
+    for names, boundary, fills, _ in _OPTIONS["ENTRANCES"]
+    for name in names.split(", ")
 }
 # A `History` takes what these do.
 _TAKEN_BY = {
@@ -99,6 +100,16 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def entrances() -> str:
+    """The table of defaults of docs/semantics.md."""
+    rows = ["| entrance | boundary | fill | clip_results | keeps at least |", "|---|---|---|---|---|"]
+    for names, boundary, fills, least in _OPTIONS["ENTRANCES"]:
+        listed = ", ".join(f"`{name}`" for name in names.split(", "))
+        shown = [f"`{fills[name]}`" if name in fills else "" for name in ("fill", "clip_results")]
+        rows.append(f"| {listed} | `{boundary}` | {' | '.join(shown)} | {least} |")
+    return "\n".join(rows)
+
+
 def written() -> dict[Path, str]:
     """Each file as it is to be."""
     texts: dict[Path, str] = {}
@@ -118,6 +129,9 @@ def written() -> dict[Path, str]:
         lambda _: table() + "\n",
         page.read_text(encoding="utf-8"),
         count=1,
+    )
+    texts[page] = re.sub(
+        r"\| entrance \| boundary \|.*\n(?:\|.*\n)*", lambda _: entrances() + "\n", texts[page], count=1
     )
     return texts
 

@@ -32,6 +32,12 @@ impl CacheModel {
             CacheModel::Ideal | CacheModel::Breakpoints => chars,
         }
     }
+
+    /// Characters of a system prompt that may be written again with a view of whose beginning the cache keeps so many: where these
+    /// are too few, and those of the prompt as well.
+    fn again(self, kept: usize, is_cold: bool) -> usize {
+        if is_cold || self.serves(kept) > 0 { 0 } else { self.min_chars() }
+    }
 }
 
 /// Characters that requests read from the cache, and write to it.
@@ -47,6 +53,10 @@ impl Charged {
     /// A request of so many characters that reads so many of them.
     fn request(chars: usize, read: usize) -> Self {
         Charged { read: read.min(chars), written: chars.saturating_sub(read) }
+    }
+
+    fn and_written(self, chars: usize) -> Self {
+        Charged { written: self.written.saturating_add(chars), ..self }
     }
 
     fn and(self, other: Charged) -> Self {
@@ -107,6 +117,8 @@ pub(super) struct Bill {
     raw: Charged,
     stay: Charged,
     go: Charged,
+    /// Characters of the system prompt that the move may write again.
+    again: usize,
 }
 
 impl Fold {
@@ -145,11 +157,15 @@ impl Fold {
         let is_short = raw_chars < policy.cache.min_chars();
         let raw =
             Charged::request(raw_chars, if is_short { raw_chars } else { warm(self.raw_before(self.core.before)) });
+        let (sent, kept) = if self.is_rewritten {
+            (0, 0)
+        } else {
+            (warm(self.view_before(self.core.before)), warm(self.kept_chars(context)))
+        };
         let is_raw = chars == raw_chars && !self.is_rewritten;
-        let served = |kept: usize| if self.is_rewritten { 0 } else { policy.cache.serves(warm(kept)) };
-        let stay = if is_raw { raw } else { Charged::request(chars, served(self.view_before(self.core.before))) };
-        let moved = Charged::request(chars.saturating_sub(self.core.gain), served(self.kept_chars(context)));
-        Some(Bill { raw, stay, go: moved })
+        let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
+        let moved = Charged::request(chars.saturating_sub(self.core.gain), policy.cache.serves(kept));
+        Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
     }
 
     /// Whether a move breaks even at these prices, and keeps the warranty.
@@ -157,7 +173,9 @@ impl Fold {
         let waste = self.core.waste.saturating_add(self.core.gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
         let is_warranted = |part: f64| {
-            (extra <= 0.0 || self.core.paid.is_within(policy, bill.go, bill.raw, part, read, write))
+            let at_most = bill.go.and_written(bill.again);
+            (extra + cost(bill.again, write) <= 0.0
+                || self.core.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
         };
         cost(waste, read) >= policy.break_even_at * extra.max(0.0) && policy.warranty.is_none_or(is_warranted)
@@ -169,23 +187,24 @@ impl Fold {
         let policy = context.policy;
         let (Boundary::BreakEven { read, write }, Some(part)) = (policy.boundary, policy.warranty) else { return true };
         let Some(Bill { raw, .. }) = self.bill(context, end, false) else { return true };
-        let view = Charged::request(chars, 0);
-        self.core.paid.with_summary(call).is_within(policy, view, raw, part, read, write)
+        let (view, again) = (Charged::request(chars, 0), policy.cache.again(0, false));
+        self.core.paid.with_summary(call).is_within(policy, view.and_written(again), raw, part, read, write)
             && stays_cached(policy.cache, raw, view, part, read, write)
     }
 
     /// Charges a model's call for a summary, and writing the view with it, of so many characters. The request for which it comes
     /// may have been made without it, so that stays charged.
-    pub fn pay_summary(&mut self, chars: usize, call: (usize, usize)) {
+    pub fn pay_summary(&mut self, cache: CacheModel, chars: usize, call: (usize, usize)) {
         let paid = self.core.paid.with_summary(call);
-        self.core.paid = Paid { view: paid.view.and(Charged::request(chars, 0)), ..paid };
+        let view = Charged::request(chars, 0).and_written(cache.again(0, false));
+        self.core.paid = Paid { view: paid.view.and(view), ..paid };
     }
 
     /// Adds what a request was charged.
     pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool) {
         let marked = if !is_moved && self.is_pinned(context) { self.core.paid.boundary } else { 0 };
         let paid = &mut self.core.paid;
-        paid.view = paid.view.and(if is_moved { bill.go } else { bill.stay });
+        paid.view = paid.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
         paid.raw = paid.raw.and(bill.raw);
         paid.marked = marked;
     }

@@ -297,7 +297,7 @@ impl Session {
         (self.turns.summary_chars, self.turns.due, self.turns.waste) = (chars, None, 0);
         if self.keeps_ledger() {
             let view = chars.saturating_add(self.shown_chars(self.turn_count()));
-            self.log.fold.pay_summary(view, (given, chars));
+            self.log.fold.pay_summary(self.policy.cache, view, (given, chars));
         }
         self.succeed();
         self.forget_chunks();

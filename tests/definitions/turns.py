@@ -10,7 +10,7 @@ from recede._pure.outline import Result
 from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
 from recede._pure.plan.boundary import Fold
 from recede._pure.plan.facts import Facts
-from recede._pure.plan.warranty import charged
+from recede._pure.plan.warranty import again, charged
 from recede._pure.policy import Policy
 from recede._pure.walk import walk
 
@@ -212,7 +212,8 @@ class Turns:
                 fold.advance(2 * turns)
                 first, summary_chars = through, chars
                 fold.calls = fold.calls[0] + given, fold.calls[1] + chars
-                fold.paid = fold.paid.and_(charged(summary_chars + sum(fold.view[2 * first :]), 0))
+                view = charged(summary_chars + sum(fold.view[2 * first :]), 0)
+                fold.paid = fold.paid.and_(view.and_written(again(self.policy.cache, 0, False)))
         return fold
 
     def _grow(self, fold: Fold, first: int, summary_chars: int, turns: int | None = None) -> None:

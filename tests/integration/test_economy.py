@@ -94,24 +94,28 @@ def marked(messages: History, before: int) -> History:
     return sent
 
 
-Sender = Callable[[History, int], History]
-"""From the messages so far, and how many of them the request before had, to what is sent."""
+Sender = Callable[[History, int, "frozenset[int]"], History]
+"""From the messages so far, how many of them the request before had, and all pauses, to what is sent."""
 
 
-def functions(messages: History, before: int) -> History:
-    found = recede.mask_observations(
-        marked(messages, before), keep_results=10, cache_breakpoint="boundary", marks_elsewhere=1, **OPTIONS
-    )
-    return found.messages
+def raw(messages: History, before: int, _: frozenset[int]) -> History:
+    return marked(messages, before)
+
+
+def functions(messages: History, before: int, pauses: frozenset[int]) -> History:
+    options = {**OPTIONS, "cache_cold": pauses, "cache_breakpoint": "boundary", "marks_elsewhere": 1}
+    return recede.mask_observations(marked(messages, before), keep_results=10, **options).messages
 
 
 def history() -> Sender:
     """The view of a `History`, marked by the client."""
     kept = recede.History(keep=10, **OPTIONS)
 
-    def send(messages: History, before: int) -> History:
+    def send(messages: History, before: int, pauses: frozenset[int]) -> History:
         for message in messages[len(kept) :]:
             kept.append(message)
+        if len(kept) in pauses:
+            kept.cache_is_cold()
         return marked(kept.view(), before)
 
     return send
@@ -123,7 +127,7 @@ def pay(provider: CachingProvider, messages: History, send: Sender, pauses: froz
         before = 0
         for end in ends_of(messages):
             provider.seconds += 3_600.0 if end in pauses else 1.0
-            view: Any = send(messages[:end], before)
+            view: Any = send(messages[:end], before, pauses)
             client.messages.create(model="claude", max_tokens=1, system=SYSTEM, messages=view)  # type: ignore[arg-type]
             before = end
     paid = provider.read * PRICES.cached + provider.written * PRICES.write + provider.plain * PRICES.input
@@ -146,7 +150,7 @@ def check(messages: History, pauses: frozenset[int] = frozenset()) -> None:
     replayed = recede.costs.replay(
         messages, [PLAIN, PINNED], prices=PRICES, cache="anthropic", system_chars=SYSTEM_CHARS, times=times
     )
-    senders: list[Sender] = [marked, history(), functions]
+    senders: list[Sender] = [raw, history(), functions]
     for cost, send in zip(replayed.costs, senders, strict=True):
         with caching() as provider:
             paid = pay(provider, messages, send, pauses)

@@ -86,7 +86,7 @@ def worst_moment(
     window=st.integers(0, 4),
     pauses=st.sets(st.integers(0, 24), max_size=3),
     is_told=st.booleans(),
-    system_chars=st.sampled_from([0, 12_000]),  # none, or one that a cache takes by itself
+    system_chars=st.sampled_from([0, 1_000, 4_000, 8_100, 12_000]),  # a cache takes the last by itself
     prices=st.sampled_from([(0.1, 1.25), (0.1, 1), (0.3, 2), (0.05, 6)]),
     part=st.sampled_from([0, 0.02, 0.1, 0.5]),
 )
@@ -139,7 +139,7 @@ def test_sequences_that_climb_to_the_worst_moment_stay_within_it(cache: str, bre
     breakpoint=st.sampled_from(["keep", "boundary"]),
     window=st.sampled_from([0, 1, 3, 99]),
     tail=st.integers(1, 4),
-    system_chars=st.sampled_from([0, 12_000]),
+    system_chars=st.sampled_from([0, 4_000, 8_100, 12_000]),
     prices=st.sampled_from([(0.1, 1.25), (0.1, 1), (0.05, 6)]),
     call=st.sampled_from([(0, 0), (0.05, 0.2), (1, 5)]),
     summary_chars=st.sampled_from([0, 600, 4_000]),

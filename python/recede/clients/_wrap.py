@@ -165,7 +165,7 @@ def wrap(
     marks_elsewhere: int = 2, max_observation_chars: int | None = None, placeholder: str | None = None,
     min_masked_chars: int = 0, image_chars: int = 6400,
 ) -> _Client:  # fmt: skip
-    """A client of Anthropic or OpenAI whose requests send the view of their messages.
+    """A client of Anthropic or OpenAI whose requests send views; by default with a break-even boundary.
 
     It is a copy of the client with the same type and methods, and shares its connections. Masked are the messages of
     `messages.create` and `.stream` of Anthropic, those of ``beta`` too, of `chat.completions.create`, `.parse` and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from recede._errors import meant, one_of
@@ -111,6 +112,11 @@ class CacheFacts(NamedTuple):
     system_chars: int
     input_price: float
     times: list[tuple[int, float]]
+
+    def cold_requests(self) -> list[int]:
+        """The requests after a pause longer than an entry lives, by how many messages preceded them."""
+        pairs = pairwise(self.times)
+        return [messages for (_, before), (messages, now) in pairs if now - before > self.ttl_seconds]
 
 
 def named_cache(cache: Cache | str) -> Cache:

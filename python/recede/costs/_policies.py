@@ -264,6 +264,7 @@ def _compiled(
     if boundary is not None and boundary[0] == "break_even" and name != "budget":
         options["cache"] = facts.rule if facts.rule == "breakpoints" or facts.step_tokens else "ideal"
         options["warranty"] = None if values["warranty"] == "none" else float(values["warranty"])
+        options["cache_cold"] = facts.cold_requests()
     if goal == "mask":
         options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
     return replay_policy(_engine.engine, goal, options, boundary, summaries)

@@ -58,9 +58,9 @@ class Suggestion(NamedTuple):
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> found = suggest_window([history], windows=[5, 10, 20], chunks=["break_even"], summarize_at=["never"])
         >>> found
-        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 65% of raw>
+        <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 66% of raw>
         >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
-        [(5, '+0%'), (10, '+24%'), (20, '+53%')]
+        [(5, '+0%'), (10, '+27%'), (20, '+56%')]
     """
 
     costs: tuple[PolicyCost, ...]

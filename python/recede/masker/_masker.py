@@ -33,11 +33,12 @@ _M = TypeVar("_M")
 
 
 class Masker(Generic[_M]):
-    """Masks conversations that are handed over whole before each request, of messages of any type.
+    """Masks conversations that are handed over whole before each request; by default with a break-even boundary.
 
-    What it remembers of a conversation only saves time: each view is that of `mask_observations` for the messages
-    given, whatever was asked before, and of which conversation. So one object serves many of them, and nothing is to
-    be saved. A conversation is found by its content; one more message costs microseconds.
+    Messages may be of any type. What it remembers of a conversation only saves time: each view is that of
+    `mask_observations` for the messages given, whatever was asked before, and of which conversation. So one object
+    serves many of them, and nothing is to be saved. A conversation is found by its content; one more message costs
+    microseconds.
 
     Args:
         adapter: how messages of your own type are read and masked: a `recede.masker.Adapter`. None: messages are

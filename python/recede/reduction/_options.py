@@ -18,6 +18,7 @@ __all__ = [
     "BODY_KEYS",
     "BUDGETS",
     "CEILING",
+    "ENTRANCES",
     "OPTIONS",
     "SESSION_DEFAULTS",
     "TURN_FIELDS",
@@ -334,3 +335,18 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
 OPTIONS = {name: Option(name, *declared) for name, *declared in _DECLARED}
 SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
 """What a `History` with a budget has instead: a compaction leaves room for what comes."""
+
+# fmt: off
+ENTRANCES: tuple[tuple[str, str, dict[str, Any], int], ...] = (
+    ("reduce, reduce_json, recede reduce", "sliding", {"fill": 0.9, "clip_results": None}, 0),
+    ("HistoryReducer", "sliding", {"fill": None, "clip_results": None}, 0),
+    ("mask_observations, mask_observations_json", "sliding", {}, 0),
+    ("mask_old_observations, mask_old_observations_json, Budget", "sliding", {}, _MIN_KEEP),
+    ("ObservationMaskingContextManager, HybridContextManager, ProductionHybridContextManager", "sliding", {}, 0),
+    ("wrap, Masker", "break_even", {}, 0),
+    ("History", "break_even", SESSION_DEFAULTS, 0),
+    ("Conversation", "break_even", {}, _MIN_KEEP),
+)
+# fmt: on
+"""Names, when the boundary moves by default, how a budget is filled, and the fewest results that a window may keep. A
+`Conversation` is one without a `Budget`."""

@@ -49,7 +49,7 @@ def reduce(
     summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> Reduction:  # fmt: skip
-    """Reduce a history to a budget: mask old observations, then summarize, then truncate.
+    """Reduce a history to a budget: mask, by default with a sliding boundary, then summarize, then truncate.
 
     A history within the budget is unchanged. The input is never modified, and unchanged messages of the
     view are the caller's objects.

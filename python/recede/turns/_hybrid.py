@@ -43,7 +43,7 @@ class _Task(NamedTuple):
 
 
 class HybridContextManager(TurnManager):
-    """Mask old observations until turn N, then summarize all but the last M turns; again at 2N, 3N and so on.
+    """Mask, by default with a sliding boundary, and at turn N, 2N, … summarize all but the last M turns.
 
     Every turn is in the context exactly once: in the summary, or rendered (masked if older than W). If the summarizer
     raises or returns nothing, masking continues, the failure is counted and logged (the first with its traceback), and

@@ -224,7 +224,7 @@ class TurnManager:
 
 
 class ObservationMaskingContextManager(TurnManager):
-    """Show the observations of the last turns, and placeholders for older ones.
+    """Show the observations of the last turns, and placeholders for older ones; by default with a sliding boundary.
 
     Turns are stored in full. Get the context before each turn; the same turns always produce the same text.
 

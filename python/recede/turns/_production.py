@@ -47,7 +47,7 @@ class AgentRun(TypedDict):
 
 
 class ProductionHybridContextManager(HybridContextManager):
-    """`HybridContextManager` with an agent loop and reports.
+    """`HybridContextManager` with an agent loop and reports; by default with a sliding boundary.
 
     Args:
         agent_llm: a callable, or an object with ``.generate``, from the context to ``(reasoning, action)``.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Move, Plan
 from recede._pure.plan.mask import exempt, own_windows
-from recede._pure.plan.warranty import Charged, call_cost, charged, raw_request, served, stays_cached
+from recede._pure.plan.warranty import Charged, again, call_cost, charged, raw_request, served, stays_cached
 from recede._pure.policy import LOOKBACK_BLOCKS, NOW
 
 
@@ -73,6 +73,7 @@ class Fold:
         self.before = before or 0  # messages at the previous request; later ones are written to the cache in any case
         self.paid = self.paid_raw = Charged()  # by all requests, and with the raw history
         self.calls = (0, 0)  # chars given to models for summaries, and written by them
+        self.again = 0  # chars of the system prompt that a move may write again
         self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
 
@@ -93,7 +94,7 @@ class Fold:
         is_over = policy.max_cost is not None and self.cost > policy.max_cost
         pinned = self._is_pinned()
         is_moved = bool((pays or is_over) and gain and self._advance())
-        self.paid = self.paid.and_(go if is_moved else stay)
+        self.paid = self.paid.and_(go.and_written(self.again) if is_moved else stay)
         self.paid_raw = self.paid_raw.and_(raw)
         self.marked = self._boundary_chars() if pinned and not is_moved else None
         self.requests += 1
@@ -106,8 +107,10 @@ class Fold:
         is_cold = end in cold or (is_now and NOW in cold)
         raw = raw_request(cache, sum(self.raw[: self.before]), sum(self.raw), is_cold)
         chars, is_written = self._shown(len(self.view)), is_cold or self.is_rewritten
-        stay = charged(chars, served(cache, 0 if is_written else self._shown(self.before)))
-        go = charged(chars - self._removed(self.waiting), served(cache, 0 if is_written else self._kept()))
+        sent, kept = (0, 0) if is_written else (self._shown(self.before), self._kept())
+        self.again = again(cache, kept, is_cold)
+        stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
+        go = charged(chars - self._removed(self.waiting), served(cache, kept))
         return raw, raw if chars == raw.chars and not self.is_rewritten else stay, go
 
     def _shown(self, messages: int) -> int:
@@ -129,7 +132,7 @@ class Fold:
             return True
         raw, view = self._bill(end, False)[0], charged(chars, 0)
         before, self.calls = self.calls, (self.calls[0] + call[0], self.calls[1] + call[1])
-        is_within = self._is_within(view, raw, read, write)
+        is_within = self._is_within(view.and_written(again(policy.cache, 0, False)), raw, read, write)
         self.calls = before
         return is_within and stays_cached(policy.cache, raw, view, policy.warranty, read, write)
 
@@ -140,7 +143,7 @@ class Fold:
             return False
         if policy.warranty is None:
             return True
-        is_within = extra <= 0 or self._is_within(go, raw, read, write)
+        is_within = extra + self.again * write <= 0 or self._is_within(go.and_written(self.again), raw, read, write)
         return is_within and stays_cached(policy.cache, raw, go, policy.warranty, read, write)
 
     def _kept(self) -> int:
