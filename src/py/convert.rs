@@ -4,7 +4,9 @@ use super::guard::guarded;
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
-use crate::policy::{Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, Template, parameters};
+use crate::policy::{
+    Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, Template, TextPatterns, parameters,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -112,6 +114,13 @@ impl Parameter for ByTool<()> {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let tools: Vec<Bound<'_, PyString>> = value.extract()?;
         Ok(tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect())
+    }
+}
+
+impl Parameter for TextPatterns {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let patterns: Vec<Bound<'_, PyString>> = value.extract()?;
+        Ok(TextPatterns(patterns.iter().map(bytes_of).collect()))
     }
 }
 
