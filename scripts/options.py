@@ -30,9 +30,11 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
     ("masker/_masker.py", "Masker.__init__"): ("mask", frozenset({"keep_results", "boundary"})),
+    ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
+    ("arrow/_reducer.py", "Reducer.__init__"): ("reduce", frozenset({"summarizer", "token_counter"})),
 }
 # Defaults that are others for a class.
 _DEFAULTS = {
