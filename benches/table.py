@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
+import maskers
+
 import cost
 import formatting
 import speed
@@ -35,6 +37,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     cost.against_copies,
     cost.hostile,
     stores.stores,
+    maskers.masker,
 ]
 
 NOTES = """\
