@@ -1,4 +1,4 @@
-"""Lists that are handed over whole before each request: `Masker` against planning all each time. Jobs and the section."""
+"""Lists that are handed over whole before each request: `Masker`, and planning all of it each time."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ _SHARED_TESTS = (
     "test_caches_corpus.py",
     "test_corpus.py",
     "test_json_suite.py",
+    "test_maskers_corpus.py",
     "test_requests_corpus.py",
     "test_tokens_corpus.py",
     "test_transcripts_corpus.py",

@@ -1,7 +1,7 @@
 //! Sessions of facts for Python: of messages that stay with their owner. Frozen, its state guarded by a lock; no Python code runs
 //! while the lock is held.
 
-use super::convert::{PyPolicy, Stopped, bytes_of, to_str, with_text};
+use super::convert::{PyPolicy, Stopped, bytes_of, to_str};
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::values::{Any, number};
@@ -174,7 +174,7 @@ fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Outlin
     for (index, facts) in list.iter().enumerate() {
         let facts = tuple(&facts, "Facts")?;
         let role = text(facts, 0)?.ok_or_else(|| PyTypeError::new_err("facts begin with a role"))?;
-        let role = with_text(&role, role_of);
+        let role = role_of(&bytes_of(&role));
         let (first_call, first_result) = (outline.calls.len() as u32, outline.results.len() as u32);
         let (mut chars, mut images) = (count(facts, 1)?, count(facts, 4)?);
         let mut block = 1 + images as u32;
@@ -238,11 +238,7 @@ fn field<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> Option<Any<'py>> {
 }
 
 fn items<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Vec<Any<'py>>> {
-    match field(tuple, place) {
-        None => Ok(vec![]),
-        Some(value) if value.cast::<PyTuple>().is_ok_and(PyTupleMethods::is_empty) => Ok(vec![]),
-        Some(value) => value.try_iter()?.collect(),
-    }
+    field(tuple, place).map_or(Ok(vec![]), |value| value.try_iter()?.collect())
 }
 
 fn count(tuple: &Bound<'_, PyTuple>, place: usize) -> PyResult<usize> {
@@ -262,9 +258,9 @@ fn text<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Option<Bound
 }
 
 fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<Span>> {
-    Ok(text(tuple, place)?.map(|id| with_text(&id, |id| outline.keep(id))))
+    Ok(text(tuple, place)?.map(|id| outline.keep(&bytes_of(&id))))
 }
 
 fn interned(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Name> {
-    Ok(text(tuple, place)?.map(|name| with_text(&name, |name| outline.intern(name))))
+    Ok(text(tuple, place)?.map(|name| outline.intern(&bytes_of(&name))))
 }
