@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import maskers
 import orjson
 
 import contenders
@@ -447,6 +448,8 @@ JOBS: dict[str, Callable[..., Any]] = {
         contexts,
         start_times,
         core_times,
+        maskers.masker_calls,
+        maskers.masker_memory,
         stores.store_appends,
         stores.store_reads,
         stores.store_growth,

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 
 import economy
+import maskers
 
 import cost
 import formatting
@@ -38,6 +39,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     cost.hostile,
     stores.stores,
     economy.economy,
+    maskers.masker,
 ]
 
 NOTES = """\

@@ -133,11 +133,15 @@ impl<'a> Masker<'a> {
     }
 
     fn is_exempt(&self, result: usize) -> bool {
-        let PlanContext { outline, policy, pairs, .. } = self.context;
+        let PlanContext { outline, policy, pairs, source, .. } = self.context;
         let name = pairs.name_of(outline, result);
         outline.results[result].is_pinned
             || (policy.keep_errors && outline.results[result].is_error)
             || name.is_some_and(|name| self.excluded.0.get(name as usize) == Some(&true))
+            || policy.keep_matching.fit(
+                |beginning| source.observation_begins(outline, result, beginning),
+                || source.observation(outline, result),
+            )
     }
 
     /// Whether the text of an observation decides how it is masked: it may have dispatch blocks, be a placeholder, or be cut.
@@ -147,7 +151,8 @@ impl<'a> Masker<'a> {
         !self.is_exempt(result)
             && ((may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
                 || self.placeholder.may_have(chars)
-                || (policy.max_observation_chars.is_some() && chars > 0))
+                || (policy.max_observation_chars.is_some() && chars > 0)
+                || !policy.keep_matching.0.is_empty())
     }
 
     /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut, and has no images or dispatch blocks.

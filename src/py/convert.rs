@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::outline::Outline;
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
 use crate::policy::{
-    Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters,
+    Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, TextPatterns,
+    parameters,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -114,6 +115,13 @@ impl Parameter for ByTool<()> {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let tools: Vec<Bound<'_, PyString>> = value.extract()?;
         Ok(tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect())
+    }
+}
+
+impl Parameter for TextPatterns {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let patterns: Vec<Bound<'_, PyString>> = value.extract()?;
+        Ok(TextPatterns(patterns.iter().map(bytes_of).collect()))
     }
 }
 

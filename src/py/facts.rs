@@ -91,10 +91,10 @@ impl PyFactsSession {
                 Stopped::Python(_) => stopped,
             })?;
             let placeholder = Placeholder::of(&self.policy);
-            let cuts = self.policy.max_observation_chars.is_some();
+            let reads_all = self.policy.max_observation_chars.is_some() || !self.policy.keep_matching.0.is_empty();
             let is_needed = |result: &usize| {
                 (self.dispatch && dicts.observation_may_hold_dispatch(&outline, *result))
-                    || cuts
+                    || reads_all
                     || placeholder.is_placeholder(&outline, &dicts, *result)
             };
             let needed = (0..outline.results.len()).filter(is_needed);
@@ -173,8 +173,8 @@ fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Outlin
     let mut outline = Outline::default();
     for (index, facts) in list.iter().enumerate() {
         let facts = tuple(&facts, "Facts")?;
-        let role = facts.get_item(0)?;
-        let role = role_of(&bytes_of(role.cast::<PyString>()?));
+        let role = text(facts, 0)?.ok_or_else(|| PyTypeError::new_err("facts begin with a role"))?;
+        let role = role_of(&bytes_of(&role));
         let (first_call, first_result) = (outline.calls.len() as u32, outline.results.len() as u32);
         let (mut chars, mut images) = (count(facts, 1)?, count(facts, 4)?);
         let mut block = 1 + images as u32;
@@ -254,7 +254,7 @@ fn flag(tuple: &Bound<'_, PyTuple>, place: usize, default: bool) -> PyResult<boo
 
 fn text<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Option<Bound<'py, PyString>>> {
     let value = field(tuple, place).map(Bound::cast_into::<PyString>).transpose();
-    value.map_err(|_| PyTypeError::new_err("ids and names in facts are strings or None"))
+    value.map_err(|_| PyTypeError::new_err("roles, ids and names in facts are strings"))
 }
 
 fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<Span>> {

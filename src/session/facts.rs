@@ -85,6 +85,8 @@ impl Log {
     fn know(&mut self, policy: &Policy, result: usize, text: Vec<u8>) {
         let has_dispatch = !dispatch_blocks(&text).is_empty();
         self.outline.results[result].may_hold_dispatch = has_dispatch;
+        let is_kept = policy.keep_matching.fit(|beginning| text.starts_with(beginning), || text.clone());
+        self.outline.results[result].is_pinned |= is_kept;
         let text = OneText(text);
         let known = if has_dispatch || Placeholder::of(policy).is_placeholder(&self.outline, &text, result) {
             KnownText::Whole(text.0)

@@ -38,7 +38,7 @@ def reduce(
     clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -70,6 +70,7 @@ def reduce(
         keep_by_tool: tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all.
         exclude_tools: results of these tools (names or patterns) are never masked.
         keep_errors: results flagged as errors are never masked.
+        keep_matching: results whose text begins so, or with `*` matches as a whole, are never masked.
         mask_chunk: the boundary moves in steps of N results, which preserves prompt caches.
         boundary: it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache.
         cache_read: for break_even: the price of a token read from the cache; an uncached one costs 1.
@@ -124,7 +125,7 @@ def reduce_json(
     clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -195,7 +196,7 @@ class HistoryReducer:
         clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
