@@ -62,7 +62,7 @@ PUBLIC_MODULES = {
 }
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 # An adapter -> what it may import of others.
-FRAMEWORKS = {"langchain": {"langchain", "langchain_core"}}
+FRAMEWORKS = {"langchain": {"langchain", "langchain_core"}, "openai_agents": {"agents"}}
 
 # A module of the core -> the modules that it may use.
 RUST: dict[str, set[str]] = {
