@@ -39,6 +39,7 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
+    ("arrow/_reducer.py", "Reducer.__init__"): ("reduce", frozenset({"summarizer", "token_counter"})),
 }
 # Defaults that are others for a class.
 _DEFAULTS = {
