@@ -71,7 +71,7 @@ def test_other_parts_of_a_request_stay_at_their_place() -> None:
 def test_results_that_the_framework_reads_itself_stay() -> None:
     if "tool_kind" not in ToolReturnPart.__dataclass_fields__:
         pytest.skip("this release has no such parts")
-    part = ToolReturnPart("search", "x" * 90, "1", tool_kind="tool-search")
+    part = ToolReturnPart("search", "x" * 90, "1", tool_kind="of-ours")
     messages: list[Any] = [ModelRequest(parts=[UserPromptPart("Go.")])]
     messages += [ModelResponse(parts=[ToolCallPart("search", "{}", "1")]), ModelRequest(parts=[part])]
     assert MaskToolReturns(keep=0, boundary="sliding").masker.view(messages)[2] is messages[2]
