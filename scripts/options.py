@@ -36,10 +36,9 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
     ("masker/_masker.py", "Masker.__init__"): ("mask", _OF_MASKER),
     ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
-    ("integrations/langchain.py", "MaskObservationsMiddleware.__init__"): (
-        "mask",
-        frozenset({"keep_results", "boundary"}),
-    ),
+    ("integrations/langchain.py", "MaskObservationsMiddleware.__init__"): ("mask", _OF_MASKER),
+    ("integrations/openai_agents.py", "MaskToolOutputs.__init__"): ("mask", _OF_MASKER),
+    ("integrations/pydantic_ai.py", "MaskToolReturns.__init__"): ("mask", _OF_MASKER),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),

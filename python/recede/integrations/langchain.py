@@ -107,7 +107,7 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
         AgentMiddleware.__init__(self)
         if recall:
             options.setdefault("placeholder", RECALL_PLACEHOLDER)
-        self.masker: Masker[BaseMessage] = Masker(_Messages(), **options)
+        self.masker: Masker[Any] = Masker(_Messages(), **options)
         self.tools = [_recall_tool(self.masker)] if recall else []
 
     def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -163,7 +163,7 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
                 self.masker.reported(sent, request.messages)
 
 
-def _recall_tool(masker: Masker[BaseMessage]) -> Any:
+def _recall_tool(masker: Masker[Any]) -> Any:
     @tool("recall", description=RECALL_DESCRIPTION)
     def recall(id: str, runtime: ToolRuntime) -> str:
         try:
