@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,12 @@ sys.path[:0] = [str(_HERE), str(_HERE / "data"), str(_HERE / "integration")]
 
 from recede import _engine
 from support import SHARED, engine_module
+
+# Stores sync each commit to the disk, which takes most of their tests' time and is not what these check: lost syncs are
+# tested with a disk that loses them (tests/core/store), and by killing children (tests/kill.py).
+_MEMORY = "/dev/shm"
+if "TMPDIR" not in os.environ and Path(_MEMORY).is_dir() and shutil.disk_usage(_MEMORY).free > 1 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 # `make test` tries the same examples each time; `make test-slow` tries others, with a seed that it prints.
