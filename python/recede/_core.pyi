@@ -16,6 +16,7 @@ __all__ = [
     "count_chars",
     "mask_observation",
     "reduce",
+    "reduce_column",
     "reduce_json",
     "repairs",
     "replay",
