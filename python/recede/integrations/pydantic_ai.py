@@ -66,7 +66,8 @@ class _Messages:
         for result, text in texts.items():
             parts[places[result]] = replace(parts[places[result]], content=text)
         request: Any = message
-        return replace(request, parts=parts)  # type: ignore[no-any-return]
+        masked: ModelMessage = replace(request, parts=parts)
+        return masked
 
     def text(self, message: ModelMessage, result_index: int) -> str:
         part: Any = [part for part in message.parts if _is_result(part)][result_index]
