@@ -54,7 +54,7 @@ def run(job: Job, units: Sequence[Unit], id_column: str | None) -> Iterator[Outc
             ray.data.DataContext.get_current().checkpoint_config = CheckpointConfig(
                 id_column, str(checkpoints), delete_checkpoint_on_success=False
             )
-        with suppress(ImportError):  # threads of Ray that list files import it at once, which fails now and then
+        with suppress(ImportError):  # threads of Ray import it at once, and fail where it is not yet there
             import_module("fsspec.implementations.http")
         paths = [str(Path(path).resolve()) for path in dict.fromkeys(unit.paths[0] for unit in units)]
         rows = ray.data.read_parquet(paths)
