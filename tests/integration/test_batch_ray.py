@@ -50,7 +50,9 @@ def folder(tmp_path: Path) -> Path:
 def started(*arguments: Any) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
     command = [sys.executable, "-m", "recede.cli", "batch", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=-1, stderr=-1, env=environment, start_new_session=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
+    )
 
 
 def run(*arguments: Any) -> str:
@@ -85,7 +87,7 @@ def test_the_answers_are_those_of_the_local_engine(folder: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("command", ["reduce", "replay"])
-def test_a_job_that_was_killed_goes_on_with_distinct_ids_and_the_right_sums(
+def test_a_job_that_was_killed_resumes_with_distinct_ids_and_the_right_sums(
     command: str, folder: Path, tmp_path: Path
 ) -> None:
     flags = ["--keep", 2] if command == "reduce" else ["--policy", "sliding:window=3"]
@@ -95,7 +97,8 @@ def test_a_job_that_was_killed_goes_on_with_distinct_ids_and_the_right_sums(
     deadline = time.monotonic() + 200
     while not list(out.glob("*.parquet")) and child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.killpg(child.pid, signal.SIGKILL)
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
     child.communicate()
     run(*arguments)
     local = tmp_path / "local"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +54,8 @@ def run(job: Job, units: Sequence[Unit], id_column: str | None) -> Iterator[Outc
             ray.data.DataContext.get_current().checkpoint_config = CheckpointConfig(
                 id_column, str(checkpoints), delete_checkpoint_on_success=False
             )
+        with suppress(ImportError):  # threads of Ray import it at once, and fail where it is not yet there
+            import_module("fsspec.implementations.http")
         paths = [str(Path(path).resolve()) for path in dict.fromkeys(unit.paths[0] for unit in units)]
         rows = ray.data.read_parquet(paths)
         # An id must be in the result; usage is then that of each row.
