@@ -223,3 +223,9 @@ def test_nor_do_managers(
             costs[side] += same * read + (len(text) - same) * write
             before[side] = text
         assert costs[0] + calls <= (1 + part) * costs[1] * (1 + 1e-9) + write * len("\n\n")
+
+
+def test_a_view_that_is_too_short_for_the_cache_is_not_made() -> None:
+    turns: list[Turn] = [(6_500, [3_000]), *[(0, [3_000])] * 2, *[(0, [10])] * 44]
+    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0}
+    assert worst_moment(turns, {4}, 0, paid, True, **options) <= 1.1, "after a pause a move would be cheap"
