@@ -190,7 +190,7 @@ def shared(text: str, other: str) -> int:
 def test_nor_do_managers(
     sizes: list[tuple[int, int]],
     window: int,
-    at: str,
+    at: Any,
     tail: int,
     prices: tuple[float, float, float, float],
     said: int,
@@ -223,3 +223,15 @@ def test_nor_do_managers(
             costs[side] += same * read + (len(text) - same) * write
             before[side] = text
         assert costs[0] + calls <= (1 + part) * costs[1] * (1 + 1e-9) + write * len("\n\n")
+
+
+def test_a_view_that_is_too_short_for_the_cache_is_not_made() -> None:
+    turns: list[Turn] = [(6_500, [3_000]), *[(0, [3_000])] * 2, *[(0, [10])] * 44]
+    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0}
+    assert worst_moment(turns, {4}, 0, paid, True, **options) <= 1.1, "after a pause a move would be cheap"
+
+
+def test_a_move_reckons_with_a_system_prompt_that_is_not_cached_by_itself() -> None:
+    turns: list[Turn] = [(9_000, [2_000]), *[(0, [2_000])] * 15]
+    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0, "warranty": 0.02}
+    assert worst_moment(turns, set(), 8_100, paid, False, **options) <= 1.02
