@@ -35,7 +35,7 @@ pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     if facts.frame != Frame::Text || !may_hold_mark(data, facts.value, pieces) {
         return None;
     }
-    let mark = in_parts(data, facts.value)?;
+    let mark = marked_in(data, facts.value).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
         return Some(Moved::Around(mark, part_type(message.shape)));
@@ -48,14 +48,10 @@ pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     }
 }
 
-/// The mark of the last part that has one, of a value that may be a list of parts.
+/// The field of a mark, after others.
 #[must_use]
-pub fn in_parts(data: &[u8], value: Span) -> Option<Span> {
-    let parts = elements(data, value).unwrap_or_default();
-    parts.into_iter().rev().find_map(|part| {
-        let is_object = data[part.start] == b'{';
-        is_object.then(|| member(data, part, FIELD.as_bytes())).flatten().filter(|mark| !is_null(data, *mark))
-    })
+pub fn next_field(mark: &[u8]) -> Vec<u8> {
+    [b",\"", FIELD.as_bytes(), b"\":", mark].concat()
 }
 
 fn is_null(data: &[u8], value: Span) -> bool {
@@ -175,10 +171,11 @@ impl Marks {
             let source = self.blocks[*source];
             let mark = block_of(source.message, source.block).and_then(|block| marks_in(data, block).last().copied());
             let (Some(block), Some(mark)) = (block_of(*message, *block), mark) else { continue };
-            let text = [b",\"", FIELD.as_bytes(), b"\":", mark.of(data)].concat();
-            let end = Span { start: block.end - 1, end: block.end - 1 };
-            edits
-                .push(member(data, block, FIELD.as_bytes()).map_or((end, text), |null| (null, mark.of(data).to_vec())));
+            let mark = mark.of(data);
+            edits.push(match member(data, block, FIELD.as_bytes()) {
+                Some(null) => (null, mark.to_vec()),
+                None => (Span { start: block.end - 1, end: block.end - 1 }, next_field(mark)),
+            });
         }
         let removed = pins.removed.iter().map(|one| self.blocks[*one]);
         for Marked { message, block: place, .. } in removed.clone() {

@@ -1,5 +1,6 @@
 """The extension module built from src/py: plain data in and out, documented at the public functions."""
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
@@ -15,6 +16,7 @@ __all__ = [
     "check_pairs",
     "count_chars",
     "mask_observation",
+    "mask_request",
     "reduce",
     "reduce_json",
     "repairs",
@@ -120,6 +122,9 @@ def reduce(
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _CostsAndTexts | None = None, summary: _Summary | None = None
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
+def mask_request(
+    data: bytes, policy: Policy, cold_requests: Callable[[list[tuple[int, bytes]]], list[int]]
+) -> JsonReduction: ...
 def replay(messages: list[Any], policies: list[Policy], image_chars: int, cache: Any) -> _Replay: ...
 def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any) -> _Replay: ...
 def replay_session(

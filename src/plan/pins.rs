@@ -2,6 +2,7 @@
 //! the client gives way. Where the boundary is never depends on marks.
 
 use super::outcome::Plan;
+use super::replay::{blocks_before, blocks_of};
 use crate::marks::{Marks, Pins};
 use crate::outline::{Outline, Shape};
 use crate::policy::Policy;
@@ -9,7 +10,7 @@ use crate::policy::Policy;
 /// A request has at most so many marks.
 const MOST_MARKS: usize = 4;
 /// A mark finds an entry up to so many blocks before it.
-const LOOKBACK_BLOCKS: usize = 20;
+pub(super) const LOOKBACK_BLOCKS: usize = 20;
 
 /// The pins of a view; None if its marks stay as they are.
 #[must_use]
@@ -19,8 +20,9 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
     if !policy.pins_boundary || !is_whole || plan.masked.is_empty() || marks.blocks.is_empty() {
         return None;
     }
-    let blocks = Blocks::of(outline);
-    let places: Vec<usize> = marks.blocks.iter().map(|one| blocks.place(one.message, one.block)).collect();
+    let before = blocks_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
+    let place = |message: usize, block: usize| before[message] + block;
+    let places: Vec<usize> = marks.blocks.iter().map(|one| place(one.message, one.block)).collect();
     let newest = *places.last()?;
     let is_masked = |message: usize, block: usize| masked_at(outline, plan, message, block);
     let count = |place: usize| {
@@ -33,12 +35,12 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
     }
     // Before a mark of the client, and where none is.
     let is_free = |(message, block): &(usize, usize)| {
-        let place = blocks.place(*message, *block);
+        let place = place(*message, *block);
         place < newest && !places.contains(&place)
     };
     let mut pin = pinned(outline, plan).filter(is_free);
     let carried = carried(outline, plan).filter(is_free).filter(|(message, block)| {
-        let deepest = blocks.place(*message, *block);
+        let deepest = place(*message, *block);
         plan.boundary_before == plan.boundary
             && !places.iter().any(|place| (deepest..=deepest + LOOKBACK_BLOCKS).contains(place))
     });
@@ -70,7 +72,7 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
         .into_iter()
         .flatten()
         .filter_map(|(message, block)| {
-            let next = stays.iter().find(|one| places[**one] > blocks.place(message, block))?;
+            let next = stays.iter().find(|one| places[**one] > place(message, block))?;
             Some((message, block, *next))
         })
         .collect();
@@ -105,19 +107,4 @@ fn block_of(outline: &Outline, result: usize) -> Option<(usize, usize)> {
 pub fn masked_at(outline: &Outline, plan: &Plan, message: usize, block: usize) -> bool {
     let is_it = |one: usize| outline.results[one].block as usize == block;
     super::masked_in(&plan.masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
-}
-
-/// Blocks before each message. A text alone counts as one.
-struct Blocks(Vec<usize>);
-
-impl Blocks {
-    fn of(outline: &Outline) -> Self {
-        let size = |blocks: u32, shape: Shape| if shape == Shape::Gemini { 1 } else { blocks.max(1) as usize };
-        let sizes = outline.messages.iter().map(|message| size(message.blocks, message.shape));
-        Blocks(sizes.scan(0, |sum, size| Some(core::mem::replace(sum, *sum + size))).collect())
-    }
-
-    fn place(&self, message: usize, block: usize) -> usize {
-        self.0[message] + block
-    }
 }

@@ -41,10 +41,11 @@ def recede() -> None:
     Replaces old tool outputs with a one-line placeholder; calls and results stay paired.
 
     FILES are histories as agents write them: sessions of Claude Code, Codex, pi and Gemini CLI,
-    trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, JSON
-    arrays of messages, request bodies, JSON Lines; each may be gzipped. The format is detected from
-    the content. `-` is standard input. On a terminal, `recede` alone is `recede replay`: what your
-    own sessions have cost, and what they would have.
+    trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, traces
+    of OpenTelemetry, OpenInference and LangSmith, rows of datasets, JSON arrays of messages, request
+    bodies, JSON Lines; each may be gzipped. The format is detected from the content. `-` is standard
+    input. On a terminal, `recede` alone is `recede replay`: what your own sessions have cost, and
+    what they would have.
 
     Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
     usage, 130 for Ctrl-C.
