@@ -29,9 +29,9 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_stages.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
-    ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
-    ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
-    ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
+    ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter"})),
 }
 # Defaults that are others for a class.
 _DEFAULTS = {

@@ -100,14 +100,20 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, mark
 }
 
 /// A stretch of the input with some of its observations masked, at the end of `out`.
-pub fn splice_stretch(data: &[u8], context: PlanContext, stretch: Span, masked: &[Masked], out: &mut Vec<u8>) {
+pub fn splice_stretch(
+    data: &[u8],
+    context: PlanContext,
+    stretch: Span,
+    masked: &[Masked],
+    marks: MarkEdits,
+    out: &mut Vec<u8>,
+) {
     let PlanContext { outline, policy, pairs, turns, .. } = context;
     let placeholder = Placeholder::of(policy);
     let turns = placeholder.names_turn().then_some(turns);
     let encoded = placeholder.encoded();
-    let (marks, out_stretch) = (MarkEdits::default(), Spliced::default());
     let mut writer =
-        ViewWriter { data, outline, placeholder, encoded, pairs, turns, marks, edited: 0, out: out_stretch };
+        ViewWriter { data, outline, placeholder, encoded, pairs, turns, marks, edited: 0, out: Spliced::default() };
     writer.stretch(stretch, masked);
     out.reserve(writer.out.length());
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));

@@ -33,6 +33,7 @@ impl Fold {
         self.grow(context, end);
         let bill = self.bill(context, end, is_now);
         let moves = self.moves(context, end, &bill);
+        self.core.boundary_before = self.core.boundary;
         self.core.waste = self.core.waste.saturating_add(self.core.gain);
         let masked = if moves { self.advance(context) } else { vec![] };
         self.pay(context, &bill, !masked.is_empty());

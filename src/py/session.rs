@@ -149,6 +149,16 @@ impl PySession {
         })
     }
 
+    /// The last block of each view has this mark, and no other is sent but those at the boundary.
+    fn mark_newest(&self, py: Python<'_>, value: &[u8]) -> PyResult<()> {
+        guarded(|| {
+            self.change(py, |session, _| {
+                session.mark_newest(value);
+                Ok(())
+            })
+        })
+    }
+
     /// Nothing of the view is cached.
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| self.forget_view(py))

@@ -17,6 +17,7 @@ mod evict;
 mod index;
 mod ledger;
 mod log;
+mod marks;
 mod open;
 mod output;
 mod replay;
@@ -77,6 +78,8 @@ pub struct Session {
     /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
     reports: Reports,
+    /// The mark of the last block of each view, if the caller marks that.
+    own_mark: Option<Vec<u8>>,
     /// The requests with a cold cache that the options name.
     cold_by_options: Vec<usize>,
     messages_planned: usize,
@@ -149,6 +152,7 @@ impl Session {
             turns: TurnState::default(),
             attempts: vec![],
             reports: Reports::default(),
+            own_mark: None,
             cold_by_options,
             messages_planned: 0,
             is_changing: false,
@@ -308,14 +312,17 @@ impl Session {
             }
             (None, _) => {}
         }
+        self.update_marks();
         Ok(Update::Done)
     }
 
     /// Without a budget: raw while the history is small, else masked; over the limit, up to the window.
     fn update_masked(&mut self) {
+        self.view.is_masked_to_window = false;
         if self.log.cost > self.raw_cost_at_most {
             let mut tentative = self.move_boundary();
             if !self.policy.boundary.remembers() && !Limits::of(&self.policy).fit(self.log.fold.cost()) {
+                self.view.is_masked_to_window = true;
                 tentative = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
             }
             self.show_peek(tentative);
@@ -324,7 +331,7 @@ impl Session {
 
     fn update_reduced(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
         let holds_pairs = !self.policy.strict_pairs || self.log.pairs.orphan_count(&self.log.outline) == 0;
-        let mut peek = None;
+        let (mut peek, mut is_to_window) = (None, false);
         let answer = decide(Limits::of(&self.policy), self.log.cost, holds_pairs, |attempt| match attempt {
             Attempt::Boundary => {
                 peek = self.move_boundary();
@@ -333,10 +340,12 @@ impl Session {
             Attempt::Window if self.policy.boundary.remembers() => None,
             Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
             Attempt::Window => {
+                is_to_window = true;
                 peek = self.log.with_fold(&self.policy, |context, fold| fold.peek(context, false));
                 Some(peek.as_ref()?.cost)
             }
         });
+        self.view.is_masked_to_window = is_to_window;
         match answer {
             Answer::Raw => self.show_raw(),
             Answer::Masked(_) => self.show_peek(peek),

@@ -7,11 +7,14 @@ from typing import Any
 
 from definitions.attempts import Attempts
 from recede._errors import TranscriptError
+from recede._pure.marks import MarkEdits, _field_around, _marked_in_block, _span, history_of, mark_edits
 from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
 from recede._pure.plan.fill import task_of
+from recede._pure.plan.pins import pins
 from recede._pure.policy import NOW, Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
+from recede._pure.shape.words import MARK, items
 from recede._pure.splice import splice
 from recede._pure.summary import built_in_summary
 
@@ -44,7 +47,7 @@ class Messages:
         self.past = self.kept = 0  # messages before the compaction, and those of its view
         self.facts = self._facts()
         self.plan = self._raw()
-        self.view = b"[]"
+        self.plain = self.view = b"[]"  # with the marks that were appended; as it is sent
         self.counted = (0, 0, 0)
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
@@ -153,10 +156,11 @@ class Messages:
             return "texts", [*asked.args]
         if isinstance(plan, Request):
             return "summary", [self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan)
-        before = _elements(self.view)
+        before = _elements(self.plain)
         self.plan = plan
-        self.view = splice(self._data(), self.facts.outline, plan)
-        after = _elements(self.view)
+        self.plain = splice(self._data(), self.facts.outline, plan)
+        self.view = self._marked()
+        after = _elements(self.plain)
         same = next((place for place, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
         if same is not None or len(after) < len(before):
             place = len(after) if same is None else same
@@ -168,6 +172,21 @@ class Messages:
             return None
         self.next = self._compacted(plan, after)
         return self._restart(None) if self.costs is None else ("costs", *self.next)
+
+    def _marked(self) -> bytes:
+        """The view, of whose marks only the newest is sent, and those at the boundary."""
+        if not self.policy.pins_boundary:
+            return splice(self._data(), self.facts.outline, self.plan)
+        data = b"[" + b",".join(_with_newest_mark(self.session)) + b"]"
+        facts = Facts(scan(data, surrogates=True), self.facts.policy, self.costs)
+        facts.numbers, facts.task_end = self.numbers, self.task_end
+        messages, marks = history_of(data, True, self.policy.marks_elsewhere)
+        pinned, edits = pins(facts, self.plan, marks), MarkEdits()
+        if pinned is not None:
+            results = [facts.outline.results[place] for place in self.plan.masked]
+            masked = {(result.message, result.block) for result in results}
+            edits = mark_edits(data, True, messages, pinned, masked)
+        return splice(data, facts.outline, self.plan, edits)
 
     def _compacted(self, plan: Plan, view: list[bytes]) -> tuple[list[bytes], list[int]]:
         """The session will be this view."""
@@ -220,6 +239,7 @@ class Messages:
             self.costs = None if costs is None else (*costs[:2], {})
             self.facts = self._facts()
             self.plan = self._raw()
+            self.view = self._marked()
             after = self.facts.cost(self.plan)
             self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
             self.counted = self._counts()
@@ -286,6 +306,19 @@ class Messages:
         kept = set(self.plan.kept)
         shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
         return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown) + len(self.masked)
+
+
+def _with_newest_mark(messages: list[bytes]) -> list[bytes]:
+    """The messages without their marks but for the newest."""
+    sent, is_kept = [], False
+    for message in reversed(messages):
+        parsed, _ = read(message, surrogates=True)
+        holders = [one for block in items(parsed.get("content")) for one in _marked_in_block(block)]
+        older, is_kept = holders if is_kept else holders[:-1], is_kept or bool(holders)
+        for start, end in sorted((_field_around(message, _span(one, MARK)) for one in older), reverse=True):
+            message = message[:start] + message[end:]
+        sent.append(message)
+    return sent[::-1]
 
 
 def _elements(view: bytes) -> list[bytes]:

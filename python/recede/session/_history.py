@@ -66,6 +66,9 @@ class History:
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
 
+    With ``cache_breakpoint="boundary"`` a view has of the marks (``cache_control``) in the messages only the newest,
+    and one on the last masked result, so that a request has at most four.
+
     The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
     `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
     ``mask_chunk`` it is ``"stepped"``.
@@ -107,7 +110,7 @@ class History:
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -297,7 +300,7 @@ class History:
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -329,7 +332,7 @@ class History:
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
