@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::turns::Turns;
 
 /// A request has at most so many marks.
-const MOST_MARKS: usize = 4;
+pub const MOST_MARKS: usize = 4;
 /// A mark finds an entry up to so many blocks before it.
 const LOOKBACK_BLOCKS: usize = 20;
 

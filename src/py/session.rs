@@ -149,11 +149,11 @@ impl PySession {
         })
     }
 
-    /// The last block of each view has this mark, and no other is sent but those at the boundary.
-    fn mark_newest(&self, py: Python<'_>, value: &[u8]) -> PyResult<()> {
+    /// The last block of each view has this mark, and no other is sent but those at the boundary, besides so many around them.
+    fn mark_newest(&self, py: Python<'_>, value: &[u8], elsewhere: usize) -> PyResult<()> {
         guarded(|| {
             self.change(py, |session, _| {
-                session.mark_newest(value);
+                session.mark_newest(value, elsewhere);
                 Ok(())
             })
         })

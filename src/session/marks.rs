@@ -7,7 +7,9 @@ use super::stored::write_rendered;
 use super::view::ViewForm;
 use super::{Result, Session};
 use crate::marks::{Marked, Marks, WantedMark, last_markable, remarked};
-use crate::plan::{Block, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request};
+use crate::plan::{
+    Block, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request,
+};
 use crate::store::Store;
 
 /// A mark of a view.
@@ -31,9 +33,10 @@ pub struct EvictedMarks {
 }
 
 impl Session {
-    /// The last block of each view has this mark; those that were appended are not sent.
-    pub fn mark_newest(&mut self, value: &[u8]) {
-        self.own_mark = Some(value.to_vec());
+    /// The last block of each view has this mark, sent with so many outside of the messages; those that were appended are not
+    /// sent.
+    pub fn mark_newest(&mut self, value: &[u8], elsewhere: usize) {
+        (self.own_mark, self.policy.marks_elsewhere) = (Some(value.to_vec()), elsewhere);
         self.view.is_current = false;
     }
 
@@ -71,6 +74,9 @@ impl Session {
     fn newest_mark(&self) -> Option<SentMark> {
         let Log { base, data, marks, .. } = &self.log;
         if let Some(value) = &self.own_mark {
+            if self.policy.marks_elsewhere >= MOST_MARKS {
+                return None; // ours gives way to the client's
+            }
             let block = |message| last_markable(self.log.message(message)).map(|block| (message, block));
             let (message, block) = (0..self.log.len()).rev().find_map(block)?;
             return Some(SentMark { message: base.messages + message, block, value: value.clone() });

@@ -135,6 +135,7 @@ class History:
         self._callbacks = Callbacks(self._options)
         self._messages = Messages()
         self._reports = Reports()
+        self._own_mark: tuple[bytes, int] | None = None  # see `_mark_newest`
         self._session = self._new_session()
         self._lock = threading.RLock()
         self._list: list[Any] = []  # the view and its chunks, as read last
@@ -149,11 +150,14 @@ class History:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
 
     def _new_session(self) -> Any:
-        return self._options.engine.Session(
+        session = self._options.engine.Session(
             self._options.policy,
             raw_cost_at_most=4 * min(self._options.threshold_tokens, 1 << 40),
             store=None if self._store is None else self._store._store,
         )
+        if self._own_mark is not None:
+            session.mark_newest(*self._own_mark)
+        return session
 
     # Appending
 
@@ -384,6 +388,16 @@ class History:
             if not keeps:
                 self._list = []
             return view
+
+    def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
+        """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""
+        with self._lock:
+            own = json.dumps(mark, separators=(",", ":")).encode(), elsewhere
+            if own != self._own_mark:
+                self._callbacks.refuse()
+                self._resume_replay()
+                self._session.mark_newest(*own)
+                self._own_mark = own
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""

@@ -37,6 +37,7 @@ class HistoryOptions:
         threshold_tokens, image_chars: the checked numbers.
         counter, summarizer: the caller's functions.
         counts: whether there is a counter.
+        pins_boundary: whether views have marks at the boundary.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class HistoryOptions:
         else:
             chunk = options.pop("mask_chunk", None)
             self.policy = block_policy(self.engine, keep, chunk, options, handles, max_view_tokens)
+        self.pins_boundary = options.get("cache_breakpoint") == "boundary"
         self.image_chars = image_chars_of(options)
         self.threshold_tokens = threshold_tokens
 
