@@ -15,7 +15,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow bench fuzz clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-arm bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -70,6 +70,12 @@ test-slow: build tools ## The slow tests, the core as a wheel has it, properties
 	$(python) -m pytest -m slow
 	HYPOTHESIS_PROFILE=random $(python) -m pytest --hypothesis-seed=$(SEED) tests/property tests/differential
 
+test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu-user gcc-aarch64-linux-gnu)
+	rustup --quiet target add aarch64-unknown-linux-gnu
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+		cargo test --quiet --target aarch64-unknown-linux-gnu --test core
+
 bench: release tools ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
@@ -79,5 +85,14 @@ fuzz: build tools ## Scanner against a full parser, turn store against a list, c
 	$(python) tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))
 	$(python) tests/fuzz_readers.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))
 
+dist: setup ## Build the source archive and the wheels for Linux into dist/, and try them (TARGETS=..., PYTHONS=... fewer)
+	@scripts/setup dist
+	scripts/dist
+
+docs: build tools ## Build the site into site/; a link that leads nowhere is an error
+	@scripts/setup docs
+	NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
+	$(python) -m pytest -q tests/integration/test_site.py
+
 clean: ## Remove what was built, and .venv
-	rm -rf .venv target $(extension)
+	rm -rf .venv target dist site $(extension)

@@ -29,9 +29,12 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_stages.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
+    ("masker/_masker.py", "Masker.__init__"): ("mask", frozenset({"keep_results", "boundary"})),
+    ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
     ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter"})),
+    ("arrow/_reducer.py", "Reducer.__init__"): ("reduce", frozenset({"summarizer", "token_counter"})),
 }
 # Defaults that are others for a class.
 _DEFAULTS = {
@@ -64,7 +67,7 @@ def parameters(function: str, goal: str, but: frozenset[str], indent: str) -> st
 
 def with_signature(source: str, function: str, goal: str, but: frozenset[str]) -> str:
     """The source with the parameters of one function after its `*,`."""
-    start = source.index(f"class {function.partition('.')[0]}:") if "." in function else 0
+    start = source.index(f"\nclass {function.partition('.')[0]}") if "." in function else 0
     # What the function has besides comes first, in lines of its own.
     first = next(name for name, option in OPTIONS.items() if goal in option.goals and name not in but)
     pattern = re.compile(rf"( *)def {function.rpartition('.')[2]}\(\n((?:.*\n)*?.*,)\n( *{first}: (?:.*\n)*?) *\) ->")

@@ -18,6 +18,7 @@ pub mod outline;
 pub mod pairs;
 pub mod placeholder;
 pub mod plan;
+pub mod points;
 pub mod policy;
 pub mod reduce;
 pub mod report;

@@ -36,7 +36,7 @@ pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     if facts.frame != Frame::Text || !may_hold_mark(data, facts.value, pieces) {
         return None;
     }
-    let mark = in_parts(data, facts.value)?;
+    let mark = marked_in(data, facts.value).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
         return Some(Moved::Around(mark, part_type(message.shape)));
@@ -49,14 +49,10 @@ pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     }
 }
 
-/// The mark of the last part that has one, of a value that may be a list of parts.
+/// The field of a mark, after others.
 #[must_use]
-pub fn in_parts(data: &[u8], value: Span) -> Option<Span> {
-    let parts = elements(data, value).unwrap_or_default();
-    parts.into_iter().rev().find_map(|part| {
-        let is_object = data[part.start] == b'{';
-        is_object.then(|| member(data, part, FIELD.as_bytes())).flatten().filter(|mark| !is_null(data, *mark))
-    })
+pub fn next_field(mark: &[u8]) -> Vec<u8> {
+    [b",\"", FIELD.as_bytes(), b"\":", mark].concat()
 }
 
 fn is_null(data: &[u8], value: Span) -> bool {
@@ -259,7 +255,7 @@ pub fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
         }
         Some(content) if message[content.start] == b'"' => {
             let part = |mark: &WantedMark| {
-                let (text, end) = (content.of(message), [b",\"", FIELD.as_bytes(), b"\":", mark.value, b"}]"].concat());
+                let (text, end) = (content.of(message), [&next_field(mark.value)[..], b"}]"].concat());
                 (content, [b"[{\"type\":\"text\",\"text\":", text, &end].concat())
             };
             edits.extend(marks.first().map(part));
@@ -279,10 +275,9 @@ pub fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
 
 /// The change that gives a block a mark.
 fn added(data: &[u8], block: Span, mark: &[u8]) -> (Span, Vec<u8>) {
-    let text = [b",\"", FIELD.as_bytes(), b"\":", mark].concat();
     let end = Span { start: block.end - 1, end: block.end - 1 };
     let null = member(data, block, FIELD.as_bytes()).filter(|own| is_null(data, *own));
-    null.map_or((end, text), |null| (null, mark.to_vec()))
+    null.map_or((end, next_field(mark)), |null| (null, mark.to_vec()))
 }
 
 /// The value of a field of the request body around the messages.

@@ -388,6 +388,13 @@ impl Outline {
         result.chars.saturating_add((result.images as usize).saturating_mul(image_chars))
     }
 
+    /// Characters of the observations after this one in its message.
+    #[must_use]
+    pub fn later_chars(&self, result: usize, image_chars: usize) -> usize {
+        let later = result + 1..self.results_of(self.results[result].message as usize).end;
+        later.fold(0, |sum, other| sum.saturating_add(self.observation_chars(other, image_chars)))
+    }
+
     /// Characters of the whole history.
     #[must_use]
     pub fn total_chars(&self, image_chars: usize) -> usize {

@@ -40,11 +40,22 @@ pub fn reduce_json(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Result<Reduced, Error> {
-    let mut outline = scan(data, surrogates)?;
+    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, costs, summary))
+}
+
+/// Reduces a serialized history that was scanned.
+#[must_use]
+pub fn reduce_scanned(
+    data: &[u8],
+    mut outline: Outline,
+    policy: &Policy,
+    costs: Option<&Costs>,
+    summary: &SummaryInput,
+) -> Reduced {
     if policy.names_lines() {
         count_newlines(data, &mut outline, 0);
     }
-    Ok(match plan(&outline, &Bytes(data), policy, costs, summary) {
+    match plan(&outline, &Bytes(data), policy, costs, summary) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)
         }
@@ -54,7 +65,7 @@ pub fn reduce_json(
                 plan.changes().then(|| splice(data, &outline, policy, &plan, marks(data, &outline, policy, &plan)));
             Reduced::View(view, outline, plan)
         }
-    })
+    }
 }
 
 /// The marks that a view has besides those of the input, or not any more.

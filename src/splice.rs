@@ -3,7 +3,7 @@
 use crate::clip::{Clip, CutParts, Part};
 use crate::dispatch::{dispatch_blocks, dispatch_head};
 use crate::json::{decode, skip_chars};
-use crate::marks::{self, FIELD, MarkEdits, Moved};
+use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
 use crate::outline::{Message, Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
@@ -84,17 +84,13 @@ impl Spliced {
 /// The view of serialized input.
 #[must_use]
 pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, marks: MarkEdits) -> Spliced {
-    let placeholder = Placeholder::of(policy);
-    let turns = placeholder.names_turn().then_some(&plan.turns);
-    let encoded = placeholder.encoded();
     // Room for each masked observation's text and the input before it, so that nothing is reallocated.
     let out = Spliced {
         stretches: Vec::with_capacity(2 * plan.masked.len() + 1),
         text: Vec::with_capacity(48 * plan.masked.len()),
         length: 0,
     };
-    let mut writer =
-        ViewWriter { data, outline, placeholder, encoded, pairs: &plan.pairs, turns, marks, edited: 0, out };
+    let mut writer = ViewWriter::of(data, outline, policy, (&plan.pairs, &plan.turns), marks, out);
     writer.view(plan);
     writer.out
 }
@@ -109,11 +105,7 @@ pub fn splice_stretch(
     out: &mut Vec<u8>,
 ) {
     let PlanContext { outline, policy, pairs, turns, .. } = context;
-    let placeholder = Placeholder::of(policy);
-    let turns = placeholder.names_turn().then_some(turns);
-    let encoded = placeholder.encoded();
-    let mut writer =
-        ViewWriter { data, outline, placeholder, encoded, pairs, turns, marks, edited: 0, out: Spliced::default() };
+    let mut writer = ViewWriter::of(data, outline, policy, (pairs, turns), marks, Spliced::default());
     writer.stretch(stretch, masked);
     out.reserve(writer.out.length());
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
@@ -132,7 +124,21 @@ struct ViewWriter<'a> {
     out: Spliced,
 }
 
-impl ViewWriter<'_> {
+impl<'a> ViewWriter<'a> {
+    fn of(
+        data: &'a [u8],
+        outline: &'a Outline,
+        policy: &'a Policy,
+        (pairs, turns): (&'a Pairs, &'a Turns),
+        marks: MarkEdits,
+        out: Spliced,
+    ) -> Self {
+        let placeholder = Placeholder::of(policy);
+        let turns = placeholder.names_turn().then_some(turns);
+        let encoded = placeholder.encoded();
+        ViewWriter { data, outline, placeholder, encoded, pairs, turns, marks, edited: 0, out }
+    }
+
     fn view(&mut self, plan: &Plan) {
         let messages = &self.outline.messages;
         if plan.kept.is_none() || !self.marks.edits.is_empty() {
@@ -213,8 +219,7 @@ impl ViewWriter<'_> {
                 part.start = before.end;
                 if let Some(mark) = parts.mark_of.and_then(|place| scan::member(data, spans[place], FIELD.as_bytes())) {
                     self.out.input(part.start, part.end - 1);
-                    self.out.text(|out| out.extend([b",\"", FIELD.as_bytes(), b"\":"].concat()));
-                    self.out.input(mark.start, mark.end);
+                    self.out.text(|out| out.extend(next_field(mark.of(data))));
                     part.start = part.end - 1;
                 }
             }
@@ -247,10 +252,7 @@ impl ViewWriter<'_> {
             self.replacement(masked, moved);
             at = value.end;
             match moved {
-                Some(Moved::After(mark)) => {
-                    self.out.text(|out| out.extend([b",\"", FIELD.as_bytes(), b"\":"].concat()));
-                    self.out.input(mark.start, mark.end);
-                }
+                Some(Moved::After(mark)) => self.out.text(|out| out.extend(next_field(mark.of(self.data)))),
                 Some(Moved::Over(mark, null)) if null.start > value.start => {
                     self.copy(at, null.start);
                     self.out.input(mark.start, mark.end);
@@ -320,7 +322,8 @@ fn marked_text(data: &[u8], frame: Frame, moved: Option<Moved>, out: &mut Vec<u8
     let Some(Moved::Around(mark, kind)) = moved else { return frame.write(out, text) };
     out.extend([b"[{\"type\":\"", kind.as_bytes(), b"\",\"text\":"].concat());
     text(out);
-    out.extend([b",\"", FIELD.as_bytes(), b"\":", mark.of(data), b"}]"].concat());
+    out.extend(next_field(mark.of(data)));
+    out.extend_from_slice(b"}]");
 }
 
 /// The message of a summary.

@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        fault_of, body_of, events_of = _PROVIDERS[self.path.rpartition("/")[2]]
+        fault_of, body_of, events_of = _PROVIDERS[self.path.partition("?")[0].rpartition("/")[2]]
         server: Server = self.server.provider  # type: ignore[attr-defined]
         fault = fault_of(body)
         answer = server.take(body, fault)
@@ -351,8 +351,21 @@ def _responses_events(answer: Answer) -> list[Event]:
     return [(event["type"], {**event, "sequence_number": number}) for number, event in enumerate(events)]
 
 
+# Counting
+
+
+def _counted(answer: Answer) -> dict[str, Any]:
+    return {"object": "response.input_tokens", "input_tokens": 7}
+
+
+def _no_events(answer: Answer) -> list[Event]:
+    return []
+
+
 _PROVIDERS: dict[str, tuple[Callable[[Any], str | None], Callable[[Answer], Any], Callable[[Answer], list[Event]]]] = {
     "messages": (anthropic_fault, _anthropic_body, _anthropic_events),
     "completions": (openai_fault, _openai_body, _openai_events),
     "responses": (responses_fault, _responses_body, _responses_events),
+    "count_tokens": (lambda body: anthropic_fault({"max_tokens": 1, **body}), _counted, _no_events),
+    "input_tokens": (responses_fault, _counted, _no_events),
 }

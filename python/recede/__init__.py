@@ -1,10 +1,11 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
-The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`,
-`recede.turns`, `recede.agent`, `recede.costs`, `recede.store`, `recede.transcripts`, `recede.summarizers`,
-`recede.types`, `recede.testing`.
+The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`, `recede.masker`,
+`recede.clients`, `recede.turns`, `recede.agent`, `recede.costs`, `recede.proxy`, `recede.store`, `recede.transcripts`,
+`recede.summarizers`, `recede.types`, `recede.arrow`, `recede.testing`.
 """
 
+from recede._engine import __version__
 from recede._errors import RecedeError, StoreError, TranscriptError
 from recede.reduction import (
     HistoryReducer,
@@ -25,6 +26,9 @@ from recede.reduction import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from recede.agent import Budget, Conversation, auto_continue, auto_continue_async
+    from recede.clients import wrap
+    from recede.masker import Masker
+    from recede.proxy import RequestMasker
     from recede.session import History
     from recede.store import TurnStore
     from recede.turns import (
@@ -35,8 +39,6 @@ if TYPE_CHECKING:
     )
 del TYPE_CHECKING
 
-__version__ = "0.1.0"
-
 __all__ = [
     "Budget",
     "Conversation",
@@ -44,10 +46,12 @@ __all__ = [
     "HistoryReducer",
     "HybridContextManager",
     "JsonReduction",
+    "Masker",
     "ObservationMaskingContextManager",
     "ProductionHybridContextManager",
     "RecedeError",
     "Reduction",
+    "RequestMasker",
     "StoreError",
     "TranscriptError",
     "TurnStore",
@@ -65,6 +69,7 @@ __all__ = [
     "reduce",
     "reduce_json",
     "repair_pairs",
+    "wrap",
 ]
 
 
@@ -74,14 +79,30 @@ _LATER = {
     "Conversation": "agent",
     "History": "session",
     "HybridContextManager": "turns",
+    "Masker": "masker",
     "ObservationMaskingContextManager": "turns",
     "ProductionHybridContextManager": "turns",
+    "RequestMasker": "proxy",
     "TurnStore": "store",
     "apply_observation_masking": "turns",
     "auto_continue": "agent",
     "auto_continue_async": "agent",
+    "wrap": "clients",
 }
-_MODULES = ("agent", "costs", "session", "store", "summarizers", "transcripts", "turns", "types")
+_MODULES = (
+    "agent",
+    "arrow",
+    "clients",
+    "costs",
+    "masker",
+    "proxy",
+    "session",
+    "store",
+    "summarizers",
+    "transcripts",
+    "turns",
+    "types",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -1,28 +1,22 @@
 """The extension module built from src/py: plain data in and out, documented at the public functions."""
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
-from recede.reduction._report import (
-    CountRequest,
-    Finding,
-    JsonReduction,
-    MessageTexts,
-    Reduction,
-    Repair,
-    ReplayedRequest,
-    SentView,
-    SummaryRequest,
-)
+from recede.reduction._exchange import CountRequest, MessageTexts, Repair, ReplayedRequest, SentView, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
 from recede.store._turn_store import StoredTurn, StoreReport, StoreStats
 
 __all__ = [
     "Policy",
     "Session",
     "Store",
+    "__version__",
     "check_pairs",
     "count_chars",
     "mask_observation",
+    "mask_request",
     "reduce",
     "reduce_json",
     "repairs",
@@ -33,6 +27,8 @@ __all__ = [
     "stored_options",
     "texts",
 ]
+
+__version__: str
 
 _Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
 _CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]
@@ -127,6 +123,9 @@ def reduce(
 def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _CostsAndTexts | None = None, summary: _Summary | None = None
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
+def mask_request(
+    data: bytes, policy: Policy, cold_requests: Callable[[list[tuple[int, bytes]]], list[int]]
+) -> JsonReduction: ...
 def replay(messages: list[Any], policies: list[Policy], image_chars: int, cache: Any) -> _Replay: ...
 def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any) -> _Replay: ...
 def replay_session(

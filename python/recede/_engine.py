@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # spares the import of typing, which takes longer than al
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ENGINE", "core", "engine"]
+__all__ = ["ENGINE", "__version__", "core", "engine", "scanner"]
 
 
 def _load(name: str) -> Any:
@@ -46,10 +46,28 @@ def _load(name: str) -> Any:
     return _core
 
 
+def scanner() -> str | None:
+    """The instruction set with which the core reads strings, such as ``"avx2"``; None in the mirror.
+
+    The best that this CPU has, or what ``RECEDE_SCANNER`` selects.
+
+    Example:
+        >>> import recede
+        >>> recede.reduction.scanner() in (None, "word", "sse2", "avx2", "avx512", "neon")
+        True
+    """
+    if not hasattr(engine, "scanners"):
+        return None
+    return os.environ.get("RECEDE_SCANNER") or engine.scanners()[-1]
+
+
 ENGINE: str = os.environ.get("RECEDE_ENGINE") or "rust"
 """The engine in use: ``"rust"``, or ``"python"`` where ``RECEDE_ENGINE=python`` was set at import."""
 
 engine: Any = _load(ENGINE)
+
+__version__: str = engine.__version__
+"""That of the core, whose Cargo.toml has it; the mirror asks the installed package."""
 
 
 def core(name: str) -> Any:

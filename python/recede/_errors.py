@@ -136,6 +136,7 @@ _STORE_WORDS = {
     "io": ("the operating system reported an error", "nothing that was synced is lost; see `is_usable`"),
     "missing": ("the store does not exist", "open it without read_only to create it"),
     "foreign": ("not a turn store", "nothing was written; choose another path for the store"),
+    "ledger": ("not a ledger of requests", "nothing was written; choose another path for it"),
     "version": ("the store was written by a newer recede", "update recede"),
     "damaged": ("the store is damaged", "intact records stay readable; `recede store verify` lists the damage"),
     "log": ("the log does not belong to the store", "restore the store it belongs to, or move the log away"),
@@ -158,10 +159,10 @@ class StoreError(RecedeError, OSError):
 
     Attributes:
         kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``foreign`` (the
-            file is not a store), ``version`` (a newer format), ``damaged``, ``log`` (the log belongs to another store),
-            ``locked`` (a second writer), ``reading`` (the store has readers), ``read_only``, ``broken`` (an earlier
-            sync failed), ``gone`` (the file or its log was deleted or replaced while it was open), ``too_long``,
-            ``closed``, ``forked``.
+            file is not a store), ``ledger`` (it is not the state of a `RequestMasker`), ``version`` (a newer format),
+            ``damaged``, ``log`` (the log belongs to another store), ``locked`` (a second writer), ``reading`` (the
+            store has readers), ``read_only``, ``broken`` (an earlier sync failed), ``gone`` (the file or its log was
+            deleted or replaced while it was open), ``too_long``, ``closed``, ``forked``.
         path: the file of the store, or its log.
         page: the number of the 4,096-byte page, from 0; None where no single page is at fault.
         what: what was found, or which operation failed.

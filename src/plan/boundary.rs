@@ -32,11 +32,13 @@ impl Fold {
     pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Vec<Masked> {
         self.grow(context, end);
         let bill = self.bill(context, end, is_now);
-        let moves = self.moves(context, end, &bill);
+        let moves = self.moves(context, end, bill.as_ref());
         self.core.boundary_before = self.core.boundary;
         self.core.waste = self.core.waste.saturating_add(self.core.gain);
         let masked = if moves { self.advance(context) } else { vec![] };
-        self.pay(context, &bill, !masked.is_empty());
+        if let Some(bill) = bill {
+            self.pay(context, &bill, !masked.is_empty());
+        }
         self.core.requests += 1;
         (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
         if !masked.is_empty() && context.policy.boundary.remembers() && !self.points.is_empty() {
@@ -48,14 +50,14 @@ impl Fold {
     /// Whether the boundary moves at a request after so many messages, to which the fold must have grown.
     #[must_use]
     pub fn moves_at(&self, context: PlanContext, end: usize, is_now: bool) -> bool {
-        self.moves(context, end, &self.bill(context, end, is_now))
+        self.moves(context, end, self.bill(context, end, is_now).as_ref())
     }
 
-    fn moves(&self, context: PlanContext, end: usize, bill: &Bill) -> bool {
+    fn moves(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
         let policy = context.policy;
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
-            Boundary::BreakEven { read, write } => self.breaks_even(policy, bill, read, write),
+            Boundary::BreakEven { read, write } => bill.is_some_and(|bill| self.breaks_even(policy, bill, read, write)),
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
             Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };

@@ -2,6 +2,7 @@
 //! the client gives way. Where the boundary is never depends on marks.
 
 use super::outcome::{Masked, Plan};
+use super::replay::blocks_of;
 use crate::marks::{Marked, Marks, Pins};
 use crate::outline::{Outline, Shape};
 use crate::policy::Policy;
@@ -10,7 +11,7 @@ use crate::turns::Turns;
 /// A request has at most so many marks.
 pub const MOST_MARKS: usize = 4;
 /// A mark finds an entry up to so many blocks before it.
-const LOOKBACK_BLOCKS: usize = 20;
+pub(super) const LOOKBACK_BLOCKS: usize = 20;
 
 /// A message, and the place of a block in its content.
 pub type Block = (usize, usize);
@@ -137,12 +138,12 @@ pub fn masked_at(outline: &Outline, plan: &Plan, message: usize, block: usize) -
     super::masked_in(&plan.masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
 }
 
-/// How many blocks a block is after an earlier one; if those are many, a lower bound. A text alone counts as one.
+/// How many blocks a block is after an earlier one; if those are many, a lower bound.
 #[must_use]
 pub fn blocks_between(outline: &Outline, from: Block, to: Block) -> usize {
     let mut blocks = 0;
-    for message in &outline.messages[from.0..to.0] {
-        blocks += if message.shape == Shape::Gemini { 1 } else { message.blocks.max(1) as usize };
+    for message in from.0..to.0 {
+        blocks += blocks_of(outline, message);
         if blocks > from.1 + LOOKBACK_BLOCKS {
             break;
         }

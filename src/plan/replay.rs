@@ -97,13 +97,14 @@ fn counted_tokens(outline: &Outline, end: usize) -> usize {
 }
 
 /// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
+#[inline]
 #[must_use]
 pub fn blocks_of(outline: &Outline, message: usize) -> usize {
     let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
     (outline.messages[message].blocks as usize).max(pairs).max(1)
 }
 
-/// Prefix sums of the content blocks of a history, before each message.
+/// Prefix sums of content blocks: those before each message, and all.
 pub(super) fn blocks_before(blocks: impl Iterator<Item = usize>) -> Vec<usize> {
     let sums = blocks.scan(0, |sum, blocks| {
         *sum += blocks;
@@ -148,7 +149,7 @@ impl Planner<'_> {
     fn start_of(&self, fold: &Fold, result: usize) -> usize {
         let message = self.outline.results[result].message as usize;
         let results = result..self.outline.results_of(message).end;
-        let raw: usize = results.clone().map(|other| self.observation_chars(other)).sum();
+        let raw = self.outline.observation_chars(result, self.policy.image_chars) + self.later_chars(result);
         let removed: usize = super::masked_in(&fold.masked, results).iter().map(|one| one.removed).sum();
         fold.chars_before(message + 1) + removed - raw
     }
@@ -164,14 +165,12 @@ impl Planner<'_> {
     pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> Place {
         let (message, block) =
             (self.outline.results[result].message as usize, self.outline.results[result].block as usize);
-        let later = result + 1..self.outline.results_of(message).end;
-        let chars = message_end - later.map(|other| self.observation_chars(other)).sum::<usize>();
+        let chars = message_end - self.later_chars(result);
         Place { chars, blocks: (blocks[message] + block + 1).min(blocks[message + 1]) }
     }
 
-    fn observation_chars(&self, result: usize) -> usize {
-        let result = &self.outline.results[result];
-        result.chars + result.images as usize * self.policy.image_chars
+    fn later_chars(&self, result: usize) -> usize {
+        self.outline.later_chars(result, self.policy.image_chars)
     }
 
     /// Sets the number of messages.

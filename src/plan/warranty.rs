@@ -7,11 +7,10 @@
 use super::boundary::cost;
 use super::context::PlanContext;
 use super::fold::{Fold, message_of};
+use super::pins::LOOKBACK_BLOCKS;
 use super::replay::blocks_of;
-use crate::policy::{CacheModel, NOW, Policy};
+use crate::policy::{Boundary, CacheModel, NOW, Policy};
 
-/// A prefix of more blocks than this before the newest mark finds no entry, so that a mark at the boundary gives way.
-const LOOKBACK_BLOCKS: usize = 20;
 /// What whole steps of 128 tokens may leave of a prefix.
 const STEP_REST_CHARS: usize = 4 * 128 - 1;
 
@@ -113,13 +112,16 @@ impl Fold {
     /// is out of reach of its newest.
     fn is_pinned(&self, context: PlanContext) -> bool {
         let new = self.core.before..self.core.aging.messages();
-        let blocks: usize = new.map(|message| blocks_of(context.outline, message)).sum();
-        context.policy.pins_boundary && blocks < LOOKBACK_BLOCKS
+        context.policy.pins_boundary
+            && new.map(|message| blocks_of(context.outline, message)).sum::<usize>() < LOOKBACK_BLOCKS
     }
 
-    /// What a request after so many messages is charged, to which the fold must have grown.
-    pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Bill {
+    /// What a request after so many messages is charged, to which the fold must have grown; None where no rule reads it.
+    pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Option<Bill> {
         let policy = context.policy;
+        if !matches!(policy.boundary, Boundary::BreakEven { .. }) {
+            return None;
+        }
         // The prompt of a request with a cold cache is written in any case.
         let is_listed = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
         let is_cold = self.is_rewritten || is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW));
@@ -131,7 +133,7 @@ impl Fold {
         let raw = Charged::request(raw_chars, if is_short { raw_chars } else { warm(sent.saturating_add(removed)) });
         let stay = if removed == 0 { raw } else { Charged::request(chars, policy.cache.serves(warm(sent))) };
         let moved = Charged::request(chars - self.core.gain, policy.cache.serves(warm(self.kept_chars(context))));
-        Bill { raw, stay, go: moved }
+        Some(Bill { raw, stay, go: moved })
     }
 
     /// Whether a move breaks even at these prices, and keeps the warranty.
@@ -159,10 +161,8 @@ impl Fold {
     pub(super) fn boundary_chars(&self, context: PlanContext) -> usize {
         let PlanContext { outline, policy, .. } = context;
         let Some(last) = self.masked.last() else { return 0 };
-        let message = message_of(outline, last.result);
-        let later = &outline.results[last.result as usize + 1..outline.results_of(message).end];
-        let later: usize = later.iter().map(|other| other.chars + other.images as usize * policy.image_chars).sum();
-        self.chars_before(message + 1) - later
+        let later = outline.later_chars(last.result as usize, policy.image_chars);
+        self.chars_before(message_of(outline, last.result) + 1) - later
     }
 }
 

@@ -20,11 +20,14 @@ use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
-use crate::plan::{self, Costs, Move, Outcome, Plan};
+use crate::plan::{self, Costs, Move, Outcome, Plan, SummaryInput};
+use crate::points::request_points;
 use crate::policy::Policy;
-use crate::reduce::{Reduced, reduce_json as reduce_bytes};
+use crate::reduce::{Reduced, reduce_json as reduce_bytes, reduce_scanned};
 use crate::report::{self, Figure};
+use crate::scan::scan;
 use crate::source::OneText;
+use crate::splice::Spliced;
 use convert::{
     PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
     transcript_error,
@@ -33,7 +36,7 @@ use dicts::Dicts;
 use guard::guarded;
 use named::{NamedField, NamedTuple};
 use premask::Premask;
-use pyo3::exceptions::PyImportError;
+use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,28 +95,62 @@ fn reduce_json<'py>(
                 summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
             }
             Reduced::AskCosts(texts) => count_request(py, &texts),
-            Reduced::View(view, outline, plan) => {
-                let view = match view {
-                    None => data.clone(),
-                    Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,
-                };
-                let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, &plan, rules);
-                outline.recycle();
-                answer
-            }
+            Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, rules),
         }
     })
 }
 
+/// Masks a request body; see `recede.RequestMasker`. `cold_requests` is given the messages before each request that the body implies,
+/// with their key, and returns those of them that found the cache cold.
+#[pyfunction]
+fn mask_request<'py>(
+    data: &Bound<'py, PyBytes>,
+    policy: &PyPolicy,
+    cold_requests: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    guarded(|| {
+        let py = data.py();
+        let bytes = data.as_bytes();
+        let outline = py.detach(|| scan(bytes, false)).map_err(|error| transcript_error(py, &error))?;
+        let points = request_points(&outline);
+        let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
+        let mut cache_cold: Vec<usize> =
+            cold_requests.call1((PyList::new(py, points.collect::<Vec<_>>())?,))?.extract()?;
+        cache_cold.sort_unstable();
+        let rules = Policy { cache_cold, ..policy.policy.clone() };
+        match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {
+            Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &rules),
+            _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),
+        }
+    })
+}
+
+fn json_reduction<'py>(
+    data: &Bound<'py, PyBytes>,
+    view: Option<&Spliced>,
+    outline: Outline,
+    plan: &Plan,
+    policy: &Policy,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, bytes) = (data.py(), data.as_bytes());
+    let view = match view {
+        None => data.clone(),
+        Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,
+    };
+    let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, plan, policy);
+    outline.recycle();
+    answer
+}
+
 static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
 static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_report("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::of_report("CountRequest");
+static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
 static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
-static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_report("MessageTexts");
-static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_report("ObservationTexts");
+static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_exchange("MessageTexts");
+static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts");
 static FINDING: NamedTuple = NamedTuple::of_report("Finding");
-static REPAIR: NamedTuple = NamedTuple::of_report("Repair");
+static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
 static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
 
 /// The view under its name, with the counters of the plan.
@@ -328,17 +365,19 @@ fn is_first_interpreter(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// The core of recede.
-#[pymodule]
+#[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     guarded(|| {
         if !is_first_interpreter(module.py())? {
             return Err(PyImportError::new_err("the extension belongs to another interpreter of this process"));
         }
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add_class::<PyPolicy>()?;
         module.add_class::<session::PySession>()?;
         module.add_class::<store::PyStore>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
+        module.add_function(wrap_pyfunction!(mask_request, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_session, module)?)?;

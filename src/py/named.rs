@@ -22,6 +22,11 @@ impl NamedTuple {
         NamedTuple::new("recede.reduction._report", name)
     }
 
+    /// A class of `recede.reduction._exchange`.
+    pub const fn of_exchange(name: &'static str) -> Self {
+        NamedTuple::new("recede.reduction._exchange", name)
+    }
+
     pub const fn new(module: &'static str, name: &'static str) -> Self {
         NamedTuple { module, name, found: PyOnceLock::new() }
     }

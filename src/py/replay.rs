@@ -15,8 +15,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-static REQUEST: NamedTuple = NamedTuple::of_report("ReplayedRequest");
-static SENT_VIEW: NamedTuple = NamedTuple::of_report("SentView");
+static REQUEST: NamedTuple = NamedTuple::of_exchange("ReplayedRequest");
+static SENT_VIEW: NamedTuple = NamedTuple::of_exchange("SentView");
 
 /// A request as sent, and what of it a prompt cache would have served.
 type View = (plan::Sent, plan::Served);

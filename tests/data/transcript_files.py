@@ -6,6 +6,8 @@ import gzip
 import json
 from typing import Any
 
+from dataset_files import DATASETS
+
 from support import assistant, call, dumps, result, system, tool_result, tool_use, user
 
 
@@ -232,6 +234,7 @@ FILES: dict[str, tuple[str, bytes, int, int, int, int, list[str]]] = {
     "inspect": ("inspect", json.dumps(INSPECT, indent=2).encode(), 2, 5, 4, 1, ["a b", "late"]),
     "tau_bench": ("tau_bench", dumps(TAU), 2, 7, 5, 2, ["a b"]),
     "gemini": ("gemini", dumps(GEMINI), 1, 4, 4, 2, ["a b", "nope"]),
+    **DATASETS,
 }
 BAD: dict[str, tuple[bytes, str]] = {
     "empty": (b" \n\r\n", "bad: the file is empty: an empty history is written []"),

@@ -504,14 +504,20 @@ def test_tool_names_cannot_write_to_the_terminal(tmp_path: Path) -> None:
 
 
 def test_version_and_help() -> None:
-    assert ok("--version").decode() == f"recede {recede.__version__}\n"
+    python = sys.version.split()[0]
+    scanner = recede.reduction.scanner()
+    assert ok("--version").decode() == f"recede {recede.__version__} (rust, {scanner}), Python {python}\n"
+    mirror = ok("--version", RECEDE_ENGINE="python").decode()
+    assert mirror == f"recede {recede.__version__} (python), Python {python}\n"
     for command in ((), ("reduce",), ("stats",)):
         assert b"Usage: recede" in ok(*command, "--help")
 
 
 def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise ModuleNotFoundError(name='click')")
-    done = run("--version", PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    without = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    assert run("--version", **without).stdout.decode().startswith(f"recede {recede.__version__} (")
+    done = run("stats", **without)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"pip install 'recede[cli]'" in done.stderr

@@ -240,6 +240,7 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
     from recede.cli import processes
     from recede.cli.files import read
     from recede.cli.many import over
+    from recede.cli.reading import Reading
 
     paths = [str(put(tmp_path / f"{number:03}.jsonl", CODEX)) for number in range(9)]
     paths.insert(4, str(put(tmp_path / "bad.jsonl", CODEX[:-9])))
@@ -248,14 +249,14 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
     def work(history: Any) -> tuple[int, int]:
         return os.getpid(), history.messages
 
-    alone, failed_alone = over(files, None, 1 << 30, work)
+    alone, failed_alone = over(files, Reading(), work)
     monkeypatch.setattr(processes, "_LEAST_FILES", 2)
     monkeypatch.setattr(processes, "_CHUNK", 1)
     monkeypatch.setattr(processes, "_cores", lambda: 2)
-    done, failed = over(files, None, 1 << 30, work, is_parallel=True)
+    done, failed = over(files, Reading(), work, is_parallel=True)
     assert [history for history, _ in done] == [history for history, _ in alone]
     assert os.getpid() not in {pid for _, (pid, _) in done}
-    assert {count for _, (_, count) in done} == {len(read(paths[0])[0].session.messages)}  # type: ignore[union-attr]
+    assert {count for _, (_, count) in done} == {len(read(paths[0], Reading())[0].session.messages)}  # type: ignore[union-attr]
     assert [(one.file, one.error.message, one.error.kind) for one in failed] == [
         (one.file, one.error.message, one.error.kind) for one in failed_alone
     ]

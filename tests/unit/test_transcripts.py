@@ -14,6 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dataset_files import (
+    LANGCHAIN,
+    LANGSMITH,
+    NEBIUS,
+    OPENHANDS_V1,
+    OPENINFERENCE,
+    OPENINFERENCE_ROWS,
+    OTEL,
+    OTEL_SPANS,
+    SHAREGPT,
+    TAU2,
+)
 from transcript_files import (
     BAD,
     CHAT,
@@ -391,6 +403,9 @@ GEMINI_LINES = [
     {"$set": {"messages": [gemini_line("a", "one")]}},
 ]
 DOCUMENTS: list[tuple[Any, Callable[[Any], bytes]]] = [
+    *((value, dumps) for value in (NEBIUS, SHAREGPT, OPENINFERENCE, OPENINFERENCE_ROWS, OTEL, OTEL_SPANS)),
+    *((value, dumps) for value in (LANGSMITH, LANGCHAIN, OPENHANDS_V1, TAU2)),
+    *((value, lambda records: lines(*records)) for value in (OPENINFERENCE, LANGSMITH, OPENHANDS_V1)),
     *((value, dumps) for value in (SWE_TOOLS, SWE_TEXT, MINI, OPENHANDS, OPENHANDS_EARLY, INSPECT, TAU, GEMINI)),
     *((value, lambda records: lines(*records)) for value in (CLAUDE, CODEX, PI, CHAT, GEMINI_LINES)),
 ]

@@ -10,6 +10,7 @@ Sessions, managers of turns, replays and stores are the core's alone.
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import Any
 
 from recede._pure.apply import apply
@@ -23,16 +24,8 @@ from recede._pure.report import report
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
-from recede.reduction._report import (
-    CountRequest,
-    Finding,
-    JsonReduction,
-    MessageTexts,
-    ObservationTexts,
-    Reduction,
-    Repair,
-    SummaryRequest,
-)
+from recede.reduction._exchange import CountRequest, MessageTexts, ObservationTexts, Repair, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
 
 __all__ = [
     "Policy",
@@ -44,6 +37,8 @@ __all__ = [
     "repairs",
     "texts",
 ]
+
+__version__ = version("recede")
 
 
 def reduce(

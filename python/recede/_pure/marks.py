@@ -26,14 +26,11 @@ class MarkEdits:
 
 def marks_of(messages: list[Any], elsewhere: int) -> Marks:
     """The marks of a list of messages that is reckoned to have `elsewhere` marks around it."""
-    marks, at = Marks([], elsewhere=elsewhere), 0
+    marks = Marks(elsewhere=elsewhere)
     for index, message in enumerate(messages):
-        blocks = items(message.get("content"))
-        marks.starts.append(at)
-        for place, block in enumerate(blocks):
+        for place, block in enumerate(items(message.get("content"))):
             if count := len(_marks_in(block)):
-                marks.blocks.append(Marked((index, place), count, at + place))
-        at += max(1, len(blocks))
+                marks.blocks.append(Marked((index, place), count))
     return marks
 
 

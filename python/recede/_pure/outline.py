@@ -127,6 +127,11 @@ class Message:
         """Whether it is a user's text."""
         return self.role == "user" and not self.is_agent_made and not self.exchanges
 
+    @property
+    def block_count(self) -> int:
+        """How many content blocks it has in a view; a text is one."""
+        return max(self.blocks, len(self.calls), len(self.results), 1)
+
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""
         text = sum(map(len, self.own.pieces)) + self.own.images * image_chars

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from recede._pure.outline import Call, Message, Outline, Result
 from recede._pure.shape import Shape
 from recede._pure.turns import Turns
-from recede.reduction._report import Finding, Repair
+from recede.reduction._exchange import Repair
+from recede.reduction._report import Finding
 
 if TYPE_CHECKING:
     from recede.reduction._report import FindingKind

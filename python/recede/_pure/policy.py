@@ -9,6 +9,9 @@ from typing import Any
 NOW = 1 << 60
 """The current request, among those with a cold cache."""
 
+LOOKBACK_BLOCKS = 20
+"""A cache mark finds an entry up to so many blocks before it."""
+
 
 class Policy(SimpleNamespace):
     """The parameters, with the names and defaults of `src/policy.rs`.

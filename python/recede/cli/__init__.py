@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from recede.cli.about import ABOUT
+
 __all__ = ["main"]
 
 
@@ -16,6 +18,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
+        if sys.argv[1:] == ["--version"]:
+            print(ABOUT)
+            return
         print(
             "recede: the command line needs its extra: pip install 'recede[cli]' "
             "(until there is a release, in a checkout: pip install '.[cli]')",

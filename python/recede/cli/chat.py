@@ -14,8 +14,8 @@ import click
 from recede import Conversation, History, StoreError, TranscriptError, TurnStore, transcripts
 from recede.cli.files import BadFile, bad_file
 from recede.cli.folder import Folder
-from recede.cli.many import max_bytes_option
 from recede.cli.options import policy_option
+from recede.cli.reading import max_bytes_option
 from recede.cli.repl import Repl
 from recede.cli.speakers import Played, Talk
 from recede.cli.terminal import Terminal

@@ -7,6 +7,7 @@ import sys
 import click
 
 from recede import __version__
+from recede.cli.about import ABOUT
 from recede.cli.chat import chat
 from recede.cli.prices import prices
 from recede.cli.reduce import reduce
@@ -33,17 +34,18 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="recede %(version)s", help="Print the version and exit.")
+@click.version_option(__version__, message=ABOUT, help="Print the version, the engine and the scanner, and exit.")
 def recede() -> None:
     """Keep the history of a long-running LLM agent small.
 
     Replaces old tool outputs with a one-line placeholder; calls and results stay paired.
 
     FILES are histories as agents write them: sessions of Claude Code, Codex, pi and Gemini CLI,
-    trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, JSON
-    arrays of messages, request bodies, JSON Lines; each may be gzipped. The format is detected from
-    the content. `-` is standard input. On a terminal, `recede` alone is `recede replay`: what your
-    own sessions have cost, and what they would have.
+    trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, traces
+    of OpenTelemetry, OpenInference and LangSmith, rows of datasets, JSON arrays of messages, request
+    bodies, JSON Lines; each may be gzipped. The format is detected from the content. `-` is standard
+    input. On a terminal, `recede` alone is `recede replay`: what your own sessions have cost, and
+    what they would have.
 
     Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
     usage, 130 for Ctrl-C.

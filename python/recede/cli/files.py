@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +18,7 @@ import click
 
 from recede import History, StoreError, TranscriptError, reduce_json, transcripts
 from recede._files import identity, is_same_file, write_whole
+from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 
 __all__ = [
@@ -39,6 +41,7 @@ _OWN_FORMS = ("body", "json_lines", "messages")
 _WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
 
 _PRIVATE = 0o600  # for data that was read from a pipe
+_EVENT = re.compile(r"(?:event-)?(\d{1,9})(?:-|$)")  # 17.json; of newer versions event-00017-<id>.json
 _GZIP = b"\x1f\x8b"
 
 
@@ -100,23 +103,24 @@ class Transcript:
         return b"".join(line + b"\n" for line in lines if line)
 
 
-def read(path: str, format: str | None = None, max_bytes: int = transcripts.MAX_BYTES) -> list[Transcript]:
+def read(path: str, reading: Reading) -> list[Transcript]:
     """Read the histories of a file, of a folder of events, or of standard input where the path is `-`."""
     name = "standard input" if path == "-" else path
     source: str | bytes = path
+    format, max_bytes = reading.format, reading.max_bytes
     try:
         if path == "-" or not Path(path).is_file():
             source = _joined(Path(path)) if path != "-" and Path(path).is_dir() else read_bytes(path, max_bytes)
         elif is_saved_history(_head(path)):
             return [replace(_saved(path), path=path)]
         # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
-        found = transcripts.detect(source, name=name, max_bytes=max_bytes) if format is None else format
-        if found in _OWN_FORMS and (
-            format is None or transcripts.detect(source, name=name, max_bytes=max_bytes) == format
-        ):
+        found = None
+        if reading.path is None and not reading.text_mode and format in (None, *_OWN_FORMS):
+            found = transcripts.detect(source, name=name, max_bytes=max_bytes)
+        if found in _OWN_FORMS and format in (None, found):
             data = source if isinstance(source, bytes) else read_bytes(path, max_bytes)
             return [replace(_own_form(name, found, data), path=path)]
-        histories = transcripts.read_all(source, format, name=name, max_bytes=max_bytes)
+        histories = transcripts.read_all(source, name=name, **reading._asdict())
     except TranscriptError as error:
         raise _misread(error, name, source) from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
@@ -132,11 +136,16 @@ def _head(path: str) -> bytes:
 
 
 def _joined(folder: Path) -> bytes:
-    """The events of OpenHands, each of which is a file named by its number, as one array."""
-    files = sorted((path for path in folder.glob("*.json") if path.stem.isdigit()), key=lambda path: int(path.stem))
+    """The events of OpenHands, each of which is a file with its number in the name, as one array."""
+    files = sorted((path for path in folder.glob("*.json") if _EVENT.match(path.stem)), key=_number)
     if not files:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return b"[" + b",".join(path.read_bytes() for path in files) + b"]"
+
+
+def _number(path: Path) -> int:
+    found = _EVENT.match(path.stem)
+    return int(found[1]) if found else 0
 
 
 def _saved(path: str) -> Transcript:
@@ -175,7 +184,7 @@ def _own_form(name: str, format: str, data: bytes) -> Transcript:
             messages = _count(data)
         except TranscriptError as error:
             raise _failure(error, name, data, None) from None
-        return Transcript(name, format, data, data, messages, messages)
+        return Transcript(name, format, data, data, messages, messages, warnings=_unrecognized(data))
     lines: list[tuple[int, bytes]] = []
     warnings = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -185,7 +194,17 @@ def _own_form(name: str, format: str, data: bytes) -> Transcript:
         lines += ((number, value) for value in values)
     array = b"[\n" + b",\n".join(value for _, value in lines) + b"\n]"
     numbers = [number for number, _ in lines]
-    return Transcript(name, format, data, array, len(lines), len(lines), numbers, warnings=tuple(warnings))
+    found = (*warnings, *_unrecognized(array))
+    return Transcript(name, format, data, array, len(lines), len(lines), numbers, warnings=found)
+
+
+def _unrecognized(data: bytes) -> tuple[str, ...]:
+    """A warning where there are messages, but nothing in them was recognized; an error in them is reported later."""
+    try:
+        chars = reduce_json(data, max_input_chars=0, enabled=False).chars_before
+    except TranscriptError:
+        return ()
+    return () if chars else transcripts.read(data).warnings
 
 
 def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:

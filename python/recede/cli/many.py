@@ -11,32 +11,15 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from recede import transcripts
 from recede.cli.files import BadFile, Transcript, read, write
 from recede.cli.notices import warning_lines
 from recede.cli.processes import in_processes
+from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 
-__all__ = ["Failure", "finish", "format_option", "max_bytes_option", "named", "over", "write_report"]
+__all__ = ["Failure", "finish", "named", "over", "write_report"]
 
 _Done = TypeVar("_Done")
-
-format_option = click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(transcripts.FORMATS),
-    metavar="NAME",
-    help="Read the files as this format instead of detecting it from the content.",
-)
-
-max_bytes_option = click.option(
-    "--max-bytes",
-    type=click.IntRange(min=1),
-    default=transcripts.MAX_BYTES,
-    show_default=True,
-    metavar="N",
-    help="Read at most N bytes of text from a file, unpacked.",
-)
 
 
 class Failure(NamedTuple):
@@ -53,8 +36,7 @@ class Failure(NamedTuple):
 
 def over(
     files: Sequence[Chosen],
-    format: str | None,
-    max_bytes: int,
+    reading: Reading,
     work: Callable[[Transcript], _Done],
     *,
     is_parallel: bool = False,
@@ -63,15 +45,14 @@ def over(
 
     Args:
         files: what to read.
-        format: as for `read`.
-        max_bytes: as for `read`.
+        reading: how.
         work: for a history; what it returns can be pickled where it is parallel.
         is_parallel: whether many files may be read by several processes, one for each core.
     """
 
     def outcome(file: Chosen) -> list[tuple[Transcript, _Done]] | Failure:
         try:
-            return [(_without_text(one), work(one)) for one in read(file.path, format, max_bytes)]
+            return [(_without_text(one), work(one)) for one in read(file.path, reading)]
         except BadFile as error:
             return Failure(file, error)
 

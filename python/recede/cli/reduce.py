@@ -10,9 +10,10 @@ import click
 from recede import HistoryReducer, JsonReduction
 from recede._files import identity
 from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
-from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options
+from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.reduction._options import OPTIONS
@@ -29,8 +30,7 @@ _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
     "-o", "--output", metavar="OUT", help="Write the reduced history here: whole, or not at all. A folder for many."
 )
 @click.option("--in-place", is_flag=True, help="Write each reduced history over its own file.")
-@format_option
-@max_bytes_option
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a view is over its budget; it is written all the same.")
 @output_options
@@ -39,8 +39,7 @@ def reduce(
     files: tuple[str, ...],
     output: str | None,
     in_place: bool,
-    format_name: str | None,
-    max_bytes: int,
+    reading: Reading,
     as_json: bool,
     strict: bool,
     **options: Any,
@@ -76,7 +75,7 @@ def reduce(
             target.write(history, history.file_form(result.json))
         return result._replace(json=b"")
 
-    done, failed = over([Chosen(file, True) for file in files], format_name, max_bytes, work)
+    done, failed = over([Chosen(file, True) for file in files], reading, work)
     if done and as_json:
         total = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
         write_report([_as_json(*one) for one in done], {"histories": len(done), **total}, failed)

@@ -17,10 +17,11 @@ from recede.cli.bill import check_text, log_options, logged, logged_lines
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
 from recede.cli.files import Transcript, keep_apart, write
-from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
 from recede.cli.plot import plot
+from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
 from recede.cli.verdict import Session, price_line
@@ -177,8 +178,7 @@ def _prices(ctx: click.Context, param: click.Parameter, value: str | None) -> Pr
     metavar="N",
     help="Leave out sessions with fewer results.",
 )
-@format_option
-@max_bytes_option
+@reading_options
 @click.option("--turns", is_flag=True, help="What each request would have sent, too.")
 @click.option("--by-format", is_flag=True, help="A table by format instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
@@ -211,8 +211,7 @@ def replay(
     summary_chars: int,
     system_chars: int,
     min_results: int,
-    format_name: str | None,
-    max_bytes: int,
+    reading: Reading,
     turns: bool,
     by_format: bool,
     as_json: bool,
@@ -278,7 +277,7 @@ def replay(
 
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
-    played, failed = over(files_read, format_name, max_bytes, play, is_parallel=True)
+    played, failed = over(files_read, reading, play, is_parallel=True)
     played = [(history, (session, found)) for history, (session, found) in played if _results(session) >= min_results]
     done = [(history, session) for history, (session, _) in played]
     sessions = [session for _, session in done]

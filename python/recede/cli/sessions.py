@@ -145,7 +145,7 @@ def _walked(folder: Path) -> Iterator[Path]:
 
 
 def _has_events(folder: Path) -> bool:
-    return folder.name == "events" and (folder / "0.json").is_file()
+    return folder.name == "events" and ((folder / "0.json").is_file() or any(folder.glob("event-00000-*.json")))
 
 
 def _filter(since: float | None, project: str | None) -> Callable[[Path, Path], bool]:

@@ -9,9 +9,10 @@ import click
 
 from recede import JsonReduction, Reduction, approx_tokens, mask_observations, mask_observations_json
 from recede.cli.files import Transcript, write
-from recede.cli.many import finish, format_option, max_bytes_option, named, over, write_report
+from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import policy_option
+from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, share, size, table, tools_table
 from recede.reduction import ToolReport
@@ -40,14 +41,11 @@ class _Figures(NamedTuple):
 @click.command(no_args_is_help=True, short_help="Show the size of histories and of their masked views.")
 @click.argument("files", nargs=-1, required=True)
 @policy_option("keep_results", default=4, show_default=True)
-@format_option
-@max_bytes_option
+@reading_options
 @click.option("--by-format", is_flag=True, help="A line for each format instead of each history.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @output_options
-def stats(
-    files: tuple[str, ...], keep_results: int, format_name: str | None, max_bytes: int, by_format: bool, as_json: bool
-) -> None:
+def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format: bool, as_json: bool) -> None:
     """Show how large FILES are, and what masking all but the newest results would leave.
 
     FILES may be folders: what is in them and can be read as a history is counted.
@@ -65,7 +63,7 @@ def stats(
             return mask_observations(history.session.messages, keep_results=keep_results)._replace(messages=[])
         return history.run(lambda data: mask_observations_json(data, keep_results=keep_results))._replace(json=b"")
 
-    done, failed = over(chosen(files), format_name, max_bytes, measure, is_parallel=True)
+    done, failed = over(chosen(files), reading, measure, is_parallel=True)
     if done and as_json:
         write_report(
             [_as_json(history, result) for history, result in done],

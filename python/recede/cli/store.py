@@ -13,7 +13,7 @@ import click
 
 from recede import StoreError, TranscriptError, TurnStore
 from recede.cli.files import BadFile, bad_file, keep_apart, read_bytes, write
-from recede.cli.many import max_bytes_option
+from recede.cli.reading import max_bytes_option
 
 __all__ = ["store"]
 

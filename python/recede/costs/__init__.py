@@ -5,13 +5,13 @@ from recede.costs._cache import CACHES, Cache, cache_of_format
 from recede.costs._calibrate import calibrate
 from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
-from recede.costs._compare import PolicyCost, cheapest_policy
+from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy
 from recede.costs._models import MODELS, ModelPrices, model_prices
 from recede.costs._policies import replay_policies
 from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json
-from recede.costs._suggest import Choice, Suggestion, suggest_window
+from recede.costs._suggest import Choice, Suggestion, suggest_policies, suggest_window
 from recede.costs._turn import ReplayedTurn
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "PolicyReplay",
     "Prices",
     "Replay",
+    "ReplayUsage",
     "ReplayedTurn",
     "SessionPrices",
     "Suggestion",
@@ -47,5 +48,6 @@ __all__ = [
     "replay_policies",
     "replay_transcript",
     "session_prices",
+    "suggest_policies",
     "suggest_window",
 ]

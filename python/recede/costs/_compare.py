@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from statistics import mean, median
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from operator import add
 from typing import NamedTuple
 
 from recede.costs._policies import is_optimum, optimum_of, window_of
 from recede.costs._prices import Prices, Usage
 
-__all__ = ["PolicyCost", "cheapest_policy", "costs_of"]
+__all__ = ["PolicyCost", "ReplayUsage", "cheapest_policy", "costs_of"]
+
+# Of many sessions the median share is known to a thousandth: what is kept of them is then a few thousand numbers.
+_MOST_SHARES = 1_000
+_EXACT, _ROUNDED = 17, 3
 
 
 class PolicyCost(NamedTuple):
@@ -23,7 +30,7 @@ class PolicyCost(NamedTuple):
         of_raw: `cost` as a share of sending the raw history.
         of_raw_uncached: the same for `cost_uncached`.
         mean_of_raw: the mean of that share over the sessions.
-        median_of_raw: its median.
+        median_of_raw: its median; to a thousandth when there are more than 1,000 different shares.
         worst_of_raw: the largest share of any session.
         dearer_count: the number of sessions in which it costs more than the raw history.
         of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
@@ -60,48 +67,122 @@ class PolicyCost(NamedTuple):
         return window_of(self.policy)
 
 
-def costs_of(
-    names: Sequence[str], usages: Sequence[Sequence[Usage]], prices: Sequence[tuple[Prices, Prices | None]]
-) -> tuple[PolicyCost, ...]:
-    """The cost of each policy, raw first, from the usage of each session under each policy and its prices."""
-    sessions = [[_cost(usage, *both) for usage in session] for session, both in zip(usages, prices, strict=True)]
-    columns = [list(column) for column in zip(*sessions, strict=True)]
-    totals = [_Cost(*map(sum, zip(*column, strict=True))) for column in columns]
-    raw = totals[0]
-    optima = {name: total.cost for name, total in zip(names, totals, strict=True) if is_optimum(name)}
+class ReplayUsage(NamedTuple):
+    """What a replayed session used under each policy, or several of them added up; prices come last.
 
-    def cost_of(place: int, name: str) -> PolicyCost:
-        total, optimum = totals[place], optima.get(optimum_of(name) or name)
-        shares = [_share(cost.cost, raw.cost) for cost, raw in zip(columns[place], columns[0], strict=True)]
-        return PolicyCost(
-            policy=name,
-            usage=Usage.total(session[place] for session in usages),
-            cost=total.cost,
-            cost_uncached=total.cost_uncached,
-            of_raw=_share(total.cost, raw.cost),
-            of_raw_uncached=_share(total.cost_uncached, raw.cost_uncached),
-            mean_of_raw=mean(shares),
-            median_of_raw=median(shares),
-            worst_of_raw=max(shares),
-            dearer_count=sum(cost.cost > raw.cost for cost, raw in zip(columns[place], columns[0], strict=True)),
-            of_optimum=None if optimum is None else _share(total.cost, optimum),
-            summary_cost=total.summary_cost,
-        )
+    Attributes:
+        usage: the usage by policy; ``raw`` is one of them.
+        prices: the prices for the costs.
+        summary_prices: the prices of the summarizing model; None: the same.
 
-    return tuple(cost_of(place, name) for place, name in enumerate(names))
+    Example:
+        >>> from recede.costs import PRESETS, compare_costs, replay
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> used = replay(history, ["sliding:window=10"]).usage
+        >>> used.usage["raw"][:5]
+        (1, 12002, 0, 12002, 5)
+        >>> [round(compare_costs([one])[0].cost, 6) for one in (used, used._replace(prices=PRESETS["gemini"]))]
+        [0.011271, 0.006016]
+    """
+
+    usage: Mapping[str, Usage]
+    prices: Prices = Prices()
+    summary_prices: Prices | None = None
+
+
+def costs_of(sessions: Iterable[ReplayUsage]) -> tuple[PolicyCost, ...]:
+    """The cost of each policy, raw first. Sessions are added up one by one, and none of them is kept.
+
+    Raises:
+        ValueError: there are none, their policies differ, or raw is missing.
+    """
+    sums: dict[str, _Sum] = {}
+    for session in sessions:
+        if not sums:
+            if "raw" not in session.usage:
+                raise ValueError("the sessions must be replayed under raw too")
+            sums = {name: _Sum() for name in ("raw", *session.usage)}
+        if session.usage.keys() != sums.keys():
+            raise ValueError("the sessions must be replayed under the same policies")
+        raw = _cost(session.usage["raw"], session)
+        for name, total in sums.items():
+            total.add(session.usage[name], _cost(session.usage[name], session), raw)
+    if not sums:
+        raise ValueError("there is no session to compare")
+    return tuple(_policy_cost(name, sums) for name in sums)
+
+
+def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
+    total, raw = sums[name], sums["raw"].cost
+    bound = optimum_of(name) or name
+    optimum = sums[bound].cost.cost if is_optimum(bound) and bound in sums else None
+    return PolicyCost(
+        policy=name,
+        usage=total.usage,
+        cost=total.cost.cost,
+        cost_uncached=total.cost.cost_uncached,
+        of_raw=_share(total.cost.cost, raw.cost),
+        of_raw_uncached=_share(total.cost.cost_uncached, raw.cost_uncached),
+        mean_of_raw=total.share_sum / total.count,
+        median_of_raw=total.median,
+        worst_of_raw=total.worst,
+        dearer_count=total.dearer_count,
+        of_optimum=None if optimum is None else _share(total.cost.cost, optimum),
+        summary_cost=total.cost.summary_cost,
+    )
 
 
 class _Cost(NamedTuple):
-    """What one policy cost in one session."""
+    """What one policy cost."""
 
     cost: float
     cost_uncached: float
     summary_cost: float
 
 
-def _cost(usage: Usage, prices: Prices, summary_prices: Prices | None) -> _Cost:
-    both = prices, summary_prices
-    return _Cost(usage.cost(*both), usage.cost_uncached(*both), usage.summary_cost(summary_prices or prices))
+def _cost(usage: Usage, session: ReplayUsage) -> _Cost:
+    both = session.prices, session.summary_prices
+    return _Cost(usage.cost(*both), usage.cost_uncached(*both), usage.summary_cost(both[1] or both[0]))
+
+
+class _Sum:
+    """One policy over any number of sessions.
+
+    The median is that of shares as they are, and when they have more than `_MOST_SHARES` values, of rounded ones.
+    """
+
+    def __init__(self) -> None:
+        self.usage = Usage.total([])
+        self.cost = _Cost(0.0, 0.0, 0.0)
+        self.count = self.dearer_count = 0
+        self.share_sum = self.worst = 0.0
+        self._shares: Counter[float] = Counter()
+        self._digits = _EXACT
+
+    def add(self, usage: Usage, cost: _Cost, raw: _Cost) -> None:
+        """Add a session, with its cost and that of raw."""
+        share = _share(cost.cost, raw.cost)
+        self.usage = Usage.total([self.usage, usage])
+        self.cost = _Cost(*map(add, self.cost, cost))
+        self.count += 1
+        self.dearer_count += cost.cost > raw.cost
+        self.share_sum += share
+        self.worst = max(self.worst, share)
+        self._shares[round(share, self._digits)] += 1
+        if len(self._shares) > _MOST_SHARES and self._digits == _EXACT:
+            self._digits = _ROUNDED
+            rounded: Counter[float] = Counter()
+            for value, count in self._shares.items():
+                rounded[round(value, _ROUNDED)] += count
+            self._shares = rounded
+
+    @property
+    def median(self) -> float:
+        """The median of the shares."""
+        shares = sorted(self._shares)
+        ends = list(accumulate(self._shares[share] for share in shares))
+        low, high = (shares[bisect_right(ends, place)] for place in ((self.count - 1) // 2, self.count // 2))
+        return (low + high) / 2
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
-from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
+from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of
 from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._turn import ReplayedTurn
@@ -18,8 +18,8 @@ from recede.reduction._options import whole_number
 from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
+    from recede.reduction._exchange import ReplayedRequest, SentView
     from recede.reduction._input import Json
-    from recede.reduction._report import ReplayedRequest, SentView
 
 __all__ = [
     "SYSTEM_CHARS",
@@ -89,6 +89,11 @@ class Replay(NamedTuple):
     def costs(self) -> tuple[PolicyCost, ...]:
         """The cost of each policy, in the order of the policies."""
         return compare_costs([self])
+
+    @property
+    def usage(self) -> ReplayUsage:
+        """The usage under each policy, without the single requests."""
+        return ReplayUsage({one.policy: one.usage for one in self.policies}, self.prices, self.summary_prices)
 
     @property
     def cheapest(self) -> PolicyCost:
@@ -187,7 +192,7 @@ def replay(
         >>> last.view_chars, last.cached_chars, last.masked_count
         (55400, 12000, 49)
     """
-    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
+    asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     _engine.core("replay")
     replayed, forms = ask_engine("replay", messages, asked.without_sessions, image_chars_of({}), asked.facts)
     plain = messages if forms is None else forms.messages
@@ -215,23 +220,22 @@ def replay_json(
         >>> recede.costs.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    asked = _Asked.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    raw = as_bytes(data)
-    replayed = _engine.core("replay").replay_json(*raw, asked.without_sessions, image_chars_of({}), asked.facts)
-    return asked.answer(replayed, lambda: raw)
+    asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
+    return asked.replay_json(data)
 
 
-def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
+def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, ...]:
     """Add up what each policy costs over several sessions.
 
     Args:
-        replays: sessions replayed under the same policies, each at its own prices; at least one.
+        replays: sessions replayed under the same policies, each at its own prices, or their usage; at least one. They
+            may come from a generator: none is kept.
 
     Returns:
         A `PolicyCost` for each policy, in order.
 
     Raises:
-        ValueError: there are none, or their policies differ.
+        ValueError: there are none, their policies differ, or raw is missing.
 
     Example:
         >>> import recede
@@ -241,14 +245,7 @@ def compare_costs(replays: Iterable[Replay]) -> tuple[PolicyCost, ...]:
         >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.dearer_count
         ('sliding:window=10', 0.022504, 1.0, 0)
     """
-    sessions = list(replays)
-    if not sessions:
-        raise ValueError("there is no session to compare")
-    names = [replayed.policy for replayed in sessions[0].policies]
-    if any([replayed.policy for replayed in session.policies] != names for session in sessions):
-        raise ValueError("the sessions must be replayed under the same policies")
-    usages = [[replayed.usage for replayed in session.policies] for session in sessions]
-    return costs_of(names, usages, [(session.prices, session.summary_prices) for session in sessions])
+    return costs_of(one.usage if isinstance(one, Replay) else one for one in replays)
 
 
 def _checked(name: str, prices: Prices) -> Prices:
@@ -262,7 +259,7 @@ def _checked_count(name: str, count: int) -> int:
     return count
 
 
-class _Asked(NamedTuple):
+class AskedReplay(NamedTuple):
     """The validated arguments of a replay."""
 
     policies: dict[str, Compiled]
@@ -283,7 +280,7 @@ class _Asked(NamedTuple):
         summary_prices: Prices | None,
         summary_chars: int,
         calibration: Calibration | None,
-    ) -> _Asked:
+    ) -> AskedReplay:
         if calibration is not None:
             system_chars = calibration.system_chars
         prices = _checked("prices", prices)
@@ -301,6 +298,12 @@ class _Asked(NamedTuple):
     def without_sessions(self) -> list[Any]:
         """What one reading of the history replays."""
         return [one.policy for one in self.policies.values() if not one.is_session]
+
+    def replay_json(self, data: Json) -> Replay:
+        """Replay a serialized history."""
+        raw = as_bytes(data)
+        replayed = _engine.core("replay").replay_json(*raw, self.without_sessions, image_chars_of({}), self.facts)
+        return self.answer(replayed, lambda: raw)
 
     def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:
         """What each request sent, by policy."""

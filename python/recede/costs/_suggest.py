@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from recede.costs._bill import SessionPrices
 from recede.costs._cache import Cache
 from recede.costs._check import replay_transcript
-from recede.costs._compare import PolicyCost, cheapest_policy, costs_of
+from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of
 from recede.costs._policies import values_of
 from recede.costs._prices import SUMMARY_CHARS, Prices
-from recede.costs._replay import SYSTEM_CHARS, compare_costs, replay, replay_json
+from recede.costs._replay import SYSTEM_CHARS, Replay, compare_costs, replay, replay_json
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Choice", "Suggestion", "suggest_window"]
+__all__ = ["Choice", "Suggestion", "suggest_policies", "suggest_window"]
 
 _WINDOWS = (3, 5, 7, 10, 14, 20, 30, 43, 58)
 _CHUNKS = (1, 5, 10, 20, "break_even")
@@ -134,13 +131,35 @@ class Suggestion(NamedTuple):
         parts = list(suggestions)
         if not parts:
             raise ValueError("there is no session to compare")
-        first = parts[0]
-        names = [cost.policy for cost in first.costs]
-        for part in parts:
-            if [cost.policy for cost in part.costs] != names:
-                raise ValueError("the sessions must be replayed under the same policies")
-        usages = [[cost.usage for cost in part.costs] for part in parts]
-        return cls(costs_of(names, usages, [(part.prices, part.summary_prices) for part in parts]), *first[1:])
+        used = (ReplayUsage({cost.policy: cost.usage for cost in part.costs}, *part[1:]) for part in parts)
+        return cls(costs_of(used), *parts[0][1:])
+
+    @classmethod
+    def of_usage(cls, sessions: Iterable[Replay | ReplayUsage]) -> Suggestion:
+        """The suggestion that follows from the usage of sessions under `suggest_policies`, or of sums of them.
+
+        The sessions may come from a generator: none is kept. The prices of the first are those of the result.
+
+        Raises:
+            ValueError: there are none, or they were not replayed under such policies.
+
+        Example:
+            >>> from recede.costs import Suggestion, replay, suggest_policies, suggest_window
+            >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+            >>> Suggestion.of_usage([replay(history, suggest_policies())]) == suggest_window([history])
+            True
+        """
+        first: list[Replay | ReplayUsage] = []
+
+        def noted() -> Iterator[Replay | ReplayUsage]:
+            for session in sessions:
+                first[:] = first or [session]
+                yield session
+
+        costs = compare_costs(noted())
+        if any(not cost.policy.startswith("hybrid:") for cost in costs[1:]):
+            raise ValueError("the sessions must be replayed under the policies of suggest_policies")
+        return cls(costs, first[0].prices, first[0].summary_prices)
 
     def __repr__(self) -> str:
         figures = f"window {self.window}, chunk {self.chunk!r}, summarize_at {self.summarize_at!r}"
@@ -200,30 +219,50 @@ def suggest_window(
         >>> found.window, found.chunk, found.summarize_at, round(found.best.of_raw, 2)
         (5, 10, 'never', 0.98)
     """
-    policies = _grid(windows, chunks, summarize_at, tail)
+    policies = suggest_policies(windows=windows, chunks=chunks, summarize_at=summarize_at, tail=tail)
     flat = Prices() if prices is None else prices
     options: dict[str, Any] = {"system_chars": system_chars, "summary_prices": summary_prices}
     options |= {"summary_chars": summary_chars}
     plain = {**options, "prices": flat, "cache": cache or "anthropic"}
     replay([], policies, **plain)  # checks them, even if there is no session
-    played = []
-    for transcript in transcripts:
+
+    def played(transcript: Any) -> Replay:
         if isinstance(transcript, (bytes, bytearray, memoryview, str)):
-            played.append(replay_json(transcript, policies, **plain))
-        elif getattr(transcript, "requests", ()):
+            return replay_json(transcript, policies, **plain)
+        if getattr(transcript, "requests", ()):
             fixed = None if prices is None else SessionPrices(prices, "anthropic")
-            played.append(replay_transcript(transcript, policies, prices=fixed, cache=cache, **options))
-        else:
-            played.append(replay(getattr(transcript, "messages", transcript), policies, **plain))
-    if not played:
-        raise ValueError("there is no session to compare")
-    return Suggestion(compare_costs(played), played[0].prices, summary_prices)
+            return replay_transcript(transcript, policies, prices=fixed, cache=cache, **options)
+        return replay(getattr(transcript, "messages", transcript), policies, **plain)
+
+    return Suggestion.of_usage(map(played, transcripts))
 
 
-def _grid(
-    windows: Iterable[int], chunks: Iterable[int | str], summarize_at: Iterable[int | str], tail: int
+def suggest_policies(
+    *,
+    windows: Iterable[int] = _WINDOWS,
+    chunks: Iterable[int | str] = _CHUNKS,
+    summarize_at: Iterable[int | str] = _SUMMARIZE_AT,
+    tail: int = _TAIL,
 ) -> list[str]:
-    """All combinations, those that forget least first, so that they win ties."""
+    """The policies that `suggest_window` compares: all combinations, those that forget least first.
+
+    Args:
+        windows: as for `suggest_window`.
+        chunks: as for `suggest_window`.
+        summarize_at: as for `suggest_window`.
+        tail: as for `suggest_window`.
+
+    Returns:
+        The names for `replay`.
+
+    Raises:
+        TypeError, ValueError: an argument holds something else; says which.
+
+    Example:
+        >>> from recede.costs import suggest_policies
+        >>> suggest_policies(windows=[5], chunks=[1], summarize_at=["never", 43])
+        ['hybrid:window=5,at=never,tail=10', 'hybrid:window=5,at=43,tail=10']
+    """
     boundaries = [
         ",boundary=break_even" if chunk == "break_even" else "" if chunk == 1 else f",chunk={chunk}"
         for chunk in _largest_first("chunks", chunks, "break_even")

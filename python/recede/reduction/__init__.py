@@ -1,6 +1,6 @@
 """The reducer: takes a history, returns a smaller one."""
 
-from recede._engine import ENGINE
+from recede._engine import ENGINE, scanner
 from recede.reduction._counting import approx_tokens, count_chars
 from recede.reduction._pairs import check_pairs, repair_pairs
 from recede.reduction._reduce import HistoryReducer, reduce, reduce_json
@@ -35,6 +35,7 @@ __all__ = [
     "reduce",
     "reduce_json",
     "repair_pairs",
+    "scanner",
     "summarize_history",
     "truncate_history",
 ]

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # to type checkers that of typing, whose import would tak
 if TYPE_CHECKING:
     from typing import Any
 
-    from recede.reduction._report import MessageTexts
+    from recede.reduction._exchange import MessageTexts
     from recede.types import TokenCounter
 
 __all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "history_tokens"]

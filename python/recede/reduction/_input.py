@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from recede import _engine
 from recede._errors import TranscriptError
-from recede._objects import Forms
 from recede.reduction._options import BODY_KEYS
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
     from typing import Any, TypeAlias, Union
+
+    from recede._objects import Forms
 
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
 
@@ -31,6 +32,8 @@ def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
 
     The engine reads plain dicts and refuses what it cannot read, so a history without objects is never searched.
     """
+    from recede._objects import Forms  # lazily: few histories hold objects
+
     forms = Forms.of(messages)
     if forms is None:
         raise fault

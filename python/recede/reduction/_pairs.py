@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # to type checkers that of typing, whose import would tak
 if TYPE_CHECKING:
     from typing import Any
 
-    from recede.reduction._report import Repair
+    from recede.reduction._exchange import Repair
 
 __all__ = ["check_pairs", "repair_pairs"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from recede import _engine
 from recede._errors import TranscriptError
-from recede._objects import plain_message
 from recede.reduction._counting import costs_of, count_tokens, counted
 from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of, history_of, loads
 from recede.reduction._policy import compiled, image_chars_of
-from recede.reduction._report import CountRequest, JsonReduction, Reduction, SummaryRequest
+from recede.reduction._report import JsonReduction, Reduction
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ def reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
         costs = (*costs_of(texts, counter, image_chars_of(options)), {})
     answer, error = reduced(messages, policy, costs), None
     if type(answer) is not Reduction:
+        from recede._objects import plain_message
+
         answer, error = _answered(
             answer,
             lambda summary: reduced(messages, policy, costs, summary),
@@ -72,6 +73,8 @@ def _answered(
     answer: Any, reduce: Callable[[Any], Any], message_of: Callable[[Any], Any], options: Any, costs: Any
 ) -> tuple[Any, Exception | None]:
     """Answer the requests of an engine for costs and a summary, until it has a result."""
+    from recede.reduction._exchange import CountRequest, SummaryRequest  # lazily: it imports typing
+
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
     summary, error = None, None
     while True:

@@ -15,6 +15,7 @@ from recede import _engine
 from recede._errors import StoreError, TranscriptError, no_such
 from recede._files import is_same_file, write_whole
 from recede._objects import is_object, plain, plain_message
+from recede._recall import recall_tool
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
 from recede.reduction._options import CEILING, optional_function, optional_summarizer, whole_number
@@ -595,16 +596,7 @@ class History:
         Raises:
             ValueError: there is no such shape.
         """
-        number = {"type": "integer", "minimum": 1, "description": "The number after `recall #` in the placeholder."}
-        parameters = {"type": "object", "properties": {"number": number}, "required": ["number"]}
-        described = {"name": "recall", "description": "Fetch the full text of a masked observation again."}
-        if shape == "anthropic":
-            return {**described, "input_schema": parameters}
-        if shape == "responses":
-            return {"type": "function", **described, "parameters": parameters}
-        if shape == "openai":
-            return {"type": "function", "function": {**described, "parameters": parameters}}
-        raise ValueError(f"shape must be 'openai', 'responses' or 'anthropic', not {shape!r}")
+        return recall_tool(shape)
 
     def stats(self) -> HistoryStats:
         """The figures of the history and of its current view."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._errors import TranscriptError
+from recede._recall import RECALL_PLACEHOLDER
 from recede._strict import unique
 from recede.reduction._options import BUDGETS, SESSION_DEFAULTS, optional_function, whole_number
 from recede.reduction._policy import IS_OFF, block_policy, compiled, image_chars_of
@@ -19,7 +20,7 @@ __all__ = ["HistoryOptions", "saved_options"]
 
 # Placeholders with recall handles, by whether there is a budget.
 _HANDLES = {
-    True: "[observation masked — {chars} chars, recall #{number}]",
+    True: RECALL_PLACEHOLDER,
     False: "[observation masked — {lines} lines omitted, recall #{number}]",
 }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any
 
 from recede.transcripts._requests import Compaction, LoggedRequest, time_of, usage_of
 
-__all__ = ["Draft", "call", "objects", "result", "text"]
+__all__ = ["Draft", "call", "fields", "objects", "parsed", "result", "text", "texts"]
 
 
 class Draft:
@@ -35,6 +37,23 @@ class Draft:
         self.messages.append(message)
         self.lines.append(line)
 
+    def answer(self, content: Any, line: int | None = None) -> None:
+        """A result of the last message, which made its call in its text: a pair, so that it can be masked."""
+        pair_id = f"text-{len(self.messages)}"
+        self.messages[-1].update(pairRole="call", pairId=pair_id)
+        self.add({"role": "tool", "content": content, "pairRole": "result", "pairId": pair_id}, line)
+
+    def pair_texts(self) -> None:
+        """Make each user message after one of the agent its result, where neither has calls or results of its own."""
+        messages, lines = self.messages, self.lines
+        self.messages, self.lines = [], []
+        for message, line in zip(messages, lines, strict=True):
+            last = self.messages[-1] if self.messages else None
+            if _is_text(last, "assistant") and _is_text(message, "user"):
+                self.answer(message.get("content"), line)
+            else:
+                self.add(message, line)
+
     def request(self, usage: Any, model: Any, time: Any, line: int | None = None, messages: int | None = None) -> None:
         """A request whose answer follows, or follows that many messages; fields as the log has them."""
         messages = len(self.messages) if messages is None else messages
@@ -62,6 +81,12 @@ def _warning(what: str, count: int, line: int | None) -> str:
     return f"{what}: {count} times" if line is None else f"{what}: {count} times, first in line {line}"
 
 
+def _is_text(message: Any, role: str) -> bool:
+    if fields(message).get("role") != role or message.get("tool_calls") or "pairRole" in message:
+        return False
+    return not any(text(part.get("type")).startswith("tool_") for part in objects(message.get("content")))
+
+
 def objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list; empty if it is not a list."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
@@ -70,6 +95,30 @@ def objects(value: Any) -> list[dict[str, Any]]:
 def text(value: Any) -> str:
     """A string unchanged; empty for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def fields(value: Any) -> dict[str, Any]:
+    """An object unchanged; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def parsed(value: Any) -> Any:
+    """The value of a JSON text; anything else, a text that is no JSON too, unchanged."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
+
+
+def texts(value: Any) -> str:
+    """A text, or the texts of a list of parts; of any other value its JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    parts = [part.get("text", part.get("content")) for part in objects(value)]
+    said = [part for part in parts if isinstance(part, str)]
+    if said and len(said) == len(value):
+        return "".join(said)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:

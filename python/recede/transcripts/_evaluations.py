@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recede.transcripts._chat import read_messages
-from recede.transcripts._draft import Draft, call, objects, text
+from recede.transcripts._draft import Draft, call, fields, objects, result, text
 
 __all__ = ["is_inspect", "is_tau_bench", "read_inspect", "read_tau_bench"]
 
@@ -91,15 +91,43 @@ def _attached(value: Any, attachments: dict[str, Any]) -> Any:
 
 
 def is_tau_bench(value: Any) -> bool:
-    """Whether it is a list of runs."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(run, dict) and isinstance(run.get("traj"), list) for run in value)
+    """Whether it is a run or a list of runs, of tau-bench or of its second version."""
+    if isinstance(value, dict):
+        return _is_run(value) or any(map(_is_run, objects(value.get("simulations"))))
+    return isinstance(value, list) and bool(value) and all(isinstance(run, dict) and _is_run(run) for run in value)
+
+
+def _is_run(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("traj"), list) or (
+        isinstance(value.get("messages"), list) and {"task_id", "reward_info"} <= value.keys()
     )
 
 
 def read_tau_bench(value: Any) -> Iterator[Draft]:
-    """The messages of each run."""
-    for run in value:
-        yield from read_messages(run["traj"])
+    """The messages of each run, in the shape of Chat Completions."""
+    runs = value if isinstance(value, list) else [value] if _is_run(value) else objects(value["simulations"])
+    for run in filter(_is_run, runs):
+        if isinstance(run.get("traj"), list):
+            yield from read_messages(run["traj"])
+            continue
+        draft = Draft()
+        for message in run["messages"]:
+            draft.records += 1
+            if fields(message).get("role") == "assistant" and message.get("usage") is not None:
+                draft.request(message["usage"], None, message.get("timestamp"))
+            for one in _tau_messages(message):
+                draft.add(one)
+        yield draft
+
+
+def _tau_messages(message: Any) -> list[dict[str, Any]]:
+    """A message of the second version, whose calls have no `function`, and whose results may be grouped."""
+    if not isinstance(message, dict):
+        return [message]  # an error that says where
+    if message.get("role") == "tool":
+        return [result(one.get("id"), one.get("content")) for one in objects(message.get("tool_messages")) or [message]]
+    kept = {name: value for name, value in message.items() if name in _FIELDS}
+    calls = [
+        call(made.get("id"), made.get("name"), made.get("arguments")) for made in objects(message.get("tool_calls"))
+    ]
+    return [{**kept, "tool_calls": calls} if calls else kept]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, call, objects, result, text
+from recede.transcripts._draft import Draft, call, fields, objects, result, text
 
 __all__ = ["read", "recognizes"]
 
@@ -65,7 +65,7 @@ class _Reader:
             self.draft.note("event of unknown kind left out, since it is neither action nor observation")
 
     def _request(self, event: dict[str, Any]) -> None:
-        response = _dict(_dict(event.get("tool_call_metadata")).get("model_response"))
+        response = fields(fields(event.get("tool_call_metadata")).get("model_response"))
         self.draft.request(response.get("usage"), response.get("model"), event.get("timestamp"))
 
     def _action(self, action: str, event: dict[str, Any]) -> None:
@@ -87,15 +87,15 @@ class _Reader:
             self._call(action, arguments, event)
 
     def _call(self, action: str, arguments: dict[str, Any], event: dict[str, Any]) -> None:
-        metadata = _dict(event.get("tool_call_metadata"))
-        response = _dict(metadata.get("model_response"))
+        metadata = fields(event.get("tool_call_metadata"))
+        response = fields(metadata.get("model_response"))
         choices = objects(response.get("choices"))
-        said = _dict(choices[0].get("message")) if choices else {}
+        said = fields(choices[0].get("message")) if choices else {}
         call_id = metadata.get("tool_call_id") or f"event-{self.draft.records}"
         own: Any = {name: value for name, value in arguments.items() if name not in _NO_ARGUMENTS}
         for made in objects(said.get("tool_calls")):
             if made.get("id") == call_id:
-                own = _dict(made.get("function")).get("arguments", own)
+                own = fields(made.get("function")).get("arguments", own)
         made = call(call_id, metadata.get("function_name") or action, own)
         answer = self._answers.get(text(response.get("id")))
         if answer is None:
@@ -112,7 +112,7 @@ class _Reader:
         self._last = action, call_id
 
     def _observation(self, observation: str, event: dict[str, Any]) -> None:
-        call_id = _dict(event.get("tool_call_metadata")).get("tool_call_id")
+        call_id = fields(event.get("tool_call_metadata")).get("tool_call_id")
         cause = event.get("cause")
         if call_id is None and isinstance(cause, int):
             call_id = self._calls.get(cause)
@@ -125,7 +125,3 @@ class _Reader:
         if observation != "error":  # the agent gets its own errors as user messages
             self.draft.note(f"observation {observation!r} without its action kept as a user message")
         self.draft.add({"role": "user", "content": text(event.get("content"))})
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

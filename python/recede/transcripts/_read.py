@@ -9,7 +9,8 @@ from typing import Any
 
 from recede._errors import TranscriptError
 from recede.reduction._reduce import reduce
-from recede.transcripts._draft import Draft
+from recede.reduction._unrecognized import unrecognized
+from recede.transcripts._draft import Draft, parsed
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
 from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
@@ -92,14 +93,23 @@ class Transcript:
 
 
 def read(
-    source: Input, format: str | None = None, *, name: str | None = None, max_bytes: int = MAX_BYTES
+    source: Input,
+    format: str | None = None,
+    *,
+    path: str | None = None,
+    text_mode: bool = False,
+    name: str | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Transcript:
     """Read the history in a file, whichever agent wrote it.
 
     Args:
         source: a path, or the bytes themselves; either may be gzipped.
         format: one of `FORMATS`; by default it is detected from the content, never from the file name.
-        name: the name in errors; by default the path.
+        path: where the history is in the value of the file or of each line, such as ``body.messages``; JSON in a string
+            is read too. By default the places of the known formats.
+        text_mode: take each user message that follows one of the agent without calls as its observation.
+        name: the name in errors; by default the path of the file.
         max_bytes: the limit of decompressed bytes, 4 GB by default.
 
     Returns:
@@ -125,7 +135,7 @@ def read(
         >>> transcript.format, transcript.messages
         ('codex', [{'type': 'message', 'role': 'user', 'content': 'hello'}])
     """
-    found = read_all(source, format, name=name, max_bytes=max_bytes)
+    found = read_all(source, format, path=path, text_mode=text_mode, name=name, max_bytes=max_bytes)
     if len(found) == 1:
         return found[0]
     more = f"the first of {len(found)} histories in the file: read_all gives them all"
@@ -133,13 +143,21 @@ def read(
 
 
 def read_all(
-    source: Input, format: str | None = None, *, name: str | None = None, max_bytes: int = MAX_BYTES
+    source: Input,
+    format: str | None = None,
+    *,
+    path: str | None = None,
+    text_mode: bool = False,
+    name: str | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> list[Transcript]:
     """Read every history in a file: runs of a benchmark, samples of a log, one request body per line.
 
     Args:
         source: as for `read`.
         format: as for `read`.
+        path: as for `read`.
+        text_mode: as for `read`.
         name: as for `read`.
         max_bytes: as for `read`.
 
@@ -156,16 +174,13 @@ def read_all(
         [('tau_bench', 0, 1), ('tau_bench', 1, 0)]
     """
     with open_source(source, name, max_bytes) as opened:
-        kind, value, records = _recognized(opened, _checked(format))
-        if value is not None:
-            drafts: Iterable[Draft] = kind.read(value)
-        elif isinstance(kind, DocumentFormat):
-            drafts = _of_each_line(kind, records, opened.name)
-        else:
-            drafts = _of_lines(kind, records)
-        name_of_format = _name(kind, value)
+        wanted = _checked(format)
         try:
-            found = [_transcript(draft, name_of_format, opened.name, index) for index, draft in enumerate(drafts)]
+            name_of_format, drafts = _drafts(opened, wanted, path)
+            found = [
+                _transcript(draft, name_of_format, opened.name, index, text_mode=text_mode)
+                for index, draft in enumerate(drafts)
+            ]
         except RecursionError:
             raise TranscriptError("depth", source=opened.name) from None
     return found or [Transcript([], 0, name_of_format, opened.name, ("the file contains no history",))]
@@ -194,6 +209,48 @@ def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES
     with open_source(source, name, max_bytes) as opened:
         kind, value, _ = _recognized(opened, None)
         return _name(kind, value)
+
+
+def _drafts(source: Source, format: str | None, path: str | None) -> tuple[str, Iterable[Draft]]:
+    """The name of the format, and the histories."""
+    if path is not None:
+        return _at_path(source, format, path)
+    kind, value, records = _recognized(source, format)
+    if value is not None:
+        return _name(kind, value), kind.read(value)
+    if isinstance(kind, DocumentFormat):
+        return _name(kind, value), _of_each_line(kind, records, source.name)
+    return _name(kind, value), _of_lines(kind, records)
+
+
+def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterable[Draft]]:
+    """The histories that are at a path in the value of the file, or of each line."""
+    records = source.records() if source.has_lines else iter([Record(source.document(), 0)])
+
+    def kind_of(record: Record) -> tuple[DocumentFormat, Any]:
+        value = _value_at(record.value, path)
+        for document in DOCUMENTS:
+            if wanted in (None, document.name) and document.recognizes(value):
+                return document, value
+        raise TranscriptError("history", source=source.name, line=record.line or None, field=path)
+
+    first = kind_of(next(records))
+
+    def drafts() -> Iterator[Draft]:
+        for kind, value in chain([first], map(kind_of, records)):
+            yield from kind.read(value)
+
+    return first[0].name, drafts()
+
+
+def _value_at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = parsed(value)
+        if isinstance(value, list) and name.isdecimal() and len(name) < 10:
+            value = value[int(name)] if int(name) < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return parsed(value)
 
 
 def _checked(format: str | None) -> str | None:
@@ -262,15 +319,19 @@ def _watched(records: Iterator[Record], glued: list[int]) -> Iterator[Record]:
         yield record
 
 
-def _transcript(draft: Draft, format: str, source: str, index: int) -> Transcript:
+def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode: bool = False) -> Transcript:
+    if text_mode:
+        draft.pair_texts()
     try:
-        turns = reduce(draft.messages, max_input_chars=0, enabled=False).turns
+        reduction = reduce(draft.messages, max_input_chars=0, enabled=False)
     except TranscriptError as error:
         line = None if error.message_index is None else draft.lines[error.message_index]
         raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None
+    if not reduction.chars_before and (said := unrecognized(draft.messages)):
+        draft.note(said)
     return Transcript(
         draft.messages,
-        turns,
+        reduction.turns,
         format,
         source,
         draft.warnings(),

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts import _chat, _claude_code, _codex, _evaluations, _gemini, _openhands, _pi, _swe_agent
+from recede.transcripts import (
+    _chat,
+    _claude_code,
+    _codex,
+    _datasets,
+    _evaluations,
+    _gemini,
+    _langsmith,
+    _openhands,
+    _openhands_v1,
+    _pi,
+    _spans,
+    _swe_agent,
+)
 from recede.transcripts._draft import Draft
 from recede.transcripts._source import Record
 
@@ -33,6 +46,10 @@ LINES = (
     LineFormat("gemini", _gemini.recognizes_line, _gemini.read_lines),
     LineFormat("claude_code", _claude_code.recognizes, _claude_code.read),
     LineFormat("pi", _pi.recognizes, _pi.read),
+    LineFormat("openhands_v1", _openhands_v1.recognizes_line, _openhands_v1.read_lines),
+    LineFormat("langsmith", _langsmith.recognizes_line, _langsmith.read_lines),
+    LineFormat("openinference", _spans.is_openinference_line, _spans.read_openinference_lines),
+    LineFormat("otel", _spans.is_otel_line, _spans.read_otel_lines),
     LineFormat("json_lines", _chat.recognizes, _chat.read_lines),
 )
 DOCUMENTS = (
@@ -42,6 +59,12 @@ DOCUMENTS = (
     DocumentFormat("openhands", _openhands.recognizes, _openhands.read),
     DocumentFormat("tau_bench", _evaluations.is_tau_bench, _evaluations.read_tau_bench),
     DocumentFormat("mini_swe", _swe_agent.is_mini, _swe_agent.read_mini),
+    DocumentFormat("openhands_v1", _openhands_v1.recognizes, _openhands_v1.read),
+    DocumentFormat("langsmith", _langsmith.recognizes, _langsmith.read),
+    DocumentFormat("openinference", _spans.is_openinference, _spans.read_openinference),
+    DocumentFormat("otel", _spans.is_otel, _spans.read_otel),
+    DocumentFormat("nebius", _datasets.is_nebius, _datasets.read_nebius),
+    DocumentFormat("sharegpt", _datasets.is_sharegpt, _datasets.read_sharegpt),
     DocumentFormat("body", _chat.is_body, _chat.read_body),
     DocumentFormat("messages", _chat.is_messages, _chat.read_messages),
 )

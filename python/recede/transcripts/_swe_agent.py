@@ -72,9 +72,6 @@ def _add(message: dict[str, Any], draft: Draft) -> None:
         for index, call_id in enumerate(ids):
             draft.add(result(call_id, "" if index else content))
     elif role == "user" and last.get("role") == "assistant" and not last.get("tool_calls"):
-        # Without tool calls the environment answers with a user message. As a call and result it can be masked.
-        pair_id = f"text-{len(draft.messages)}"
-        last.update(pairRole="call", pairId=pair_id)
-        draft.add({"role": "tool", "content": content, "pairRole": "result", "pairId": pair_id})
+        draft.answer(content)  # without tool calls the environment answers with a user message
     else:
         draft.add(kept)

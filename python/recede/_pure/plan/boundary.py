@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Move, Plan
 from recede._pure.plan.mask import exempt, own_windows
-from recede._pure.plan.warranty import LOOKBACK_BLOCKS, Charged, charged, raw_request, served, stays_cached
-from recede._pure.policy import NOW
+from recede._pure.plan.warranty import Charged, charged, raw_request, served, stays_cached
+from recede._pure.policy import LOOKBACK_BLOCKS, NOW
 
 
 def remembers(facts: Facts) -> bool:
@@ -129,8 +129,7 @@ class Fold:
     def _is_pinned(self) -> bool:
         """Whether this request is marked at the boundary: not if the client's marks are too far apart."""
         new = self.facts.outline.messages[self.before : len(self.view)]
-        blocks = sum(max(message.blocks, len(message.calls), len(message.results), 1) for message in new)
-        return bool(self.facts.policy.pins_boundary) and blocks < LOOKBACK_BLOCKS
+        return bool(self.facts.policy.pins_boundary) and sum(one.block_count for one in new) < LOOKBACK_BLOCKS
 
     def _boundary_chars(self) -> int:
         """Chars of the view up to the last masked observation."""

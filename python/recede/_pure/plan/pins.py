@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from recede._pure.plan.boundary import remembers
 from recede._pure.plan.facts import Facts, Plan
 from recede._pure.plan.mask import boundaries
+from recede._pure.policy import LOOKBACK_BLOCKS
 
 _MOST_MARKS = 4  # in a request
-_LOOKBACK_BLOCKS = 20  # a mark finds an entry up to so many blocks before it
 
 Block = tuple[int, int]
 """A message, and the place of a block in its content."""
@@ -22,14 +22,12 @@ class Marked(NamedTuple):
 
     block: Block
     marks: int
-    place: int  # blocks of the request before it
 
 
 @dataclass(slots=True)
 class Marks:
     """The marks of a request."""
 
-    starts: list[int]  # blocks before each message
     blocks: list[Marked] = field(default_factory=list)
     elsewhere: int = 0  # outside of messages, those on tools included
     on_tools: int = 0  # where the system prompt has one as well, which covers them
@@ -54,11 +52,12 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     total = marks.elsewhere + sum(counts.values())
     if total > _MOST_MARKS:
         return None
-    newest, places = marks.blocks[-1].place, {one.place for one in marks.blocks}
+    starts = list(accumulate((message.block_count for message in facts.outline.messages), initial=0))
 
     def place(block: Block) -> int:
-        return marks.starts[block[0]] + block[1]
+        return starts[block[0]] + block[1]
 
+    newest, places = place(marks.blocks[-1].block), {place(one.block) for one in marks.blocks}
     before = _boundary_before(facts, plan)
     sent = [index for index, one in plan.masked.items() if not one.is_clipped and index < min(before, plan.boundary)]
     pin = _block(facts, max(sent, default=None))
@@ -67,14 +66,14 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     carried = _carried(facts)
     if carried is not None:
         deepest = place(carried)
-        is_found = any(deepest <= one <= deepest + _LOOKBACK_BLOCKS for one in places)
+        is_found = any(deepest <= one <= deepest + LOOKBACK_BLOCKS for one in places)
         if before != plan.boundary or deepest >= newest or is_found or carried == pin:
             carried = None
     stays, removed, clears_tools = list(marks.blocks), [], False
     total += (pin is not None) + (carried is not None)
     while total > _MOST_MARKS:
         # Those whose entry the next one finds as well.
-        near = [one for one, newer in pairwise(stays) if newer.place - one.place < _LOOKBACK_BLOCKS]
+        near = [one for one, newer in pairwise(stays) if place(newer.block) - place(one.block) < LOOKBACK_BLOCKS]
         if carried is not None and pin is not None:
             pin = None
             total -= 1
@@ -90,7 +89,9 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
             total -= 1
     # The value of the mark after it: entries that live longer come before others.
     added = [
-        (block, next(one for one in stays if one.place > place(block))) for block in (pin, carried) if block is not None
+        (block, next(one for one in stays if place(one.block) > place(block)))
+        for block in (pin, carried)
+        if block is not None
     ]
     return Pins(added, removed, clears_tools) if added else None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LOOKBACK_BLOCKS = 20
 _STEP_REST_CHARS = 4 * 128 - 1
 _MIN_CHARS = {"ideal": 0, "prefix": 4 * 1_024, "breakpoints": 4 * 2_048}
 

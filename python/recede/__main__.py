@@ -1,0 +1,5 @@
+"""Makes `python -m recede` run the command line."""
+
+from recede.cli import main
+
+main()

@@ -1,0 +1,94 @@
+"""Which requests of a client send a history, where it is in them, and what their answers say of usage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SOCKETS", "Answered", "history_key", "refuse_messages"]
+
+# The paths whose history is masked, without version and query -> the field that has it.
+_COVERED = {
+    "/messages": "messages",
+    "/messages/count_tokens": "messages",
+    "/chat/completions": "messages",
+    "/responses": "input",
+    "/responses/input_tokens": "input",
+}
+# What is sent with one of these continues a history that the provider keeps.
+_KEPT_BY_PROVIDER = ("previous_response_id", "conversation")
+# A file of requests, which only the provider reads.
+_OF_FILES = {"/batches"}
+_ROLES = {"assistant", "developer", "function", "model", "system", "tool", "user"}
+_RESULTS = {"function_call_output", "tool_result"}
+# Messages are not nested more deeply in the body of a batch.
+_MOST_LEVELS = 8
+
+_WORDS = (
+    "which recede.wrap does not mask; it masks messages.create, chat.completions.create and responses.create, their "
+    "stream and parse, and the counting of tokens: send it with the client that was wrapped, or mask its messages "
+    "with a recede.Masker first"
+)
+SOCKETS = f"a WebSocket sends messages, {_WORDS}"
+
+
+def history_key(url: str, body: Any) -> str | None:
+    """The field of the body that has the history; None where nothing is to be masked.
+
+    Raises:
+        TypeError: the request sends messages that are not masked.
+    """
+    path = url.partition("?")[0]
+    path = path.removeprefix("/v1")
+    key = _COVERED.get(path)
+    if key is not None and isinstance(body, dict):
+        is_history = isinstance(body.get(key), list) and not any(body.get(name) for name in _KEPT_BY_PROVIDER)
+        return key if is_history else None
+    if path in _OF_FILES or (key is not None and body is not None):
+        raise TypeError(f"POST {path} sends messages in a form {_WORDS}")
+    refuse_messages(path, body)
+    return None
+
+
+def refuse_messages(path: str, body: Any) -> None:
+    """Raise TypeError if there are messages anywhere in a body."""
+    if _has_message(body, 0):
+        raise TypeError(f"POST {path} sends messages, {_WORDS}")
+
+
+def _has_message(value: Any, level: int) -> bool:
+    if isinstance(value, dict):
+        is_message = value.get("role") in _ROLES and ("content" in value or "parts" in value)
+        if is_message or value.get("type") in _RESULTS:
+            return True
+        value = list(value.values())
+    if not isinstance(value, (list, tuple)) or level > _MOST_LEVELS:
+        return False
+    return any(_has_message(element, level + 1) for element in value)
+
+
+class Answered:
+    """What is received for one request: its usage, once it is known."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, Any] = {}
+        self._is_done = False
+
+    def usage(self, data: Any) -> dict[str, Any] | None:
+        """The usage of the whole answer, given with the answer or with the last event of a stream that has it."""
+        if self._is_done or not isinstance(data, dict):
+            return None
+        kind = data.get("type")
+        if kind in ("message_start", "message_delta"):  # of Anthropic: input first, then output
+            self._started.update({name: count for name, count in _usage(data).items() if count is not None})
+            return None
+        usage = self._started if kind == "message_stop" else _usage(data)
+        self._is_done = bool(usage)
+        return usage or None
+
+
+def _usage(data: dict[str, Any]) -> dict[str, Any]:
+    for holder in (data, data.get("message"), data.get("response")):
+        usage = holder.get("usage") if isinstance(holder, dict) else None
+        if isinstance(usage, dict):
+            return usage
+    return {}

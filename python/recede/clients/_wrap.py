@@ -1,0 +1,203 @@
+"""`wrap`: a client whose requests send the view of their messages, and which is the same in everything else."""
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: D417 - an option is described once, at `reduce`
+
+# The clients call these hooks of theirs for every request, whatever method, form of response or resource it is of:
+# `_prepare_options` with the parts of a request, `_prepare_request` once it is built, `_process_response_data` with
+# the data of an answer or of an event. So what is not masked is seen here as well, and nothing is sent unseen.
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+from collections.abc import Collection, Mapping
+from contextvars import ContextVar
+from typing import Any, Literal, TypeVar
+
+from recede._off import is_off
+from recede.clients._requests import SOCKETS, Answered, history_key, refuse_messages
+from recede.masker import Masker
+from recede.reduction._signature import runs
+
+__all__ = ["wrap"]
+
+_log = logging.getLogger("recede")
+
+_Client = TypeVar("_Client")
+
+# The masker and the history of the request that is being prepared.
+_preparing: ContextVar[tuple[Any, list[Any]] | None] = ContextVar("recede_preparing", default=None)
+_EXTENSION = "recede"
+
+
+def _class_of(kind: Any, masker: Masker[Any]) -> Any:
+    """The class of a client, with our hooks; `with_options` makes clients of the same class, so they have them too."""
+
+    class Wrapped(kind):  # type: ignore[misc]
+        _recede_masker = masker
+
+        def _process_response_data(self, *, data: Any, cast_to: Any, response: Any) -> Any:
+            _report(data, response)
+            return super()._process_response_data(data=data, cast_to=cast_to, response=response)
+
+    class Sync(Wrapped):
+        def _prepare_options(self, options: Any) -> Any:
+            return super()._prepare_options(_masked(masker, options))
+
+        def _prepare_request(self, request: Any) -> None:
+            _note(request)
+            super()._prepare_request(request)
+
+    class Async(Wrapped):
+        async def _prepare_options(self, options: Any) -> Any:
+            return await super()._prepare_options(_masked(masker, options))
+
+        async def _prepare_request(self, request: Any) -> None:
+            _note(request)
+            await super()._prepare_request(request)
+
+    wrapped: Any = Async if inspect.iscoroutinefunction(kind._prepare_options) else Sync
+    wrapped.__name__, wrapped.__qualname__, wrapped.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return wrapped
+
+
+class _NoSockets:
+    """The address for WebSockets of a wrapped client: no address for the functions that open one."""
+
+    def __init__(self, address: Any) -> None:
+        self.address = address
+
+    def __repr__(self) -> str:
+        return SOCKETS
+
+
+def _address(client: Any) -> Any:
+    address = vars(client).get("websocket_base_url")
+    return address if is_off() else _NoSockets(address)
+
+
+def _set_address(client: Any, address: Any) -> None:
+    vars(client)["websocket_base_url"] = address.address if isinstance(address, _NoSockets) else address
+
+
+def _masked(masker: Masker[Any], options: Any) -> Any:
+    """The options of a request, with the view in place of the history."""
+    _preparing.set(None)
+    if is_off() or options.method.lower() != "post":
+        return options
+    body: Any = options.json_data if options.json_data is not None else getattr(options, "content", None)
+    key = history_key(str(options.url), body)
+    refuse_messages(str(options.url), getattr(options, "extra_json", None))
+    if key is None:
+        return options
+    history = body[key]
+    options = copy.copy(options)  # a retry begins with the history again
+    options.json_data = {**body, key: masker.view(history)}
+    _preparing.set((masker, history))
+    return options
+
+
+def _note(request: Any) -> None:
+    """Keep with the request what its answer is reported to."""
+    preparing = _preparing.get()
+    if preparing is not None:
+        request.extensions[_EXTENSION] = (*preparing, Answered())
+
+
+def _report(data: Any, response: Any) -> None:
+    """Report usage. An answer is worth more than that, whatever it may hold."""
+    try:
+        masker, history, answered = response.request.extensions[_EXTENSION]
+        usage = answered.usage(data)
+        if usage is not None:
+            masker.reported(usage, history)
+    except KeyError:
+        return
+    except Exception as error:
+        _log.warning("what the provider counted is lost: %s", error)
+
+
+def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> Any:
+    kind = type(client)
+    provider = {base.__module__.partition(".")[0] for base in kind.__mro__} & _CACHES.keys()
+    if hasattr(client, "_recede_masker"):
+        raise TypeError("the client is wrapped already: wrap the original one")
+    if not provider or not all(hasattr(client, hook) for hook in _HOOKS):
+        raise TypeError(
+            f"client must be an Anthropic or OpenAI client, or its async variant, not {kind.__name__}; for the "
+            "messages of others use a recede.Masker"
+        )
+    if masker is None:
+        given = {name: value for name, value in options.items() if value is not None or name not in _BY_PROVIDER}
+        masker = Masker(**{**_CACHES[provider.pop()], **given})
+    elif options:
+        raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
+    elif not isinstance(masker, Masker):
+        raise TypeError(f"masker must be a recede.Masker or None, not {type(masker).__name__}")
+    wrapped = client.copy()
+    wrapped.__class__ = _class_of(kind, masker)
+    if hasattr(client, "websocket_base_url"):
+        wrapped.__class__.websocket_base_url = property(_address, _set_address)
+    return wrapped
+
+
+_HOOKS = ("_prepare_options", "_prepare_request", "_process_response_data", "copy")
+_BY_PROVIDER = ("cache", "cache_breakpoint")
+# How the cache of a provider works, if the options do not say.
+_CACHES: dict[str, dict[str, Any]] = {
+    "anthropic": {"cache": "breakpoints", "cache_breakpoint": "boundary"},
+    "openai": {"cache": "prefix"},
+}
+
+
+@runs(_wrapped)
+def wrap(
+    client: _Client, masker: Masker[Any] | None = None, *, keep: int | None = 10,
+    boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
+    cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
+    cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128, check: bool = False,
+    dispatch: bool = True,
+    keep_messages: int | None = None, keep_turns: int | None = None,
+    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+    keep_errors: bool = False, mask_chunk: int | None = None, cache_read: float = 0.1, cache_write: float = 1.25,
+    cache_cold: bool | Collection[int] = False, break_even_at: float = 0.5, warranty: float | None = 0.1,
+    marks_elsewhere: int = 2, max_observation_chars: int | None = None, placeholder: str | None = None,
+    min_masked_chars: int = 0, image_chars: int = 6400,
+) -> _Client:  # fmt: skip
+    """A client of Anthropic or OpenAI whose requests send the view of their messages.
+
+    It is a copy of the client with the same type and methods, and shares its connections. Masked are the messages of
+    `messages.create` and `.stream` of Anthropic, those of ``beta`` too, of `chat.completions.create`, `.parse` and
+    `.stream`, and the input of `responses.create`, `.parse` and `.stream`; also with `with_options`,
+    `with_raw_response` and `with_streaming_response`, and where they are only counted. The lists that are given stay
+    as they are: pass the whole history each time. An input that continues a response which OpenAI has stored is sent
+    as it is.
+
+    Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
+    With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.
+
+    Args:
+        client: an `Anthropic` or `OpenAI`, an async one, or one of their variants, such as `AzureOpenAI`.
+        masker: the `Masker` to use, for its `masks`, `count_tokens` and `recall`; by default one with the options.
+        keep: how many of the newest results stay raw.
+        boundary: as for `Masker`.
+        cache: by default ``"breakpoints"`` for Anthropic and ``"prefix"`` for OpenAI.
+        cache_breakpoint: by default ``"boundary"`` for Anthropic: if the messages have marks of the cache, so has the
+            last masked result.
+        most: as for `Masker`.
+        check: as for `Masker`.
+        dispatch: as for `Masker`.
+        The options are those of `reduce`.
+
+    Raises:
+        TypeError, ValueError: it is no such client, or an option is wrong.
+
+    Usage in answers goes to `Masker.reported`. A request costs what `Masker.view` costs.
+
+    Example:
+        >>> import recede
+        >>> recede.wrap("https://api.example.com")
+        Traceback (most recent call last):
+        TypeError: client must be an Anthropic or OpenAI client, or its async variant, not str; for the messages of...
+    """

@@ -1,0 +1,9 @@
+"""Masking of whole request bodies, for agents whose code is not yours: `RequestMasker`, and a server.
+
+The server, `recede.proxy.server`, needs the extra ``recede[proxy]``; the rest needs nothing.
+"""
+
+from recede.proxy._ledger import ColdRequests
+from recede.proxy._masker import MaskedRequest, RequestMasker
+
+__all__ = ["ColdRequests", "MaskedRequest", "RequestMasker"]

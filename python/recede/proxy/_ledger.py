@@ -1,0 +1,233 @@
+"""The ledger of requests: when each was last sent, and whether the prompt cache was cold then."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+
+from recede._errors import StoreError
+from recede._files import identity, write_whole
+
+try:
+    import fcntl
+except ImportError:  # no such locks: one process a file
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["ColdRequests"]
+
+_log = logging.getLogger("recede")
+
+_HEADER = b"recede: cold requests, 1\n".ljust(28)
+# The key of a request, how many messages precede it, and twice the milliseconds since 1970, plus 1 if it was cold.
+_RECORD = struct.Struct("<16sIQ")
+_MAX_KEYS = 65_536
+_LEAST_WASTE = 4_096  # records of a file that are replaced before it is written again
+
+
+class ColdRequests:
+    """When requests were sent, by what precedes them; so it needs no idea of which conversation a request belongs to.
+
+    A request is identified by a hash of the roles and result ids before it. A request that is sent again has the answer
+    that it had, so a retry sends the same bytes. At most 65,536 requests are kept, those sent last.
+
+    Args:
+        path: a file to which each request appends 28 bytes, which other processes may use at the same time; without
+            one, everything is in memory. It has no text of any message.
+
+    Raises:
+        StoreError: the file cannot be read, or has something else (kind ``ledger``), which is left alone.
+
+    What cannot be written, on a full disk, is logged and written with a later request. Each call takes time linear in
+    the number of points.
+
+    Example:
+        >>> from recede.proxy import ColdRequests
+        >>> ledger = ColdRequests()
+        >>> first, second = (1, b"a" * 16), (3, b"b" * 16)
+        >>> ledger.cold_requests([first], ttl_seconds=300, now=0), ledger.cold_requests([first, second], 300, now=900)
+        ([], [3])
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = None if path is None else os.fspath(path)
+        self._entries: dict[bytes, int] = {}  # by key and messages; the one sent last is the last
+        self._file = -1
+        self._read_bytes = 0
+        self._unwritten = b""
+        self._lock = threading.Lock()
+        if self._path is not None:
+            try:
+                with self._locked():
+                    pass
+            except OSError as error:
+                if isinstance(error, StoreError):
+                    raise
+                raise StoreError("io", path=self._path, what="open", errno=error.errno, said=error.strerror) from None
+
+    def __len__(self) -> int:
+        """The number of requests that are known."""
+        return len(self._entries)
+
+    def cold_requests(
+        self, points: Sequence[tuple[int, bytes]], ttl_seconds: float, now: float, note: bool = True
+    ) -> list[int]:
+        """Find which requests of a history found the cache cold, and note the newest as sent.
+
+        Args:
+            points: for each request of the history, how many messages precede it, and their key of 16 bytes.
+            ttl_seconds: how long the cache lives after its last use.
+            now: seconds since 1970.
+            note: False only looks the newest request up.
+
+        Returns:
+            How many messages precede each request with a cold cache.
+
+        Raises:
+            Nothing: a ledger that cannot be written is logged.
+
+        Example:
+            >>> from recede.proxy import ColdRequests
+            >>> ColdRequests().cold_requests([], ttl_seconds=300, now=0)
+            []
+        """
+        if not points:
+            return []
+        keys = [key + messages.to_bytes(4, "little") for messages, key in points]
+        with self._lock, self._shared():
+            known = [self._entries.get(key) for key in keys]
+            *earlier, newest = known
+            if newest is None:
+                last = next((entry for entry in reversed(earlier) if entry is not None), None)
+                is_cold = last is not None and now - (last >> 1) / 1_000 > ttl_seconds
+            else:
+                is_cold = bool(newest & 1)
+            if note:
+                self._note(keys[-1], int(now * 1_000) << 1 | is_cold)
+        cold = [messages for (messages, _), entry in zip(points[:-1], earlier, strict=True) if entry and entry & 1]
+        return [*cold, points[-1][0]] if is_cold else cold
+
+    def close(self) -> None:
+        """Close the file; from then on everything is in memory.
+
+        Example:
+            >>> from recede.proxy import ColdRequests
+            >>> ColdRequests().close()
+        """
+        with self._lock:
+            self._path = None
+            self._shut()
+
+    def _note(self, key: bytes, value: int) -> None:
+        self._set(key, value)
+        if self._path is not None:
+            self._unwritten = self._unwritten[-_MAX_KEYS * _RECORD.size :] + key + value.to_bytes(8, "little")
+
+    def _set(self, key: bytes, value: int) -> None:
+        self._entries.pop(key, None)
+        self._entries[key] = value
+        if len(self._entries) > _MAX_KEYS:
+            del self._entries[next(iter(self._entries))]
+
+    # The file
+
+    @contextlib.contextmanager
+    def _shared(self) -> Iterator[None]:
+        """What other processes have noted is known in it; what it notes is known to them after it."""
+        if self._path is None:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self._locked())
+            except OSError as error:
+                self._warn(error)
+            yield
+            try:
+                if self._file >= 0:
+                    self._write()
+            except OSError as error:
+                self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        _log.warning("%s: requests are noted in memory alone: %s", self._path, error.strerror or error)
+        self._shut()
+
+    def _shut(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        assert self._path is not None
+        while True:
+            if self._file < 0:
+                self._file = os.open(
+                    self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
+                )
+                self._read_bytes = 0
+            if fcntl is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            if identity(self._file) == identity(self._path):
+                break
+            self._shut()  # replaced or deleted: the lock is one of the old file
+        try:
+            self._read()
+            yield
+        finally:
+            if fcntl is not None and self._file >= 0:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _read(self) -> None:
+        """Read what was appended; cut off what a crash left in the middle of a record."""
+        size = os.fstat(self._file).st_size
+        if size < self._read_bytes:  # cut by someone else
+            records = (size - len(_HEADER)) // _RECORD.size
+            self._read_bytes = 0 if records < 0 else len(_HEADER) + records * _RECORD.size
+        if self._read_bytes == 0:
+            header = _pread(self._file, len(_HEADER), 0)
+            if header != _HEADER:
+                if not _HEADER.startswith(header):
+                    self._shut()
+                    raise StoreError("ledger", path=self._path or "")
+                os.ftruncate(self._file, 0)
+                os.write(self._file, _HEADER)
+                size = len(_HEADER)
+            self._read_bytes = len(_HEADER)
+        torn = (size - self._read_bytes) % _RECORD.size
+        if torn:
+            os.ftruncate(self._file, size - torn)
+        new = _pread(self._file, size - torn - self._read_bytes, self._read_bytes)
+        for key, messages, value in _RECORD.iter_unpack(new):
+            self._set(key + messages.to_bytes(4, "little"), value)
+        self._read_bytes = size - torn
+
+    def _write(self) -> None:
+        if not self._unwritten:
+            return
+        written = os.write(self._file, self._unwritten)
+        if written < len(self._unwritten):  # the disk is full
+            os.ftruncate(self._file, self._read_bytes)
+            raise OSError(28, "no space left on the device")
+        self._read_bytes += written
+        self._unwritten = b""
+        records = (self._read_bytes - len(_HEADER)) // _RECORD.size
+        if records > 2 * len(self._entries) + _LEAST_WASTE:
+            write_whole(
+                self._path or "",
+                [_HEADER, *(key + value.to_bytes(8, "little") for key, value in self._entries.items())],
+            )
+
+
+def _pread(file: int, size: int, offset: int) -> bytes:
+    """All of these bytes that there are."""
+    os.lseek(file, offset, os.SEEK_SET)  # appends are at the end wherever this is
+    pieces = []
+    while size > 0 and (piece := os.read(file, size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,224 @@
+"""`RequestMasker`: a request body in, the body to send instead out. It opens no connection."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from recede import _engine
+from recede._errors import RecedeError
+from recede.costs import CACHES, PRESETS, Cache
+from recede.proxy._encodings import EncodingError, decoded
+from recede.proxy._ledger import ColdRequests
+from recede.proxy._routes import Route, route_of
+from recede.reduction._policy import compiled
+
+__all__ = ["MAX_BODY_BYTES", "MaskedRequest", "RequestMasker"]
+
+_log = logging.getLogger("recede")
+
+MAX_BODY_BYTES = 256 << 20
+_HOUR = re.compile(rb'"cache_control"\s*:\s*\{[^{}]*"ttl"\s*:\s*"1h"')
+_DAY = re.compile(rb'"prompt_cache_retention"\s*:\s*"24h"')
+_NEAR = 1 << 14  # bytes at either end of a body, outside of most histories
+
+
+class MaskedRequest(NamedTuple):
+    """What a `RequestMasker` made of a request.
+
+    Attributes:
+        body: the body to send; if nothing was changed, the one that was given. A changed body is not compressed, so
+            it goes without ``Content-Encoding``, and with its own ``Content-Length``.
+        changed: whether the body was changed.
+        provider: ``"anthropic"``, ``"openai"`` or ``"gemini"``; None if the request has no history, or
+            is sent raw.
+        cache: the name of the prompt cache in `recede.costs.CACHES`.
+        masked_count: masked observations.
+        chars_before: characters of the history.
+        chars_after: characters of the view.
+        moved: whether the boundary moved at this request, so that what follows it is written to the cache again.
+        cold: whether the cache has probably expired since the request before.
+        counted: whether this only counts tokens.
+        fault: why a body with a history was left as it is, in one word; None if it was read.
+        points: the requests that the history implies, as `ColdRequests` takes them.
+
+    Example:
+        >>> import recede
+        >>> recede.RequestMasker().mask("GET", "/v1/models", {}, b"").provider is None
+        True
+    """
+
+    body: bytes
+    changed: bool = False
+    provider: str | None = None
+    cache: str = "ideal"
+    masked_count: int = 0
+    chars_before: int = 0
+    chars_after: int = 0
+    moved: bool = False
+    cold: bool = False
+    counted: bool = False
+    fault: str | None = None
+    points: tuple[tuple[int, bytes], ...] = ()
+
+    def __repr__(self) -> str:
+        """The figures, without the body."""
+        done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
+        return f"<MaskedRequest: {len(self.body)} bytes, provider={self.provider!r}, {done}, fault={self.fault!r}>"
+
+
+class RequestMasker:
+    """Masks old observations in the request bodies of any client, each a whole history.
+
+    The boundary follows from the body and from the pauses between requests, so conversations need not be distinguished,
+    and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary.
+
+    Args:
+        keep: the newest N results stay raw.
+        state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.
+        clock: seconds since 1970.
+
+    Raises:
+        StoreError: the state cannot be read, or is another file.
+        TypeError, ValueError: an argument is wrong.
+
+    Threads may share one. Time is linear in the body: 1 ms for 5 MB.
+
+    Example:
+        >>> import json, recede
+        >>> messages = [{"role": "user", "content": "Go."}]
+        >>> for number in range(40):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        ...     messages.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 4_000})
+        >>> body = json.dumps({"model": "gpt-5.4", "messages": messages}).encode()
+        >>> masker = recede.RequestMasker(keep=10)
+        >>> masked = masker.mask("POST", "/v1/chat/completions", {"content-type": "application/json"}, body)
+        >>> masked.changed, len(masked.body) < len(body), masker.mask("POST", "/v1/embeddings", {}, body).body is body
+        (True, True, True)
+    """
+
+    def __init__(
+        self,
+        keep: int = 10,
+        *,
+        state: str | os.PathLike[str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._engine = _engine.core("RequestMasker")
+        self._policies = {name: _policy(self._engine, keep, name) for name in CACHES}
+        self._ledger = ColdRequests(state)
+        self._clock = clock
+
+    def mask(
+        self, method: str, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes
+    ) -> MaskedRequest:
+        """Mask one request body.
+
+        Args:
+            method: of the request, in capitals.
+            path: of the request, with or without its query.
+            headers: of the request; ``Content-Encoding`` and ``x-recede: off``, which sends it raw, are read.
+            body: as it was received.
+
+        Returns:
+            The body to send, and what was done. A request without a history, or whose body cannot be read, is to be
+            sent as it is.
+
+        Raises:
+            Nothing: no fault of masking costs a request.
+
+        Example:
+            >>> import recede
+            >>> recede.RequestMasker().mask("POST", "/v1/messages", {}, b'{"messages": [').fault
+            'eof'
+        """
+        route = route_of(method, path)
+        if route is None:
+            return MaskedRequest(body)
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        named = {name.lower(): value for name, value in pairs}
+        if named.get("x-recede", "").strip().lower() == "off":
+            return MaskedRequest(body)
+        try:
+            return self._mask(route, named.get("content-encoding", ""), body)
+        except EncodingError as error:
+            fault = f"encoding {error}"
+        except RecedeError as error:
+            fault = getattr(error, "kind", type(error).__name__)
+        except Exception as error:
+            fault = type(error).__name__
+        _log.warning("a request to %s is sent as it came: %s", route.provider, fault)
+        return MaskedRequest(body, provider=route.provider, counted=route.is_counted, fault=fault)
+
+    def _mask(self, route: Route, encoding: str, body: bytes) -> MaskedRequest:
+        plain = decoded(body, encoding, MAX_BODY_BYTES)
+        cache = _cache_of(route.provider, plain)
+        found: list[tuple[int, bytes]] = []
+        cold: list[int] = []
+
+        def cold_requests(points: list[tuple[int, bytes]]) -> list[int]:
+            found.extend(points)
+            cold.extend(ask(points))
+            return cold
+
+        ask = partial(
+            self._ledger.cold_requests, ttl_seconds=_ttl_of(cache, plain), now=self._clock(), note=not route.is_counted
+        )
+        done = self._engine.mask_request(plain, self._policies[cache], cold_requests)
+        moves = done.boundary_moves
+        return MaskedRequest(
+            done.json if done.json is not plain else body,
+            changed=done.json is not plain,
+            provider=route.provider,
+            cache=cache,
+            masked_count=done.masked_count,
+            chars_before=done.chars_before,
+            chars_after=done.chars_after,
+            moved=bool(moves) and moves[-1].request == len(found) - 1,
+            cold=bool(found) and found[-1][0] in cold,
+            counted=route.is_counted,
+            points=tuple(found),
+        )
+
+    def close(self) -> None:
+        """Close the file of the pauses, if there is one.
+
+        Example:
+            >>> import recede
+            >>> recede.RequestMasker().close()
+        """
+        self._ledger.close()
+
+
+def _policy(engine: Any, keep: int, name: str) -> Any:
+    cache: Cache = CACHES[name]
+    prices = PRESETS.get(name, PRESETS["anthropic"])
+    options = {
+        "keep_results": keep,
+        "boundary": "break_even",
+        "cache": cache.rule,
+        "cache_breakpoint": "boundary" if cache.rule == "breakpoints" else "keep",
+        "cache_read": prices.cached / prices.input,
+        "cache_write": prices.write / prices.input,
+    }
+    return compiled(engine, "mask", options)
+
+
+def _cache_of(provider: str, body: bytes) -> str:
+    """The cache of a request: with Anthropic, that of the last breakpoint of its body."""
+    if provider != "anthropic":
+        return provider
+    mark = body.rfind(b'"cache_control"')
+    return "anthropic_1h" if mark >= 0 and _HOUR.match(body[mark : mark + 200]) else "anthropic"
+
+
+def _ttl_of(cache: str, body: bytes) -> float:
+    # OpenAI keeps entries for a day on request.
+    is_kept = cache == "openai" and (_DAY.search(body[:_NEAR]) or _DAY.search(body[-_NEAR:]))
+    return 86_400.0 if is_kept else CACHES[cache].ttl_seconds

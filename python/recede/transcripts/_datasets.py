@@ -1,0 +1,118 @@
+"""Rows of datasets: trajectories with `role` and `text` (SWE-agent of Nebius), ShareGPT's `from` and `value`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from recede.transcripts._draft import Draft, call, fields, objects, parsed, text
+
+__all__ = ["find_list", "is_nebius", "is_sharegpt", "read_nebius", "read_sharegpt"]
+
+# Where rows have their messages.
+_COLUMNS = ("conversations", "messages", "trajectory", "conversation", "traj", "input")
+
+_ROLES = {"ai": "assistant"}
+_SPEAKERS = {
+    "human": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "model": "assistant",
+}
+_CALLS = frozenset(["function_call", "function-call", "tool_call"])
+_RESULTS = frozenset(["function", "function_response", "function-response", "observation", "tool", "tool_response"])
+
+
+def find_list(value: Any, recognizes: Callable[[list[dict[str, Any]]], bool]) -> list[Any] | None:
+    """The list of messages that a value is, or has in a column of a usual name."""
+    for found in [value] if isinstance(value, list) else map(fields(value).get, _COLUMNS):
+        messages = objects(found)
+        if messages and recognizes(messages):
+            return found
+    return None
+
+
+def is_nebius(value: Any) -> bool:
+    """Whether it has messages with `role` and `text`, or the text of the system in `system_prompt`."""
+    return _nebius(value) is not None
+
+
+def read_nebius(value: Any) -> Iterator[Draft]:
+    """The messages; without tool calls, so that a user message after one of the agent is its observation."""
+    draft = Draft()
+    for message in _messages(_nebius(value), draft):
+        role = text(message.get("role"))
+        content = message.get("system_prompt") if message.get("text") is None else message["text"]
+        if role == "user" and draft.messages and draft.messages[-1].get("role") == "assistant":
+            draft.answer(content)
+        else:
+            draft.add({"role": _ROLES.get(role, role), "content": content})
+    yield draft
+
+
+def _nebius(value: Any) -> list[Any] | None:
+    return find_list(
+        value, lambda messages: all("role" in one and "text" in one and "content" not in one for one in messages)
+    )
+
+
+def is_sharegpt(value: Any) -> bool:
+    """Whether it has messages with `from` and `value`."""
+    return _sharegpt(value) is not None
+
+
+def read_sharegpt(value: Any) -> Iterator[Draft]:
+    """The messages; calls that are messages become calls, and results find the message before them."""
+    draft = Draft()
+    system = fields(value).get("system")
+    if isinstance(system, str) and system:
+        draft.add({"role": "system", "content": system})
+    for message in _messages(_sharegpt(value), draft):
+        speaker = text(message.get("from")).lower()
+        if speaker in _CALLS:
+            _call(message.get("value"), draft)
+        elif speaker in _RESULTS:
+            _result(message.get("value"), draft)
+        else:
+            draft.add({"role": _SPEAKERS.get(speaker, speaker), "content": message.get("value")})
+    yield draft
+
+
+def _sharegpt(value: Any) -> list[Any] | None:
+    return find_list(
+        value, lambda messages: all("from" in one and "value" in one and "role" not in one for one in messages)
+    )
+
+
+def _messages(found: list[Any] | None, draft: Draft) -> Iterator[dict[str, Any]]:
+    for message in found or []:
+        draft.records += 1
+        if isinstance(message, dict):
+            yield message
+        else:
+            draft.note("message left out, since it is no object")
+
+
+def _call(value: Any, draft: Draft) -> None:
+    """A call that is written as the JSON of its name and arguments."""
+    made = fields(parsed(value))
+    if not isinstance(made.get("name"), str):
+        draft.add({"role": "assistant", "content": value})
+        return
+    arguments = made.get("arguments", made.get("parameters"))
+    call_id = f"call-{len(draft.messages)}"
+    draft.add({"role": "assistant", "content": None, "tool_calls": [call(call_id, made["name"], arguments)]})
+
+
+def _result(value: Any, draft: Draft) -> None:
+    last = draft.messages[-1] if draft.messages else {}
+    if last.get("tool_calls"):
+        draft.add({"role": "tool", "tool_call_id": last["tool_calls"][0]["id"], "content": value})
+        return
+    if last.get("role") != "assistant":
+        if last.get("role") == "tool":
+            draft.note("result after another kept with an empty call, since the calls are in one text")
+        draft.add({"role": "assistant", "content": ""})
+    draft.answer(value)

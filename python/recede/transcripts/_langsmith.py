@@ -1,0 +1,165 @@
+"""LangSmith runs, and messages of LangChain as it writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from recede.transcripts._datasets import find_list
+from recede.transcripts._draft import Draft, call, fields, objects, parsed, result, text
+from recede.transcripts._requests import time_of
+from recede.transcripts._source import Record
+from recede.transcripts._spans import Request, histories
+
+__all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+
+
+def recognizes_line(record: dict[str, Any]) -> bool:
+    """Whether it is a run."""
+    return isinstance(record.get("run_type"), str) and ("inputs" in record or "outputs" in record)
+
+
+def recognizes(value: Any) -> bool:
+    """Whether it has runs, or is a list of messages of LangChain."""
+    return _own_messages(value) is not None or bool(_runs(value))
+
+
+def read(value: Any) -> Iterator[Draft]:
+    """The messages of each conversation, in the shape of Chat Completions."""
+    own = _own_messages(value)
+    if own is None:
+        yield from read_lines(Record(run, 0) for run in _runs(value))
+        return
+    draft = Draft()
+    draft.records = len(own)
+    for message in objects(own):
+        draft.add(_message(message))
+    yield draft
+
+
+def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
+    """The same of one run a line: those of models, or of whole chains where a trace has none of models."""
+    models: list[Request] = []
+    chains: list[Request] = []
+    for value, line, _ in records:
+        run = fields(value)
+        request = _request(run, line or None)
+        if request.sent or request.answer:
+            (models if run.get("run_type") == "llm" else chains).append(request)
+    traces = {request.trace for request in models}
+    # Of the runs of a chain the outermost has the most messages.
+    longest: dict[Any, Request] = {}
+    for request in chains:
+        held = longest.get(request.trace)
+        if held is None or len(request.sent) > len(held.sent):
+            longest[request.trace] = request
+    yield from histories(chain(models, (one for one in longest.values() if one.trace not in traces)))
+
+
+def _runs(value: Any) -> list[dict[str, Any]]:
+    found = (
+        next((value[name] for name in ("runs", "data") if name in value), None) if isinstance(value, dict) else value
+    )
+    runs = objects(found)
+    return runs if runs and any(map(recognizes_line, runs)) else []
+
+
+def _request(run: dict[str, Any], line: int | None) -> Request:
+    inputs, outputs = fields(parsed(run.get("inputs"))), fields(parsed(run.get("outputs")))
+    sent, answer = _messages(inputs.get("messages")), _answer(outputs)
+    if sent and answer[: len(sent)] == sent:  # the state of a graph, which has grown
+        sent, answer = answer, []
+    elif run.get("run_type") != "llm":
+        sent, answer = [*sent, *answer], []
+    metadata = fields(fields(parsed(run.get("extra"))).get("metadata"))
+    model = outputs.get("model", metadata.get("ls_model_name"))
+    trace = run.get("trace_id")
+    return Request(
+        trace if isinstance(trace, str) else None,
+        time_of(run.get("start_time")),
+        sent,
+        answer,
+        _usage(outputs),
+        model,
+        line,
+    )
+
+
+def _answer(outputs: dict[str, Any]) -> list[dict[str, Any]]:
+    generations = outputs.get("generations")
+    if isinstance(generations, list) and generations and isinstance(generations[0], list):
+        generations = generations[0]
+    found = objects(generations) or objects(outputs.get("choices"))
+    if found:
+        return _messages([found[0].get("message")])
+    if "role" in outputs:
+        return _messages([outputs])
+    return _messages(outputs.get("messages", [outputs.get("message", outputs.get("output"))]))
+
+
+def _usage(outputs: dict[str, Any]) -> Any:
+    """What the provider counted, which LangChain keeps with the message."""
+    generations = outputs.get("generations")
+    while isinstance(generations, list) and generations:
+        generations = generations[0]
+    message = _plain(fields(fields(generations).get("message")))
+    counts = fields(message.get("usage_metadata", outputs.get("usage_metadata")))
+    details = fields(counts.get("input_token_details"))
+    if not counts:
+        return outputs.get("usage")
+    return {
+        "input_tokens": counts.get("input_tokens"),
+        "output_tokens": counts.get("output_tokens"),
+        "input_tokens_cache_read": details.get("cache_read"),
+        "input_tokens_cache_write": details.get("cache_creation"),
+    }
+
+
+# Messages
+
+
+def _own_messages(value: Any) -> list[Any] | None:
+    return find_list(value, lambda messages: all(map(_is_message, messages)))
+
+
+def _is_message(message: dict[str, Any]) -> bool:
+    if isinstance(message.get("kwargs"), dict) and "lc" in message:
+        return True
+    return text(message.get("type")) in _ROLES and "role" not in message and ("content" in message or "data" in message)
+
+
+def _messages(value: Any) -> list[dict[str, Any]]:
+    value = parsed(value)
+    if isinstance(value, list) and value and isinstance(value[0], list):  # a batch of one
+        value = value[0]
+    return [_message(message) for message in objects(value)]
+
+
+def _plain(message: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a message, which may be those of a constructor, and its type."""
+    if isinstance(message.get("kwargs"), dict):
+        names = message.get("id")
+        kind = text(names[-1]) if isinstance(names, list) and names else ""
+        kind = kind.removesuffix("Chunk").removesuffix("Message").lower()
+        return {"type": kind, **message["kwargs"]}
+    if isinstance(message.get("data"), dict):
+        return {"type": message.get("type"), **message["data"]}
+    return message
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    plain = _plain(message)
+    if "role" in plain and "type" not in plain:
+        return plain
+    kind = text(plain.get("type")).removesuffix("MessageChunk").lower()
+    role, content = _ROLES.get(kind) or text(plain.get("role")) or kind, plain.get("content")
+    if role == "tool":
+        return result(plain.get("tool_call_id"), content, plain.get("name"))
+    calls = [call(one.get("id"), one.get("name"), one.get("args")) for one in objects(plain.get("tool_calls"))]
+    calls = calls or objects(fields(plain.get("additional_kwargs")).get("tool_calls"))
+    if calls and isinstance(content, list):  # the blocks of a provider, which are calls a second time
+        content = [part for part in content if fields(part).get("type") != "tool_use"]
+    return {"role": role, "content": content, **({"tool_calls": calls} if calls else {})}

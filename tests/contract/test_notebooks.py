@@ -1,0 +1,21 @@
+"""Each notebook prints what it shows."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+played = runpy.run_path(str(ROOT / "scripts" / "notebooks.py"))["played"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_cells_print_what_the_notebook_shows(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert any(cell.get("outputs") for cell in notebook["cells"])
+    assert played(notebook, path.parent) == notebook

@@ -1,0 +1,431 @@
+"""`recede.wrap`: the real clients send the view, by every method that sends messages, and nothing else unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anthropic
+import openai
+import pydantic
+import pytest
+
+import recede
+from provider_server import Failure, Server, serving, text
+from support import call, engine_module, function_call, function_call_output, result, tool_result, tool_use, user
+
+MANY = 40
+
+
+_OPEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _closes_clients() -> Iterator[None]:
+    engine_module("rust")  # needs the core
+    yield
+    while _OPEN:
+        _OPEN.pop().close()
+
+
+def observed(number: int) -> str:
+    return f"line {number} of the log\n" * 60
+
+
+def messages_of(shape: str, turns: int = MANY) -> list[Any]:
+    """A history as its provider takes it."""
+    history: list[Any] = [user("Find the bug.")]
+    for number in range(turns):
+        if shape == "anthropic":
+            one = f"toolu_{number}"
+            history += [tool_use(one), user([tool_result(one, observed(number))])]
+        elif shape == "chat":
+            history += [call(f"call_{number}"), result(f"call_{number}", observed(number))]
+        else:
+            one = f"call_{number}"
+            history += [function_call(one), function_call_output(one, observed(number))]
+    return history
+
+
+def expected(history: list[Any], **options: Any) -> list[Any]:
+    view = recede.mask_observations(history, **{"keep_results": 4, **options}).messages
+    assert view != history
+    return view
+
+
+class Recording(recede.Masker[Any]):
+    """A masker that remembers what was reported to it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"keep": 4, "boundary": "sliding", **options})
+        self.heard: list[tuple[Any, int]] = []
+
+    def reported(self, usage: Any, messages: list[Any] | None = None) -> None:
+        assert messages is not None
+        self.heard.append((usage, len(messages)))
+        super().reported(usage, messages)
+
+
+CLIENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "anthropic": (anthropic.Anthropic, anthropic.AsyncAnthropic),
+    "chat": (openai.OpenAI, openai.AsyncOpenAI),
+    "responses": (openai.OpenAI, openai.AsyncOpenAI),
+}
+
+
+def client_of(shape: str, server: Server, is_async: bool = False, **options: Any) -> Any:
+    url = server.url if shape == "anthropic" else f"{server.url}/v1"
+    client = CLIENTS[shape][is_async](api_key="none", base_url=url, **{"max_retries": 0, **options})
+    if not is_async:
+        _OPEN.append(client)
+    return client
+
+
+def request_of(shape: str, history: list[Any]) -> dict[str, Any]:
+    if shape == "anthropic":
+        return {"model": "m", "max_tokens": 99, "messages": history}
+    return {"model": "m", "input" if shape == "responses" else "messages": history}
+
+
+def sent(server: Server, shape: str) -> list[Any]:
+    assert server.refusals == []
+    return server.requests[-1]["input" if shape == "responses" else "messages"]
+
+
+def asked(client: Any, ask: Callable[[Any], Any]) -> Any:
+    """The answer, however it comes, read to its end."""
+
+    async def in_loop() -> Any:
+        try:
+            return await _finished(ask(client))
+        finally:
+            closing = client.close()
+            await closing if closing is not None else None
+
+    return asyncio.run(in_loop())
+
+
+def _if_there_is_such(ask: Callable[[Any], Any], client: Any) -> Any:
+    try:
+        return ask(client)
+    except AttributeError as error:
+        pytest.skip(f"{type(client).__module__} has no such method in this release: {error}")
+
+
+async def _finished(given: Any) -> Any:
+    value = await given if inspect.isawaitable(given) else given
+    if hasattr(value, "__aenter__"):
+        async with value as entered:
+            return await _read(entered)
+    if hasattr(value, "__enter__"):
+        with value as entered:
+            return await _read(entered)
+    return await _read(value)
+
+
+async def _read(value: Any) -> Any:
+    if hasattr(value, "http_response"):
+        parsed = value.parse()
+        return await _read(await parsed if inspect.isawaitable(parsed) else parsed)
+    if hasattr(value, "__anext__"):
+        return [event async for event in value]
+    return list(value) if hasattr(value, "__next__") else value
+
+
+class Told(pydantic.BaseModel):
+    text: str
+
+
+Way = Callable[[Any, dict[str, Any]], Any]
+
+WAYS: dict[str, tuple[str, Way]] = {
+    "create": ("anthropic", lambda c, r: c.messages.create(**r)),
+    "create, streamed": ("anthropic", lambda c, r: c.messages.create(**r, stream=True)),
+    "stream": ("anthropic", lambda c, r: c.messages.stream(**r)),
+    "beta": ("anthropic", lambda c, r: c.beta.messages.create(**r)),
+    "beta, streamed": ("anthropic", lambda c, r: c.beta.messages.stream(**r)),
+    "with options": ("anthropic", lambda c, r: c.with_options(timeout=9.0).messages.create(**r)),
+    "copied twice": ("anthropic", lambda c, r: c.copy().copy(max_retries=0).messages.create(**r)),
+    "raw": ("anthropic", lambda c, r: c.messages.with_raw_response.create(**r)),
+    "raw, of the client": ("anthropic", lambda c, r: c.with_raw_response.messages.create(**r)),
+    "raw, streamed": ("anthropic", lambda c, r: c.messages.with_streaming_response.create(**r)),
+    "posted": ("anthropic", lambda c, r: c.post("/v1/messages", body=r, cast_to=anthropic.types.Message)),
+    "chat": ("chat", lambda c, r: c.chat.completions.create(**r)),
+    "chat, parsed": ("chat", lambda c, r: c.chat.completions.parse(**r)),
+    "chat, with options": ("chat", lambda c, r: c.with_options(timeout=9.0).chat.completions.create(**r)),
+    "chat, raw": ("chat", lambda c, r: c.chat.completions.with_raw_response.create(**r)),
+    "chat, raw, streamed": ("chat", lambda c, r: c.chat.completions.with_streaming_response.create(**r)),
+    "chat, posted": (
+        "chat",
+        lambda c, r: c.post("/chat/completions", body=r, cast_to=openai.types.chat.ChatCompletion),
+    ),
+    "responses": ("responses", lambda c, r: c.responses.create(**r)),
+    "responses, streamed": ("responses", lambda c, r: c.responses.create(**r, stream=True)),
+    "responses, stream": ("responses", lambda c, r: c.responses.stream(**r)),
+    "responses, parsed": ("responses", lambda c, r: c.responses.parse(**r)),
+    "responses, raw": ("responses", lambda c, r: c.responses.with_raw_response.create(**r)),
+}
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_of_asking_sends_the_view_and_reports_usage(way: str, is_async: bool) -> None:
+    shape, ask = WAYS[way]
+    history = messages_of(shape)
+    before = copy.deepcopy(history)
+    masker = Recording()
+    with serving(text("Done.")) as server:
+        client = client_of(shape, server, is_async)
+        wrapped = recede.wrap(client, masker)
+        assert isinstance(wrapped, type(client)) and wrapped is not client
+        asked(wrapped, lambda client: ask(client, request_of(shape, history)))
+        assert sent(server, shape) == expected(history)
+    assert history == before
+    ((usage, length),) = masker.heard
+    assert length == len(history)
+    assert usage.get("output_tokens", usage.get("completion_tokens")) == 5
+    assert usage.get("input_tokens", usage.get("prompt_tokens")) == 10
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("by_helper", [False, True], ids=["create", "stream"])
+def test_streams_of_chat_completions_report_usage_where_it_is_asked_for(is_async: bool, by_helper: bool) -> None:
+    def with_usage(events: list[Any]) -> list[Any]:
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        chunk = {
+            "id": "1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [],
+            "usage": usage,
+        }
+        return [*events[:-1], ("", chunk), events[-1]]
+
+    history, masker = messages_of("chat"), Recording()
+    with serving(text("Done.", damage=with_usage)) as server:
+        client = recede.wrap(client_of("chat", server, is_async), masker)
+        request = {**request_of("chat", history), "stream_options": {"include_usage": True}}
+        if by_helper:
+            asked(client, lambda client: client.chat.completions.stream(**request))
+        else:
+            asked(client, lambda client: client.chat.completions.create(**request, stream=True))
+        assert sent(server, "chat") == expected(history)
+    assert [(usage["prompt_tokens"], length) for usage, length in masker.heard] == [(10, len(history))]
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("shape", ["anthropic", "responses"])
+def test_counting_counts_the_view_and_reports_nothing(shape: str, is_async: bool) -> None:
+    history, masker = messages_of(shape), Recording()
+    request = request_of(shape, history)
+    request.pop("max_tokens", None)
+    with serving(text("")) as server:
+        client = recede.wrap(client_of(shape, server, is_async), masker)
+        of_responses = shape == "responses"
+        counted = asked(
+            client,
+            lambda client: _if_there_is_such(
+                lambda c: c.responses.input_tokens.count if of_responses else c.messages.count_tokens, client
+            )(**request),
+        )
+        assert counted.input_tokens == 7
+        assert sent(server, shape) == expected(history)
+    assert masker.heard == []
+
+
+def test_objects_of_the_client_are_masked_too() -> None:
+    history = messages_of("anthropic")
+    for number in range(1, len(history), 2):
+        block = history[number]["content"][0]
+        history[number] = {"role": "assistant", "content": [anthropic.types.ToolUseBlock(**block)]}
+    with serving(text("Done.")) as server:
+        client = recede.wrap(client_of("anthropic", server), keep=4, boundary="sliding")
+        client.messages.create(**request_of("anthropic", history))
+        plain = messages_of("anthropic")
+        shown = [message["content"][0].get("content") for message in sent(server, "anthropic")[2::2]]
+        assert shown == [message["content"][0]["content"] for message in expected(plain)[2::2]]
+
+
+@pytest.mark.parametrize("shape", CLIENTS)
+def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(shape: str) -> None:
+    cache: dict[str, Any] = {"cache": "prefix"}
+    if shape == "anthropic":
+        cache = {"cache": "breakpoints", "cache_breakpoint": "boundary"}
+    whole = messages_of(shape, 70)
+    with serving(*[text("Done.")] * 70) as server:
+        client = recede.wrap(client_of(shape, server))
+        ask = {
+            "anthropic": lambda **request: client.messages.create(**request),
+            "chat": lambda **request: client.chat.completions.create(**request),
+            "responses": lambda **request: client.responses.create(**request),
+        }[shape]
+        moves = 0
+        for turns in range(1, 71):
+            history = copy.deepcopy(whole[: 1 + 2 * turns])
+            ask(**request_of(shape, history))
+            view = recede.mask_observations(history, keep_results=10, boundary="break_even", **cache)
+            assert sent(server, shape) == view.messages
+            moves = len(view.boundary_moves)
+        assert moves > 1
+
+
+def test_marks_of_the_cache_get_a_mark_at_the_boundary() -> None:
+    history = messages_of("anthropic", 70)
+    history[-1]["content"][0]["cache_control"] = {"type": "ephemeral"}
+    with serving(text("Done."), text("Done.")) as server:
+        client = recede.wrap(client_of("anthropic", server))
+        client.messages.create(**request_of("anthropic", history))
+        marked = [number for number, message in enumerate(sent(server, "anthropic")) if "cache_control" in str(message)]
+        assert len(marked) == 2 and marked[-1] == len(history) - 1
+        recede.wrap(client_of("anthropic", server), cache_breakpoint="keep").messages.create(
+            **request_of("anthropic", history)
+        )
+        assert str(sent(server, "anthropic")).count("cache_control") == 1
+
+
+def test_a_retry_sends_the_same_view_and_reports_once() -> None:
+    history, masker = messages_of("chat"), Recording()
+    busy = Failure(529, headers={"retry-after-ms": "1"})
+    with serving(busy, busy, text("Done.")) as server:
+        client = recede.wrap(client_of("chat", server, max_retries=2), masker)
+        client.chat.completions.create(**request_of("chat", history))
+        views = [request["messages"] for request in server.requests]
+        assert views == [expected(history)] * 3
+    assert len(masker.heard) == 1
+
+
+def test_input_that_continues_a_stored_response_is_sent_as_it_is() -> None:
+    rest = messages_of("responses")[2:]
+    with serving(text("Done."), text("Done.")) as server:
+        client = recede.wrap(client_of("responses", server), keep=0)
+        for stored in ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}):
+            with pytest.raises(openai.BadRequestError):  # the server keeps no responses
+                client.responses.create(model="m", input=rest, **stored)
+            assert server.requests[-1]["input"] == rest
+        client.responses.create(model="m", input="Hello.")
+        assert server.requests[-1]["input"] == "Hello."
+
+
+BATCH = {"requests": [{"custom_id": "1", "params": {"model": "m", "max_tokens": 9, "messages": [user("Go.")]}}]}
+
+REFUSED: dict[str, tuple[str, Callable[[Any], Any], str]] = {
+    "batches": ("anthropic", lambda c: c.messages.batches.create(**BATCH), "POST /messages/batches sends messages"),
+    "beta batches": ("anthropic", lambda c: c.beta.messages.batches.create(**BATCH), "POST /messages/batches"),
+    "a batch of a file": (
+        "chat",
+        lambda c: c.batches.create(input_file_id="f", endpoint="/v1/chat/completions", completion_window="24h"),
+        "POST /batches",
+    ),
+    "compact": (
+        "chat",
+        lambda c: c.responses.compact(model="m", input=messages_of("responses")),
+        "POST /responses/compact sends messages",
+    ),
+    "a conversation": ("chat", lambda c: c.conversations.create(items=[user("Go.")]), "POST /conversations"),
+    "a thread": ("chat", lambda c: c.beta.threads.create(messages=[user("Go.")]), "POST /threads"),
+    "a message of a thread": (
+        "chat",
+        lambda c: c.beta.threads.messages.create("t", role="user", content="Go."),
+        "POST /threads/t/messages",
+    ),
+    "any path": (
+        "chat",
+        lambda c: c.post("/other", body={"deep": {"turns": [user("Go.")]}}, cast_to=object),
+        "POST /other sends messages",
+    ),
+    "an extra body": (
+        "chat",
+        lambda c: c.chat.completions.create(model="m", messages=[], extra_body={"messages": [user("Go.")]}),
+        "POST /chat/completions sends messages",
+    ),
+    "a WebSocket": ("chat", lambda c: c.responses.connect().enter(), "a WebSocket sends messages"),
+    "realtime": ("chat", lambda c: c.realtime.connect(model="m").enter(), "a WebSocket sends messages"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The Assistants API is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_not_masked_is_refused(what: str) -> None:
+    shape, ask, words = REFUSED[what]
+    if "WebSocket" in words:
+        pytest.importorskip("websockets", reason="openai opens WebSockets with it")
+    with serving() as server:
+        for client in (recede.wrap(client_of(shape, server)), recede.wrap(client_of(shape, server)).with_options()):
+            with pytest.raises(TypeError, match=f"{words}.*recede.wrap does not mask.*client that was wrapped"):
+                ask(client)
+        assert server.requests == []
+
+
+def test_a_request_without_messages_is_sent() -> None:
+    with serving(text("")) as server:
+        client = recede.wrap(client_of("chat", server))
+        with pytest.raises(openai.BadRequestError):  # the server knows no text completions
+            client.completions.create(model="m", prompt="Once")
+        assert server.requests == [{"model": "m", "prompt": "Once"}]
+
+
+def test_with_recede_off_everything_is_sent_raw(monkeypatch: pytest.MonkeyPatch) -> None:
+    history, masker = messages_of("anthropic"), Recording()
+    with serving(text("Done."), text("Done.")) as server:
+        client = recede.wrap(client_of("anthropic", server), masker)
+        monkeypatch.setenv("RECEDE_OFF", "1")
+        client.messages.create(**request_of("anthropic", history))
+        assert sent(server, "anthropic") == history
+        monkeypatch.setenv("RECEDE_OFF", "0")
+        client.messages.create(**request_of("anthropic", history))
+        assert sent(server, "anthropic") == expected(history)
+    assert len(masker.heard) == 1
+
+
+def test_the_original_client_sends_raw() -> None:
+    history = messages_of("chat")
+    with serving(text("Done.")) as server:
+        client = client_of("chat", server)
+        recede.wrap(client, keep=4)
+        client.chat.completions.create(**request_of("chat", history))
+        assert sent(server, "chat") == history
+
+
+def test_an_odd_answer_is_handed_on() -> None:
+    def odd(body: Any) -> Any:
+        return {**body, "usage": {"prompt_tokens": "many"}}
+
+    with serving(text("Done.", damage=odd)) as server:
+        client = recede.wrap(client_of("chat", server))
+        answer = client.chat.completions.create(**request_of("chat", messages_of("chat")))
+        assert answer.choices[0].message.content == "Done."
+
+
+def test_variants_of_the_clients_are_wrapped() -> None:
+    history = messages_of("chat")
+    with serving(text("Done.")) as server:
+        azure = openai.AzureOpenAI(api_key="none", azure_endpoint=server.url, api_version="2025-01-01", max_retries=0)
+        _OPEN.append(azure)
+        wrapped = recede.wrap(azure, keep=4, boundary="sliding")
+        assert type(wrapped).__name__ == "AzureOpenAI"
+        wrapped.chat.completions.create(**request_of("chat", history))
+        assert sent(server, "chat") == expected(history)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "words"),
+    [
+        (lambda client: recede.wrap("client"), "must be an Anthropic or OpenAI client"),
+        (lambda client: recede.wrap(openai), "must be an Anthropic or OpenAI client"),
+        (lambda client: recede.wrap(client.messages), "must be an Anthropic or OpenAI client"),
+        (lambda client: recede.wrap(recede.wrap(client)), "wrapped already"),
+        (lambda client: recede.wrap(client, keep="4"), "keep"),
+        (lambda client: recede.wrap(client, window=4), "window"),
+        (lambda client: recede.wrap(client, recede.Masker(), keep=4), "to the masker"),
+        (lambda client: recede.wrap(client, masker=dict), "must be a recede.Masker"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_once(wrap: Callable[[Any], Any], words: str) -> None:
+    client = anthropic.Anthropic(api_key="none")
+    _OPEN.append(client)
+    with pytest.raises((TypeError, ValueError), match=words):
+        wrap(client)

@@ -1,0 +1,482 @@
+"""Request bodies of every provider through a RequestMasker: what is masked, marked, left alone; pauses; the ledger."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+import resource
+import signal
+import struct
+import sys
+import threading
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recede
+from recede import RequestMasker, StoreError
+from recede.proxy import ColdRequests, MaskedRequest
+
+Point = tuple[int, bytes]
+MINUTE = 60.0
+MARK = {"type": "ephemeral"}
+
+
+def anthropic(turns: int, chars: int = 4_000, mark: dict[str, str] | None = MARK, **fields: Any) -> bytes:
+    """A body as Claude Code sends it, after so many turns."""
+    messages: list[Any] = [{"role": "user", "content": [{"type": "text", "text": "Go."}]}]
+    for number in range(turns):
+        use = {"type": "tool_use", "id": f"toolu_{number}", "name": "run", "input": {}}
+        messages.append({"role": "assistant", "content": [use]})
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "x" * chars}
+        messages.append({"role": "user", "content": [result]})
+    if mark is not None:
+        for message in messages[-1:-4:-2]:
+            message["content"][-1]["cache_control"] = mark
+    system = [{"type": "text", "text": "You are an agent.", **({"cache_control": mark} if mark else {})}]
+    return json.dumps({"model": "claude-sonnet-4-5", "system": system, **fields, "messages": messages}).encode()
+
+
+def chat(turns: int, chars: int = 4_000, key: str = "messages") -> bytes:
+    messages: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(turns):
+        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": str(number), "content": "x" * chars})
+    return json.dumps({"model": "gpt-5.4", key: messages}).encode()
+
+
+def responses(turns: int, chars: int = 4_000) -> bytes:
+    items: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(turns):
+        items.append({"type": "function_call", "call_id": str(number), "name": "run", "arguments": "{}"})
+        items.append({"type": "function_call_output", "call_id": str(number), "output": "x" * chars})
+    return json.dumps({"model": "gpt-5.3-codex", "input": items, "store": False}).encode()
+
+
+def gemini(turns: int, chars: int = 4_000) -> bytes:
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Go."}]}]
+    for _ in range(turns):
+        call = {"functionCall": {"name": "run", "args": {}}, "thoughtSignature": "c2ln"}
+        contents.append({"role": "model", "parts": [call]})
+        response = {"name": "run", "response": {"output": "x" * chars}}
+        contents.append({"role": "user", "parts": [{"functionResponse": response}]})
+    return json.dumps({"contents": contents}).encode()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def mask(masker: RequestMasker, body: bytes, path: str = "/v1/messages", **headers: str) -> MaskedRequest:
+    return masker.mask("POST", path, {name.replace("_", "-"): value for name, value in headers.items()}, body)
+
+
+BODIES = [
+    ("/v1/messages", anthropic, "anthropic"),
+    ("/v1/messages?beta=true", anthropic, "anthropic"),
+    ("/v1/messages/count_tokens", anthropic, "anthropic"),
+    ("/v1/chat/completions", chat, "openai"),
+    ("/api/v1/chat/completions", chat, "openai"),
+    ("/v1/responses", responses, "openai"),
+    ("/backend-api/codex/responses", responses, "openai"),
+    ("/v1/responses/compact", responses, "openai"),
+    ("/v1beta/models/gemini-2.5-pro:generateContent", gemini, "gemini"),
+    ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=secret", gemini, "gemini"),
+]
+
+
+@pytest.mark.parametrize(("path", "body_of", "provider"), BODIES)
+def test_bodies_of_each_path_are_masked(path: str, body_of: Any, provider: str) -> None:
+    body = body_of(40)
+    done = mask(RequestMasker(keep=10), body, path)
+    assert (done.provider, done.fault, done.changed) == (provider, None, True)
+    assert done.chars_before - done.chars_after > 40_000
+    view = done.body.decode()
+    raw = json.loads(body)
+    history = next(raw[key] for key in ("messages", "input", "contents") if key in raw)
+    sent = json.loads(view)
+    assert {**sent, **dict.fromkeys(("messages", "input", "contents"))} == {
+        **raw,
+        **dict.fromkeys(("messages", "input", "contents")),
+    }
+    views = next(sent[key] for key in ("messages", "input", "contents") if key in sent)
+    recede_pairs = recede.check_pairs(views)
+    assert len(views) == len(history) and recede_pairs == recede.check_pairs(history)
+    assert view.count("observation masked") == done.masked_count > 0
+    assert view.count("x" * 4_000) == 40 - done.masked_count >= 10
+    assert view.count("c2ln") == body.decode().count("c2ln")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/messages"),
+        ("PUT", "/v1/messages"),
+        ("POST", "/v1/messages/batches"),
+        ("POST", "/v1/threads/t_1/messages"),
+        ("POST", "/v1/files"),
+        ("POST", "/v1/embeddings"),
+        ("POST", "/v1beta/models/gemini-2.5-pro:countTokens"),
+        ("GET", "/v1/responses/resp_1"),
+    ],
+)
+def test_other_requests_are_untouched(method: str, path: str) -> None:
+    body = anthropic(40)
+    done = RequestMasker().mask(method, path, {}, body)
+    assert done.body is body and done.provider is None and not done.changed
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"messages": 1}', b"\xff\xfe", b'{"messages": []} x', b"null"])
+def test_a_body_that_cannot_be_read_is_sent_as_it_came(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    done = mask(RequestMasker(), body, authorization="Bearer secret")
+    assert done.body is body and not done.changed
+    if body != b"[]":
+        assert done.fault
+        assert "secret" not in caplog.text and len(caplog.records) == 1
+
+
+def test_our_own_fault_sends_the_body_as_it_came(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    masker = RequestMasker()
+    monkeypatch.setattr(masker, "_clock", lambda: 1 / 0)
+    body = anthropic(40)
+    done = mask(masker, body)
+    assert done.body is body and done.fault == "ZeroDivisionError"
+    assert [record.getMessage() for record in caplog.records] == [
+        "a request to anthropic is sent as it came: ZeroDivisionError"
+    ]
+
+
+def test_the_header_x_recede_off_sends_a_request_raw() -> None:
+    body = anthropic(40)
+    assert mask(RequestMasker(), body, X_Recede="off").body is body
+    assert mask(RequestMasker(), body, X_Recede="on").changed
+
+
+def test_headers_may_be_pairs() -> None:
+    body = anthropic(40)
+    assert RequestMasker().mask("POST", "/v1/messages", [("X-Recede", "OFF")], body).body is body
+
+
+# Marks
+
+
+def marks_of(body: bytes) -> int:
+    return json.dumps(json.loads(body)).count('"cache_control"')
+
+
+def test_a_view_has_a_mark_at_the_boundary_and_at_most_four() -> None:
+    masker, seen = RequestMasker(keep=10), set()
+    for turns in range(1, 60):
+        body = anthropic(turns)
+        done = mask(masker, body)
+        assert marks_of(done.body) <= 4
+        if done.changed:
+            seen.add(marks_of(done.body))
+    assert 4 in seen
+
+
+def test_the_views_of_a_session_begin_alike_but_at_moves() -> None:
+    masker = RequestMasker(keep=10)
+    views = [(mask(masker, anthropic(turns, mark=None)), turns) for turns in range(1, 80)]
+    moves = 0
+    for (before, _), (after, turns) in pairwise(views):
+        one, two = (json.loads(view.body)["messages"] for view in (before, after))
+        strip = json.dumps(one).replace(', "cache_control": {"type": "ephemeral"}', "")
+        next_ = json.dumps(two[: len(one)]).replace(', "cache_control": {"type": "ephemeral"}', "")
+        moves += after.moved
+        assert (strip == next_) is not after.moved, turns
+    assert 1 <= moves < 12
+
+
+def test_an_hour_long_cache_is_known_by_its_newest_mark() -> None:
+    hour = {"type": "ephemeral", "ttl": "1h"}
+    assert mask(RequestMasker(), anthropic(3, mark=hour)).cache == "anthropic_1h"
+    assert mask(RequestMasker(), anthropic(3)).cache == "anthropic"
+    quoted = json.dumps({"role": "user", "content": json.dumps({"cache_control": hour})}).encode()
+    assert mask(RequestMasker(), b'{"messages": [' + quoted + b"]}").cache == "anthropic"
+
+
+# Compressed bodies
+
+
+def zstd(data: bytes) -> bytes:
+    if sys.version_info >= (3, 14):
+        from compression import zstd as module
+    else:
+        module = pytest.importorskip("backports.zstd")
+    compressed: bytes = module.compress(data)
+    return compressed
+
+
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+ENCODINGS = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", raw_deflate), ("zstd", zstd)]
+
+
+@pytest.mark.parametrize(("name", "encode"), ENCODINGS)
+def test_compressed_bodies_are_masked_and_sent_plain(name: str, encode: Any) -> None:
+    body = anthropic(40)
+    done = mask(RequestMasker(), encode(body), content_encoding=name)
+    assert done.changed and done.body == mask(RequestMasker(), body).body
+
+
+@pytest.mark.parametrize(("name", "encode"), ENCODINGS)
+def test_compressed_bodies_that_nothing_changes_or_reads_go_as_they_came(name: str, encode: Any) -> None:
+    short = encode(anthropic(2))
+    assert mask(RequestMasker(), short, content_encoding=name).body is short
+    torn = encode(anthropic(40))[:-5]
+    assert mask(RequestMasker(), torn, content_encoding=name).fault == "encoding truncated"
+    noise = b"\x01noise" * 9
+    assert (mask(RequestMasker(), noise, content_encoding=name).fault or "").startswith("encoding")
+
+
+def test_unknown_encodings_and_bombs_go_as_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = anthropic(40)
+    assert mask(RequestMasker(), body, content_encoding="br").fault == "encoding unknown"
+    monkeypatch.setattr("recede.proxy._masker.MAX_BODY_BYTES", 10_000)
+    bomb = gzip.compress(b" " * 1_000_000)
+    done = mask(RequestMasker(), bomb, content_encoding="gzip")
+    assert done.body is bomb and done.fault == "encoding too large"
+
+
+# Pauses and retries
+
+
+def session(masker: RequestMasker, clock: Clock, pauses: dict[int, float], last: int = 30) -> list[MaskedRequest]:
+    done = []
+    for turns in range(1, last + 1):
+        clock.now += pauses.get(turns, 5.0)
+        done.append(mask(masker, anthropic(turns)))
+    return done
+
+
+def test_a_pause_longer_than_the_cache_lives_moves_the_boundary() -> None:
+    clock = Clock()
+    warm = session(RequestMasker(clock=clock), clock, {}, 14)
+    cold = session(RequestMasker(clock=clock), clock, {14: 6 * MINUTE}, 14)
+    assert not warm[-1].cold and not warm[-1].moved
+    assert cold[-1].cold and cold[-1].moved and cold[-1].masked_count == 4
+
+
+def test_the_same_body_gives_the_same_bytes_also_later_and_after_a_restart(tmp_path: Path) -> None:
+    clock, state = Clock(), tmp_path / "state"
+    done = session(RequestMasker(state=state, clock=clock), clock, {14: 6 * MINUTE, 20: 20 * MINUTE})
+    for pause in (0.0, 10 * MINUTE):
+        clock.now += pause
+        restarted = RequestMasker(state=state, clock=clock)
+        for turns in (30, 13, 14, 15, 20, 29):
+            again = mask(restarted, anthropic(turns))
+            assert again.body == done[turns - 1].body and again.cold == done[turns - 1].cold
+    forgetful = RequestMasker(clock=clock)
+    assert mask(forgetful, anthropic(15)).body != done[14].body
+
+
+def test_a_request_that_counts_tokens_is_masked_as_the_next_one_and_not_noted() -> None:
+    clock = Clock()
+    masker = RequestMasker(clock=clock)
+    session(masker, clock, {}, 13)
+    clock.now += 6 * MINUTE
+    counted = mask(masker, anthropic(14), "/v1/messages/count_tokens")
+    clock.now += 1
+    sent = mask(masker, anthropic(14))
+    assert counted.counted and counted.body == sent.body and sent.cold
+
+
+def test_sub_agents_between_requests_change_nothing() -> None:
+    clock, other = Clock(), Clock()
+    alone = session(RequestMasker(clock=clock), clock, {14: 6 * MINUTE}, 20)
+    masker, mixed = RequestMasker(clock=other), []
+    for turns in range(1, 21):
+        other.now += 6 * MINUTE if turns == 14 else 5.0
+        mask(masker, anthropic(turns).replace(b"toolu_", b"agent_"))
+        mixed.append(mask(masker, anthropic(turns)))
+    assert [one.body for one in mixed] == [one.body for one in alone]
+
+
+def test_openai_is_asked_to_keep_a_cache_for_a_day() -> None:
+    for fields, is_cold in ((b"", True), (b'"prompt_cache_retention": "24h", ', False)):
+        clock = Clock()
+        masker = RequestMasker(clock=clock)
+        for turns in (3, 4):
+            done = mask(masker, responses(turns).replace(b'"store"', fields + b'"store"'), "/v1/responses")
+            clock.now += 20 * MINUTE
+        assert done.cold is is_cold
+
+
+# The ledger
+
+
+def points(count: int, name: bytes = b"k") -> list[Point]:
+    return [(2 * number + 1, name * 8 + struct.pack("<Q", number)) for number in range(count)]
+
+
+def noted(ledger: ColdRequests, count: int, pauses: dict[int, float], name: bytes = b"k") -> list[int]:
+    now, found = 0.0, []
+    for number in range(1, count + 1):
+        now += pauses.get(number, 1.0)
+        found = ledger.cold_requests(points(number, name), 300, now)
+    return found
+
+
+def test_a_request_has_28_bytes(tmp_path: Path) -> None:
+    noted(ColdRequests(tmp_path / "state"), 10, {})
+    assert (tmp_path / "state").stat().st_size == 28 + 10 * 28
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_ledger_finds_pauses_and_keeps_its_answers() -> None:
+    ledger = ColdRequests()
+    assert noted(ledger, 10, {4: 301.0, 8: 299.0}) == [points(10)[3][0]]
+    assert ledger.cold_requests(points(4), 300, 1e9) == [7]
+    assert ledger.cold_requests(points(5), 300, 1e9) == [7]
+    assert ledger.cold_requests([], 300, 0) == []
+
+
+def test_a_file_cut_at_every_length_is_read_and_continued(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    noted(ColdRequests(whole), 6, {3: 1_000.0})
+    data = whole.read_bytes()
+    for length in range(len(data) + 1):
+        cut = tmp_path / "cut"
+        cut.write_bytes(data[:length])
+        ledger = ColdRequests(cut)
+        records = max(0, length - 28) // 28
+        assert len(ledger) == records
+        ledger.cold_requests(points(7), 300, 2_000.0)
+        assert cut.stat().st_size == 28 + 28 * (records + 1)
+        assert len(ColdRequests(cut)) == records + 1
+        ledger.close()
+
+
+def test_a_file_cut_under_the_ledger_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    ledger = ColdRequests(path)
+    noted(ledger, 6, {3: 1_000.0})
+    for length in (28 + 28 * 3 + 5, 28, 0):
+        os.truncate(path, length)
+        assert 5 in ledger.cold_requests(points(7), 300, 2_000.0)
+        assert len(ColdRequests(path)) == max(0, length - 28) // 28 + 1
+
+
+@pytest.mark.parametrize("text", [b"notes that must not be lost", b"recede: cold requests, 2\n".ljust(28), b"x" * 100])
+def test_another_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "notes"
+    path.write_bytes(text)
+    with pytest.raises(StoreError, match="not a ledger of requests") as error:
+        RequestMasker(state=path)
+    assert error.value.kind == "ledger" and path.read_bytes() == text
+
+
+def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as error:
+        ColdRequests(tmp_path)
+    assert error.value.kind == "io" and str(tmp_path) in str(error.value)
+
+
+def test_the_requests_sent_last_are_kept_and_the_file_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recede.proxy._ledger._MAX_KEYS", 500)
+    monkeypatch.setattr("recede.proxy._ledger._LEAST_WASTE", 50)
+    path = tmp_path / "state"
+    ledger, other = ColdRequests(path), ColdRequests(path)
+    for number in range(600):
+        ledger.cold_requests([(1, struct.pack("<QQ", number, 0))], 300, number)
+    assert len(ledger) == 500
+    for _ in range(1_000):
+        ledger.cold_requests([(1, b"same" * 4)], 300, 600)
+    assert path.stat().st_size < 28 * (2 * 500 + 60)
+    other.cold_requests(points(1), 300, 600)
+    for again in (ColdRequests(path), other, ledger):
+        late = 10_000.0
+        assert again.cold_requests([(1, struct.pack("<QQ", 599, 0)), (3, b"new." * 4)], 300, late, note=False) == [3]
+        assert again.cold_requests([(1, struct.pack("<QQ", 50, 0)), (3, b"old." * 4)], 300, late, note=False) == []
+        assert len(again) == 500
+
+
+def test_two_ledgers_of_a_file_know_what_either_notes(tmp_path: Path) -> None:
+    one, two = ColdRequests(tmp_path / "state"), ColdRequests(tmp_path / "state")
+    one.cold_requests(points(1), 300, 0)
+    assert two.cold_requests(points(2), 300, 1_000) == [3]
+    assert one.cold_requests(points(2), 300, 1_001) == [3]
+    assert one.cold_requests(points(3), 300, 1_002) == [3]
+    assert two.cold_requests(points(4), 300, 1_003) == [3]
+
+
+def test_two_ledgers_of_a_file_agree_under_threads(tmp_path: Path) -> None:
+    ledgers = [ColdRequests(tmp_path / "state") for _ in range(2)]
+    answers: list[list[list[int]]] = [[], []]
+
+    def work(place: int) -> None:
+        for number in range(1, 200):
+            answers[place].append(ledgers[place].cold_requests(points(number), 300, number * 1_000.0 * (place + 1)))
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fresh = ColdRequests(tmp_path / "state")
+    for number in range(1, 200):
+        told = {tuple(answer[number - 1]) for answer in answers}
+        final = tuple(fresh.cold_requests(points(number), 300, 0, note=False))
+        # Of one request both say the same, whoever saw it first.
+        assert {(2 * number - 1) in one for one in told} == {(2 * number - 1) in final}
+
+
+def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    ledger = ColdRequests(path)
+    noted(ledger, 5, {3: 1_000.0})
+    path.unlink()
+    assert 5 in ledger.cold_requests(points(6), 300, 2_000.0)
+    assert path.stat().st_size == 28 + 28
+
+
+def _limited(path: Path, limit: int) -> tuple[int, list[int]]:
+    """What a child finds whose files can have so many bytes."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            logging.disable()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            ledger = ColdRequests(path)
+            found = noted(ledger, 9, {3: 1_000.0})
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            size = path.stat().st_size
+            ledger.cold_requests(points(10), 300, 1_020.0)
+            os.write(writing, json.dumps([size, found]).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        size, found = json.loads(pipe.read())
+    os.waitpid(child, 0)
+    return size, found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a forked process")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_full_disk_costs_no_answer_and_is_caught_up(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    size, found = _limited(path, 28 + 28 * 4 + 10)
+    assert found == [5]
+    assert (size - 28) % 28 == 0 and size <= 28 + 28 * 4
+    assert len(ColdRequests(path)) == 10
