@@ -232,6 +232,11 @@ impl PySession {
         })
     }
 
+    /// The moves of the boundary that are in memory.
+    fn newest_moves(&self, py: Python<'_>) -> PyResult<Vec<MoveNumbers>> {
+        guarded(|| Ok(self.look(py, |session| session.moves().1).into_iter().map(numbers_of).collect()))
+    }
+
     fn move_count(&self, py: Python<'_>) -> PyResult<usize> {
         guarded(|| Ok(self.look(py, Session::move_count)))
     }
