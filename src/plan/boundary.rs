@@ -61,7 +61,9 @@ impl Fold {
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
             Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
-        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.core.cost > max))
+        let max_cost = || policy.max_cost_at(self.evicted_messages + end);
+        let is_over = || max_cost().is_some_and(|max| self.core.cost > max);
+        pays || (policy.boundary.remembers() && is_over())
     }
 
     /// Characters that a move writes to the cache again: of the view after it, those that the previous request had sent and the

@@ -192,7 +192,13 @@ impl Fold {
             evicted_observations: state.observations,
             evicted_masked: state.masked_count,
             evicted_chars: state.chars,
-            core: FoldCore { waste: state.waste, requests: state.requests, paid: state.paid, ..FoldCore::default() },
+            core: FoldCore {
+                waste: state.waste,
+                requests: state.requests,
+                paid: state.paid,
+                cost: state.chars, // where texts are counted and there is a limit, nothing is evicted
+                ..FoldCore::default()
+            },
             ..Fold::default()
         };
         fold.grow(context, state.before);

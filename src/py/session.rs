@@ -32,11 +32,19 @@ pub struct PySession {
 #[pymethods]
 impl PySession {
     #[new]
-    #[pyo3(signature = (policy, *, raw_cost_at_most=0, turns=false, store=None))]
-    fn new(policy: &PyPolicy, raw_cost_at_most: usize, turns: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
+    #[pyo3(signature = (policy, *, raw_cost_at_most=0, turns=false, calibrates=false, store=None))]
+    fn new(
+        policy: &PyPolicy,
+        raw_cost_at_most: usize,
+        turns: bool,
+        calibrates: bool,
+        store: Option<Py<PyStore>>,
+    ) -> PyResult<Self> {
         guarded(|| {
             let text = if turns { TextFormat::Turns } else { TextFormat::Json };
-            Ok(PySession { session: Mutex::new(Session::new(policy.policy.clone(), raw_cost_at_most, text)), store })
+            let session = Session::new(policy.policy.clone(), raw_cost_at_most, text);
+            let session = if calibrates { session.calibrating() } else { session };
+            Ok(PySession { session: Mutex::new(session), store })
         })
     }
 
@@ -245,6 +253,11 @@ impl PySession {
 
     fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| self.change(py, Session::tell_cold))
+    }
+
+    /// A thousand tokens have so many characters, from the next request on.
+    fn calibrate(&self, py: Python<'_>, chars: usize) -> PyResult<()> {
+        guarded(|| self.change(py, |session, store| session.calibrate(chars, store)))
     }
 
     fn set_sums(&self, py: Python<'_>, sums: Vec<usize>) -> PyResult<()> {

@@ -142,10 +142,11 @@ impl Session {
     }
 
     /// Not with a budget, since a later stage may need all messages; and not while stored messages are appended again, since
-    /// the ledger is ahead of the session then.
+    /// the ledger is ahead of the session then; and not where a limit is counted, since costs are not stored.
     fn may_evict(&mut self) -> bool {
         let masks = self.policy.goal == Goal::Mask && self.log.cost > self.raw_cost_at_most;
-        let may = masks && self.len() == self.ledger.messages;
+        let is_counted = self.log.costs.is_some() && self.policy.max_cost.is_some();
+        let may = masks && self.len() == self.ledger.messages && !is_counted;
         if may {
             self.update_masked();
         }

@@ -80,6 +80,8 @@ pub struct Session {
     reports: Reports,
     /// The mark of the last block of each view, if the caller marks that.
     own_mark: Option<Vec<u8>>,
+    /// The budget that measured characters of tokens change, if any.
+    calibrated_budget: Option<usize>,
     /// The requests with a cold cache that the options name.
     cold_by_options: Vec<usize>,
     messages_planned: usize,
@@ -153,10 +155,17 @@ impl Session {
             attempts: vec![],
             reports: Reports::default(),
             own_mark: None,
+            calibrated_budget: None,
             cold_by_options,
             messages_planned: 0,
             is_changing: false,
         }
+    }
+
+    /// The budget is one of tokens, of which characters may be measured.
+    #[must_use]
+    pub fn calibrating(self) -> Self {
+        Session { calibrated_budget: self.policy.max_cost, ..self }
     }
 
     /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session
@@ -291,6 +300,7 @@ impl Session {
         let attempts = self.attempts.len();
         if self.pending.is_none() && !self.view.is_current {
             self.set_cold_now();
+            self.set_budgets();
             let asked = if self.policy.goal == Goal::Mask {
                 self.update_masked();
                 None

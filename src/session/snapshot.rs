@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 const MAGIC: &[u8; 8] = b"recede s";
 const VERSION: u16 = 1;
 const VITAL: u16 = 1;
+/// Above the characters that a thousand tokens are taken to have.
+const MOST_CHARS: usize = 1 << 16;
 /// Above every real number of a session; sums of smaller numbers do not overflow.
 pub const LARGEST: usize = 1 << 48;
 
@@ -43,7 +45,8 @@ mod tag {
     pub const PAID: u16 = 16;
     pub const PINS: u16 = 17;
     pub const MARK: u16 = 18;
-    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=MARK;
+    pub const CALIBRATIONS: u16 = 19;
+    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=CALIBRATIONS;
 }
 
 /// State of the evicted messages, and totals of the whole session.
@@ -146,6 +149,10 @@ impl Snapshot {
             let cold = reports.cold.iter().flat_map(|one| [one.reported, one.request.map_or(0, |request| request + 1)]);
             out.numbers(tag::COLD, &cold.collect::<Vec<_>>());
         }
+        if !reports.calibrations.is_empty() {
+            let numbers = reports.calibrations.iter().flat_map(|(since, chars)| [*since, *chars]);
+            out.numbers(tag::CALIBRATIONS, &numbers.collect::<Vec<_>>());
+        }
         if !reports.sums.is_empty() {
             out.numbers(tag::SUMS, &reports.sums);
         }
@@ -205,7 +212,16 @@ impl Snapshot {
         let cold = numbers(tag::COLD)?;
         let (cold, []) = cold.as_chunks() else { return None };
         let reported = |[reported, request]: &[usize; 2]| Cold { reported: *reported, request: request.checked_sub(1) };
-        let reports = Reports { cold: cold.iter().map(reported).collect(), sums: numbers(tag::SUMS)? };
+        let calibrations = numbers(tag::CALIBRATIONS)?;
+        let (calibrations, []) = calibrations.as_chunks() else { return None };
+        let calibrations: Vec<_> = calibrations.iter().map(|[since, chars]| (*since, *chars)).collect();
+        if !calibrations.is_sorted_by_key(|(since, _)| *since)
+            || calibrations.iter().any(|(_, chars)| *chars > MOST_CHARS)
+        {
+            return None;
+        }
+        let sums = numbers(tag::SUMS)?;
+        let reports = Reports { cold: cold.iter().map(reported).collect(), sums, calibrations };
         let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
         if rows.len() % Row::BYTES != 0 {
             return None;

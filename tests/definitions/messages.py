@@ -25,7 +25,10 @@ Counted = list[tuple[str, int]]
 class Messages:
     """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
 
-    def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
+    def __init__(self, policy: Policy, raw_cost_at_most: int, calibrates: bool) -> None:
+        self.calibrates = calibrates
+        self.calibrations: tuple[tuple[int, int], ...] = ()  # messages from which on, characters of a thousand tokens
+        self.past = self.kept = 0  # messages before the compaction, and those of its view
         self.policy = Policy(
             {**vars(policy), "ask_summary": True, "is_session": True}
         )  # the caller has the built-in one, too
@@ -44,7 +47,6 @@ class Messages:
         self.given_cold = tuple(policy.cache_cold)
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
-        self.past = self.kept = 0  # messages before the compaction, and those of its view
         self.facts = self._facts()
         self.plan = self._raw()
         self.plain = self.view = b"[]"  # with the marks that were appended; as it is sent
@@ -98,6 +100,24 @@ class Messages:
 
     def _next_is_cold(self) -> bool:
         return bool(self.cold) and self.cold[-1][1] is None
+
+    def calibrate(self, chars: int) -> None:
+        """From the next request on a thousand tokens have so many characters, if that is a change by 2 percent."""
+        before = self.calibrations[-1][1] if self.calibrations else 4_000
+        if self.calibrates and abs(chars - before) * 50 >= before:
+            since = len(self.messages) + 1
+            self.calibrations = *(one for one in self.calibrations if one[0] < since), (since, chars)
+
+    def _budgets(self) -> list[tuple[int, int]]:
+        """From which message of the session on which budget counts."""
+        given = self.policy.max_cost
+        if given is None or not self.calibrations:
+            return []
+        here = [
+            (max(0, since - self.past + self.kept if since >= self.past else 0), chars)
+            for since, chars in self.calibrations
+        ]
+        return [(0, given), *((since, given * chars // 4_000) for since, chars in here)]
 
     def set_sums(self, sums: list[int]) -> None:
         self.sums = sums
@@ -222,7 +242,7 @@ class Messages:
         if not isinstance(plan, Request):
             return plan  # none would help
         turns, cost = self._totals()[1], self.facts.cost(self._raw())
-        if not self.retries.may_ask(turns, cost, self.policy.max_cost or 0):
+        if not self.retries.may_ask(turns, cost, self.facts.policy.max_cost or 0):
             return make_plan(self.facts, False)
         plan = make_plan(self.facts, summary)
         if not isinstance(plan, Request) and plan.summary is None:
@@ -289,6 +309,8 @@ class Messages:
 
     def _facts(self) -> Facts:
         policy = Policy({**vars(self.policy), "cache_cold": self._cold_in_session()})
+        policy.max_cost_since = self._budgets()
+        policy.max_cost = policy.max_cost_at(len(self.session))
         facts = Facts(scan(self._data(), surrogates=True), policy, self.costs)
         facts.numbers = self.numbers
         facts.task_end = self.task_end

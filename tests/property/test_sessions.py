@@ -54,6 +54,7 @@ def session_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of a `History`: those of `reduce`, or those of the block masker and a threshold."""
     optional = {
         "recall_handles": st.booleans(),
+        "calibrate": st.booleans(),
         "cache_breakpoint": st.sampled_from(["keep", "boundary"]),
         "marks_elsewhere": st.integers(0, 4),
     }
@@ -63,12 +64,20 @@ def session_options() -> st.SearchStrategy[dict[str, Any]]:
 
 def masked_options() -> st.SearchStrategy[dict[str, Any]]:
     """Those without a budget."""
-    optional = {"threshold_tokens": st.integers(0, 900), "token_counter": st.sampled_from([None, len, words])}
+    optional = {
+        "threshold_tokens": st.integers(0, 900),
+        "max_view_tokens": st.none() | st.integers(50, 900),
+        "token_counter": st.sampled_from([None, len, words]),
+    }
     return st.builds(dict.__or__, block_options(), st.fixed_dictionaries({}, optional=optional))
 
 
-def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str, Any]:
-    return options | ({} if options.get("placeholder") is not None else handles)
+def _without_clash(options: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    clashes = {"recall_handles"} if options.get("placeholder") is not None else set()
+    limit = options.get("max_input_tokens") or options.get("max_view_tokens")
+    if limit is None or options.get("token_counter") is not None:
+        clashes.add("calibrate")
+    return options | {name: value for name, value in others.items() if name not in clashes}
 
 
 class Reduced:
@@ -82,6 +91,7 @@ class Reduced:
         if self.has_budget:
             options = {"fill": 0.5, "clip_results": 4_000, **options}
         self.threshold = options.pop("threshold_tokens", 0)
+        self.has_other_limit = options.pop("calibrate", False) or options.pop("max_view_tokens", None) is not None
         self.has_handles = options.pop("recall_handles", False)
         if self.has_handles and self.has_budget:
             options["placeholder"] = "[observation masked — {chars} chars, recall #{number}]"
@@ -179,7 +189,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _expected(self) -> tuple[Messages, recede.Reduction | None] | None:
         """What `reduce` gives, until a view is a compaction."""
-        if self.is_compacted:
+        if self.is_compacted or self.reduced.has_other_limit:
             return None
         cold = {session.cold_requests for session in self.sessions.values()}
         assert len(cold) == 1

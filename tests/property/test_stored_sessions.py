@@ -27,7 +27,7 @@ MESSAGES = st.lists(HISTORIES, min_size=1, max_size=8).map(
     lambda parts: [message for part in parts for message in part]
 )
 STEPS = st.lists(
-    st.sampled_from(["append"] * 6 + ["look", "look", "cold", "restart", "crash"]), min_size=8, max_size=40
+    st.sampled_from(["append"] * 6 + ["look", "look", "cold", "report", "restart", "crash"]), min_size=8, max_size=40
 )
 
 
@@ -86,6 +86,11 @@ def test_the_views_are_the_same_with_a_store(
                 plain.cache_is_cold()
                 stored.cache_is_cold()
                 assert stored.cold_requests == plain.cold_requests
+            elif step == "report":
+                usage = {"input_tokens": 100 * len(plain) % 7_001, "output_tokens": 5}
+                for one in (plain, stored):
+                    one.view_json()
+                    one.reported(usage)
             elif step == "look":
                 assert stored.view_json() == plain.view_json()
                 assert stored.view() == plain.view()
@@ -99,6 +104,7 @@ def test_the_views_are_the_same_with_a_store(
                 store.close() if step == "restart" else store.close(sync=False)
                 store = recede.TurnStore(path, sync_every=1)
                 stored, is_new = History(store=store, **options), False
+                plain._reports.forget()  # the last request that was reported of is not kept
                 assert len(stored) == len(plain)
                 assert stored.cold_requests == plain.cold_requests
         assert stored.to_json() == plain.to_json()

@@ -27,7 +27,7 @@ from recede.session._json import elements, loads
 from recede.session._messages import Messages
 from recede.session._moves import StoredMoves
 from recede.session._options import HistoryOptions, saved_options
-from recede.session._reported import Reported, Reports, usage_of_sums
+from recede.session._reported import Reported, Reports, chars_of_tokens, usage_of_sums
 from recede.session._stats import HistoryStats
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ class History:
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
+        calibrate: with ``max_input_tokens`` or ``max_view_tokens``: tokens are reckoned with the characters that they
+            had in the requests of which `reported` was told (1 to 8), instead of four; from the next request on. Earlier
+            views stay, also in a saved or stored history.
         recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
             with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
@@ -101,7 +104,8 @@ class History:
     @runs(lambda self, **options: self._begin(**options))
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
@@ -154,6 +158,7 @@ class History:
         session = self._options.engine.Session(
             self._options.policy,
             raw_cost_at_most=4 * min(self._options.threshold_tokens, 1 << 40),
+            calibrates=self._options.calibrates,
             store=None if self._store is None else self._store._store,
         )
         if self._own_mark is not None:
@@ -295,7 +300,8 @@ class History:
     @runs(lambda cls, messages, **options: cls(**options)._with(messages))
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
@@ -327,7 +333,8 @@ class History:
     @runs(lambda cls, data, **options: cls(**options)._with_json(data))
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
@@ -493,7 +500,8 @@ class History:
     def reported(self, usage: Any) -> None:
         """Report what the provider counted for the request of the last view, before its answer is appended.
 
-        The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent. A request found the
+        The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent; with
+        ``calibrate=True`` a budget in tokens goes by the characters that they have had. A request found the
         cache cold if it was served less than half of what the request before it had sent, though its view begins with
         that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
         2,048 tokens say nothing. What a cold request has cost is paid, and the next one is served again: so one alone
@@ -524,6 +532,9 @@ class History:
             if reported is not None:
                 sums, is_cold = self._reports.add(self._session.reports()[1], reported)
                 self._session.set_sums(sums)
+                chars = chars_of_tokens(sums)
+                if self._options.calibrates and chars is not None:
+                    self._session.calibrate(chars)
                 if is_cold:
                     self._session.tell_cold()
 
