@@ -33,5 +33,5 @@ class Policy(SimpleNamespace):
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after so many messages."""
-        known = [max_cost for since, max_cost in self.max_cost_since if since <= messages]
-        return known[-1] if known else self.max_cost
+        budgets: list[tuple[int, int | None]] = [(0, self.max_cost), *self.max_cost_since]
+        return [max_cost for since, max_cost in budgets if since <= messages][-1]

@@ -57,8 +57,8 @@ class History:
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
         calibrate: with ``max_input_tokens`` or ``max_view_tokens``: tokens are reckoned with the characters that they
-            had in the requests of which `reported` was told (1 to 8), instead of four; from the next request on. Earlier
-            views stay, also in a saved or stored history.
+            had in the requests that were given to `reported` (1 to 8), instead of four; from the next request on.
+            Earlier views stay, also in a saved or stored history.
         recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
             with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
