@@ -23,6 +23,7 @@ TOOLS: list[Any] = [{"name": "run", "input_schema": {"type": "object"}}]
 SYSTEM = "You fix bugs. " * 300
 LOOKBACK_BLOCKS = 20
 TURNS = 60
+CLIENTS: list[anthropic.Anthropic] = []  # of the running test, which closes them
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +35,8 @@ def _needs_the_core() -> None:
 def server() -> Iterator[Server]:
     with serving() as running:
         yield running
+        while CLIENTS:
+            CLIENTS.pop().close()
         assert running.refusals == [], "a request was refused"
 
 
@@ -45,6 +48,7 @@ def script(turns: int, calls_each: int = 1) -> list[Answer]:
 
 def conversation(server: Server, **options: Any) -> Conversation:
     client = anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0)
+    CLIENTS.append(client)
     options = {"tools": TOOLS, "system": SYSTEM, "run_tool": output, "max_tool_rounds": 99, **options}
     return Conversation(client.messages.create, model="m", max_tokens=500, **options)
 
