@@ -39,9 +39,9 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("integrations/langchain.py", "MaskObservationsMiddleware.__init__"): ("mask", _OF_MASKER),
     ("integrations/openai_agents.py", "MaskToolOutputs.__init__"): ("mask", _OF_MASKER),
     ("integrations/pydantic_ai.py", "MaskToolReturns.__init__"): ("mask", _OF_MASKER),
-    ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
-    ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
-    ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
+    ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),
+    ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter"})),
     ("arrow/_reducer.py", "Reducer.__init__"): ("reduce", frozenset({"summarizer", "token_counter"})),
 }
 # Defaults that are others for a class.

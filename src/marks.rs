@@ -3,6 +3,7 @@
 //! A mark inside of an observation moves when that is replaced: to the block of its result; where the message itself is the
 //! result, to the one part that has the new text. So no mark is lost.
 
+use crate::json::decode;
 use crate::outline::{Outline, Span};
 use crate::scan::{elements, member, member_around};
 use crate::shape::{Frame, Key, Shape};
@@ -178,11 +179,7 @@ impl Marks {
             let source = self.blocks[*source];
             let mark = block_of(source.message, source.block).and_then(|block| marks_in(data, block).last().copied());
             let (Some(block), Some(mark)) = (block_of(*message, *block), mark) else { continue };
-            let mark = mark.of(data);
-            edits.push(match member(data, block, FIELD.as_bytes()) {
-                Some(null) => (null, mark.to_vec()),
-                None => (Span { start: block.end - 1, end: block.end - 1 }, next_field(mark)),
-            });
+            edits.push(added(data, block, mark.of(data)));
         }
         let removed = pins.removed.iter().map(|one| self.blocks[*one]);
         for Marked { message, block: place, .. } in removed.clone() {
@@ -208,6 +205,95 @@ fn between_texts<'a>(data: &'a [u8], outline: &'a Outline) -> impl Iterator<Item
     let starts = core::iter::once(0).chain(texts.iter().map(|text| text.end));
     let ends = texts.iter().map(|text| text.start).chain([data.len()]);
     starts.zip(ends).map(|(start, end)| Span { start, end })
+}
+
+/// The block of a message that has its newest mark, and the value of that; None if the message has none.
+#[must_use]
+pub fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
+    memchr::memmem::find(message.of(data), FIELD.as_bytes())?;
+    let blocks = elements(data, member(data, message, b"content")?)?;
+    let marks = |(place, block): (usize, &Span)| Some((place, *marks_in(data, *block).last()?));
+    blocks.iter().enumerate().rev().find_map(marks)
+}
+
+/// The last block of a message that a provider takes a mark on: no thinking, and no blank text.
+#[must_use]
+pub fn last_markable(message: &[u8]) -> Option<usize> {
+    let content = member(message, Span { start: 0, end: message.len() }, b"content")?;
+    let is = |object: Span, key: &str, is: &dyn Fn(&[u8]) -> bool| {
+        member(message, object, key.as_bytes()).is_some_and(|value| is(value.of(message)))
+    };
+    let is_blank = |text: &[u8]| {
+        let mut decoded = vec![];
+        decode(&text[1..text.len() - 1], &mut decoded);
+        decoded.trim_ascii().is_empty()
+    };
+    if message[content.start] == b'"' {
+        return (!is_blank(content.of(message))).then_some(0);
+    }
+    let takes_mark = |block: &Span| {
+        let is_thinking = |kind: &[u8]| kind.ends_with(b"thinking\"");
+        message[block.start] == b'{'
+            && !is(*block, "type", &is_thinking)
+            && !(is(*block, "type", &|kind| kind == b"\"text\"") && is(*block, "text", &is_blank))
+    };
+    elements(message, content)?.iter().rposition(takes_mark)
+}
+
+/// A mark that a message is to have.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedMark<'a> {
+    /// Its block.
+    pub block: usize,
+    /// Its value.
+    pub value: &'a [u8],
+    /// Whether the newest mark that the block has stays instead.
+    pub is_own: bool,
+}
+
+/// A message with these marks only. A text that gets one becomes a part.
+#[must_use]
+pub fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
+    let whole = Span { start: 0, end: message.len() };
+    let mut edits = vec![];
+    match member(message, whole, b"content") {
+        Some(content) if message[content.start] == b'[' => {
+            for (place, block) in elements(message, content).unwrap_or_default().into_iter().enumerate() {
+                let wanted = marks.iter().find(|wanted| wanted.block == place);
+                let mut own = marks_in(message, block);
+                if let Some(wanted) = wanted
+                    && (!wanted.is_own || own.pop().is_none())
+                {
+                    edits.push(added(message, block, wanted.value));
+                }
+                edits.extend(own.into_iter().map(|mark| (field_around(message, mark), vec![])));
+            }
+        }
+        Some(content) if message[content.start] == b'"' => {
+            let part = |mark: &WantedMark| {
+                let (text, end) = (content.of(message), [&next_field(mark.value)[..], b"}]"].concat());
+                (content, [b"[{\"type\":\"text\",\"text\":", text, &end].concat())
+            };
+            edits.extend(marks.first().map(part));
+        }
+        _ => {}
+    }
+    edits.sort_unstable_by_key(|(span, _)| span.start);
+    let (mut out, mut at) = (Vec::with_capacity(message.len()), 0);
+    for (span, text) in edits {
+        out.extend_from_slice(&message[at..span.start]);
+        out.extend_from_slice(&text);
+        at = span.end;
+    }
+    out.extend_from_slice(&message[at..]);
+    out
+}
+
+/// The change that gives a block a mark.
+fn added(data: &[u8], block: Span, mark: &[u8]) -> (Span, Vec<u8>) {
+    let end = Span { start: block.end - 1, end: block.end - 1 };
+    let null = member(data, block, FIELD.as_bytes()).filter(|own| is_null(data, *own));
+    null.map_or((end, next_field(mark)), |null| (null, mark.to_vec()))
 }
 
 /// The value of a field of the request body around the messages.

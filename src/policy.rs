@@ -215,6 +215,8 @@ macro_rules! parameters {
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
+            /// Other budgets of requests: each after at least so many messages, ascending. Then `max_cost` is that of the last.
+            max_cost_since: Vec<(usize, usize)> = vec![],
             /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
             fill_millionths: Option<usize> = None,
             /// Cut results in the window to this length before anything is dropped.
@@ -298,6 +300,13 @@ macro_rules! declare {
 parameters!(declare);
 
 impl Policy {
+    /// The budget of a request after so many messages.
+    #[must_use]
+    pub fn max_cost_at(&self, messages: usize) -> Option<usize> {
+        let known = self.max_cost_since.partition_point(|(since, _)| *since <= messages);
+        self.max_cost_since[..known].last().map_or(self.max_cost, |(_, max)| Some(*max))
+    }
+
     /// A boundary, rounded down to steps.
     #[must_use]
     pub fn rounded(&self, boundary: usize) -> usize {

@@ -104,10 +104,16 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, mark
 }
 
 /// A stretch of the input with some of its observations masked, at the end of `out`.
-pub fn splice_stretch(data: &[u8], context: PlanContext, stretch: Span, masked: &[Masked], out: &mut Vec<u8>) {
+pub fn splice_stretch(
+    data: &[u8],
+    context: PlanContext,
+    stretch: Span,
+    masked: &[Masked],
+    marks: MarkEdits,
+    out: &mut Vec<u8>,
+) {
     let PlanContext { outline, policy, pairs, turns, .. } = context;
-    let (marks, view) = (MarkEdits::default(), Spliced::default());
-    let mut writer = ViewWriter::of(data, outline, policy, (pairs, turns), marks, view);
+    let mut writer = ViewWriter::of(data, outline, policy, (pairs, turns), marks, Spliced::default());
     writer.stretch(stretch, masked);
     out.reserve(writer.out.length());
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));

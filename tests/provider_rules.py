@@ -56,6 +56,7 @@ def anthropic_fault(body: dict[str, Any]) -> str | None:
         for field in ("model", "max_tokens"):
             demand(body.get(field), f"{field}: Field required")
         _anthropic(body.get("messages"))
+        _marks(body)
     except RefusedError as refused:
         return str(refused)
     return None
@@ -113,6 +114,22 @@ def _anthropic(messages: Any) -> None:
     text = last["content"] if isinstance(last["content"], str) else (last["content"] or [{}])[-1].get("text", "")
     ends_clean = last["role"] == "user" or text == text.rstrip()
     demand(ends_clean, "messages: final assistant content cannot end with trailing whitespace")
+
+
+def _marks(body: dict[str, Any]) -> None:
+    """Of the prompt cache, in the order in which the parts of a request precede each other."""
+    places = [body.get("tools"), body.get("system"), *(message["content"] for message in body["messages"])]
+    marks: list[dict[str, Any]] = []
+    for blocks in places:
+        for block in blocks if isinstance(blocks, list) else []:
+            parts = block.get("content") if isinstance(block.get("content"), list) else []
+            marks += [one["cache_control"] for one in [*parts, block] if one.get("cache_control") is not None]
+    demand(len(marks) <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {len(marks)}.")
+    for mark in marks:
+        is_known = mark.get("type") == "ephemeral" and mark.get("ttl", "5m") in ("5m", "1h")
+        demand(is_known and not set(mark) - {"type", "ttl"}, "cache_control: Input tag does not match")
+    hours = [mark.get("ttl") == "1h" for mark in marks]
+    demand(hours == sorted(hours, reverse=True), "a ttl='1h' cache_control block must not come after a ttl='5m' one.")
 
 
 def _blocks(message: dict[str, Any], at: int, is_last: bool) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ impl Fold {
         self.grow(context, end);
         let bill = self.bill(context, end, is_now);
         let moves = self.moves(context, end, bill.as_ref());
+        self.core.boundary_before = self.core.boundary;
         self.core.waste = self.core.waste.saturating_add(self.core.gain);
         let masked = if moves { self.advance(context) } else { vec![] };
         if let Some(bill) = bill {
@@ -60,7 +61,9 @@ impl Fold {
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
             Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
-        pays || (policy.boundary.remembers() && policy.max_cost.is_some_and(|max| self.core.cost > max))
+        let max_cost = || policy.max_cost_at(self.evicted_messages + end);
+        let is_over = || max_cost().is_some_and(|max| self.core.cost > max);
+        pays || (policy.boundary.remembers() && is_over())
     }
 
     /// Characters that a move writes to the cache again: of the view after it, those that the previous request had sent and the

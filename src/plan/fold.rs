@@ -58,6 +58,8 @@ pub struct FoldState {
     pub before: usize,
     /// What all requests were charged.
     pub paid: Paid,
+    /// The boundary among the remaining observations, before the last request and after it.
+    pub boundaries: [usize; 2],
     /// The masked ones of the remaining observations, ascending.
     pub masked: Vec<u32>,
 }
@@ -108,8 +110,9 @@ pub(super) struct FoldCore {
     pub(super) before: usize,
     /// Characters that masking removed.
     pub(super) removed: usize,
-    /// The first observation after the boundary.
+    /// The first observation after the boundary; the same before the last request.
     pub(super) boundary: usize,
+    pub(super) boundary_before: usize,
     /// What all requests were charged.
     pub(super) paid: Paid,
 }
@@ -180,6 +183,7 @@ impl Fold {
             requests: self.core.requests,
             before: self.core.before.saturating_sub(messages),
             paid: self.core.paid,
+            boundaries: [self.core.boundary_before, self.core.boundary].map(|end| end.saturating_sub(evicted)),
             masked: masked.iter().map(|one| one.result - evicted as u32).collect(),
         }
     }
@@ -192,7 +196,13 @@ impl Fold {
             evicted_observations: state.observations,
             evicted_masked: state.masked_count,
             evicted_chars: state.chars,
-            core: FoldCore { waste: state.waste, requests: state.requests, paid: state.paid, ..FoldCore::default() },
+            core: FoldCore {
+                waste: state.waste,
+                requests: state.requests,
+                paid: state.paid,
+                cost: state.chars, // where texts are counted and there is a limit, nothing is evicted
+                ..FoldCore::default()
+            },
             ..Fold::default()
         };
         fold.grow(context, state.before);
@@ -200,11 +210,25 @@ impl Fold {
         fold.grow(context, context.outline.messages.len());
         fold.mask(context, |result| state.masked.binary_search(&result).is_ok());
         fold.core.removed = state.removed;
+        [fold.core.boundary_before, fold.core.boundary] = state.boundaries;
         fold
     }
 
+    /// The boundary at the previous request, and now: `is_over` after the answer to the last one, else where one is made now,
+    /// which would mask something or not. For a boundary that depends on requests.
+    #[must_use]
+    pub fn boundaries(&self, policy: &Policy, is_over: bool, masks_now: bool) -> (usize, usize) {
+        let FoldCore { boundary, boundary_before, .. } = self.core;
+        match (is_over, masks_now) {
+            (true, _) => (boundary_before, boundary),
+            (false, true) => (boundary, self.rounded(policy, self.core.aging.older_end)),
+            (false, false) => (boundary, boundary),
+        }
+    }
+
     /// A boundary rounded by the policy, among the observations in memory.
-    pub(super) fn rounded(&self, policy: &Policy, boundary: usize) -> usize {
+    #[must_use]
+    pub fn rounded(&self, policy: &Policy, boundary: usize) -> usize {
         policy.rounded(self.evicted_observations + boundary).saturating_sub(self.evicted_observations)
     }
 
@@ -322,7 +346,7 @@ impl Fold {
             removed: self.core.removed,
             boundary: self.core.boundary,
             moves: self.moves,
-            boundary_before: 0,
+            boundary_before: self.core.boundary_before,
         }
     }
 

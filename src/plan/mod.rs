@@ -28,7 +28,7 @@ pub use decide::{Answer, Attempt, Limits, decide};
 pub use fold::{Fold, FoldState};
 use outcome::Masking;
 pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, masked_in};
-pub use pins::{masked_at, pins};
+pub use pins::{Block, MOST_MARKS, Wanted, block_of, blocks_between, masked_at, pins, previous_request};
 use planner::Planner;
 pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
@@ -63,6 +63,13 @@ pub fn built_in(outline: &Outline, source: &dyn Source, policy: &Policy, message
     let previous = (!earlier.is_empty()).then(|| planner.body_of(&earlier));
     let objective_from = policy.fill_millionths.is_none().then_some(&earlier[..]);
     built_in_summary(&planner, messages, objective_from, previous.as_deref())
+}
+
+/// One past the last observation that is old after so many messages.
+#[must_use]
+pub fn older_end(context: PlanContext, messages: usize) -> usize {
+    let PlanContext { outline, policy, pairs, turns, .. } = context;
+    Window::of(outline, policy, pairs, turns, messages).older_end
 }
 
 impl Planner<'_> {
@@ -139,24 +146,19 @@ impl Planner<'_> {
     /// Masking up to a boundary that depends on the requests: one before each run, and one now unless the history ends with a run.
     fn fold(&self) -> Masking {
         let mut fold = Fold::default();
-        let (context, mut boundary_before) = (self.context(), 0);
+        let context = self.context();
         for start in &self.turns.starts {
-            boundary_before = fold.core.boundary;
             fold.request(context, *start as usize, false);
         }
         if self.outline.messages.last().is_some_and(|message| !message.is_agent_made) {
-            boundary_before = fold.core.boundary;
             fold.request(context, self.end, true);
         }
-        Masking { boundary_before, ..fold.into_masking() }
+        fold.into_masking()
     }
 
     /// Where a boundary that depends on no request was at the previous one.
     fn boundary_before(&self) -> usize {
-        let starts = &self.turns.starts;
-        let is_over = self.outline.messages.last().is_some_and(|message| message.is_agent_made);
-        let end = starts.len().checked_sub(if is_over { 2 } else { 1 }).map_or(0, |last| starts[last] as usize);
-        let window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
-        self.policy.rounded(window.older_end)
+        let end = previous_request(self.outline, &self.turns).unwrap_or(0);
+        self.policy.rounded(older_end(self.context(), end))
     }
 }

@@ -1,102 +1,131 @@
 //! Cache marks of ours: which block of a view gets one, so that what precedes the boundary is read from the cache, and which mark of
 //! the client gives way. Where the boundary is never depends on marks.
 
-use super::outcome::Plan;
-use super::replay::{blocks_of, sums_before};
-use crate::marks::{Marks, Pins};
+use super::outcome::{Masked, Plan};
+use super::replay::blocks_of;
+use crate::marks::{Marked, Marks, Pins};
 use crate::outline::{Outline, Shape};
 use crate::policy::Policy;
+use crate::turns::Turns;
 
 /// A request has at most so many marks.
-const MOST_MARKS: usize = 4;
+pub const MOST_MARKS: usize = 4;
 /// A mark finds an entry up to so many blocks before it.
 pub(super) const LOOKBACK_BLOCKS: usize = 20;
+
+/// A message, and the place of a block in its content.
+pub type Block = (usize, usize);
+
+/// The blocks that marks of ours are wanted on.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Wanted {
+    /// The last result that the previous request has sent masked.
+    pub pin: Option<Block>,
+    /// The last block of the previous request, if that is a result, and the boundary did not move since.
+    pub carried: Option<Block>,
+}
 
 /// The pins of a view; None if its marks stay as they are.
 #[must_use]
 pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> Option<Pins> {
     let is_whole =
         plan.summary.is_none() && plan.cut.is_none() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
-    if !policy.pins_boundary || !is_whole || plan.masked.is_empty() || marks.blocks.is_empty() {
+    if !policy.pins_boundary || !is_whole || plan.masked.is_empty() {
         return None;
     }
-    let before = sums_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
-    let place = |message: usize, block: usize| before[message] + block;
-    let places: Vec<usize> = marks.blocks.iter().map(|one| place(one.message, one.block)).collect();
-    let newest = *places.last()?;
-    let is_masked = |message: usize, block: usize| masked_at(outline, plan, message, block);
-    let count = |place: usize| {
-        let one = &marks.blocks[place];
-        if is_masked(one.message, one.block) { 1 } else { one.count }
-    };
-    let mut total = marks.elsewhere + (0..places.len()).map(count).sum::<usize>();
-    if total > MOST_MARKS {
-        return None;
-    }
-    // Before a mark of the client, and where none is.
-    let is_free = |(message, block): &(usize, usize)| {
-        let place = place(*message, *block);
-        place < newest && !places.contains(&place)
-    };
-    let mut pin = pinned(outline, plan).filter(is_free);
-    let carried = carried(outline, plan).filter(is_free).filter(|(message, block)| {
-        let deepest = place(*message, *block);
-        plan.boundary_before == plan.boundary
-            && !places.iter().any(|place| (deepest..=deepest + LOOKBACK_BLOCKS).contains(place))
-    });
-    let mut carried = carried.filter(|one| pin != Some(*one));
-    total += usize::from(pin.is_some()) + usize::from(carried.is_some());
-    let mut pins = Pins::default();
-    let mut stays: Vec<usize> = (0..places.len()).collect();
-    while total > MOST_MARKS {
-        // The oldest mark whose entry the next one finds as well.
-        let old = stays.windows(2).position(|pair| places[pair[1]] - places[pair[0]] < LOOKBACK_BLOCKS);
-        total -= if carried.is_some() && pin.take().is_some() {
-            1
-        } else if marks.on_tools > 0 && !pins.clears_tools {
-            pins.clears_tools = true;
-            marks.on_tools
-        } else if let Some(old) = old {
-            let removed = stays.remove(old);
-            pins.removed.push(removed);
-            count(removed)
-        } else {
-            usize::from(pin.take().or_else(|| carried.take()).is_some())
-        };
-    }
-    if pin.is_none() && carried.is_none() {
-        return None; // nothing gives way to nothing
-    }
-    // The value of the mark after it: entries that live longer come before others.
-    pins.added = [pin, carried]
-        .into_iter()
-        .flatten()
-        .filter_map(|(message, block)| {
-            let next = stays.iter().find(|one| places[**one] > place(message, block))?;
-            Some((message, block, *next))
-        })
-        .collect();
-    pins.added.sort_unstable();
-    Some(pins)
+    let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
+    let count = |one: &Marked| if masked_at(outline, plan, one.message, one.block) { 1 } else { one.count };
+    wanted.pins(marks, count, |from, to| blocks_between(outline, from, to))
 }
 
-/// The block of the last result that the previous request has sent masked.
-fn pinned(outline: &Outline, plan: &Plan) -> Option<(usize, usize)> {
-    let end = plan.boundary_before.min(plan.boundary);
-    let last = plan.masked.iter().rev().find(|one| !one.is_clipped() && (one.result as usize) < end)?;
-    block_of(outline, last.result as usize)
+impl Wanted {
+    /// What is wanted where these are masked, with the boundary at the previous request and now.
+    #[must_use]
+    pub fn of<'a>(
+        outline: &Outline,
+        turns: &Turns,
+        masked: impl DoubleEndedIterator<Item = &'a Masked>,
+        (before, now): (usize, usize),
+    ) -> Self {
+        let is_sent = |one: &&Masked| !one.is_clipped() && (one.result as usize) < before.min(now);
+        let pin = masked.rev().find(is_sent).and_then(|last| block_of(outline, last.result as usize));
+        Wanted { pin, carried: carried(outline, turns).filter(|_| before == now) }
+    }
+
+    /// The marks to write, and those of the client that give way; `blocks_between` is that of two blocks in order.
+    pub fn pins(
+        self,
+        marks: &Marks,
+        count: impl Fn(&Marked) -> usize,
+        blocks_between: impl Fn(Block, Block) -> usize,
+    ) -> Option<Pins> {
+        let places: Vec<Block> = marks.blocks.iter().map(|one| (one.message, one.block)).collect();
+        let newest = *places.last()?;
+        let mut total = marks.elsewhere + marks.blocks.iter().map(&count).sum::<usize>();
+        if total > MOST_MARKS {
+            return None;
+        }
+        // Before a mark of the client, and where none is.
+        let is_free = |block: &Block| *block < newest && !places.contains(block);
+        let mut pin = self.pin.filter(is_free);
+        let mut carried = self.carried.filter(is_free).filter(|block| {
+            let next = places.iter().find(|place| *place > block);
+            pin != Some(*block) && next.is_none_or(|next| blocks_between(*block, *next) > LOOKBACK_BLOCKS)
+        });
+        total += usize::from(pin.is_some()) + usize::from(carried.is_some());
+        let mut pins = Pins::default();
+        let mut stays: Vec<usize> = (0..places.len()).collect();
+        while total > MOST_MARKS {
+            // The oldest mark whose entry the next one finds as well.
+            let is_near = |pair: &[usize]| blocks_between(places[pair[0]], places[pair[1]]) < LOOKBACK_BLOCKS;
+            let old = stays.windows(2).position(is_near);
+            total -= if carried.is_some() && pin.take().is_some() {
+                1
+            } else if marks.on_tools > 0 && !pins.clears_tools {
+                pins.clears_tools = true;
+                marks.on_tools
+            } else if let Some(old) = old {
+                let removed = stays.remove(old);
+                pins.removed.push(removed);
+                count(&marks.blocks[removed])
+            } else {
+                usize::from(pin.take().or_else(|| carried.take()).is_some())
+            };
+        }
+        if pin.is_none() && carried.is_none() {
+            return None; // nothing gives way to nothing
+        }
+        // The value of the mark after it: entries that live longer come before others.
+        pins.added = [pin, carried]
+            .into_iter()
+            .flatten()
+            .filter_map(|block| {
+                let next = stays.iter().find(|one| places[**one] > block)?;
+                Some((block.0, block.1, *next))
+            })
+            .collect();
+        pins.added.sort_unstable();
+        Some(pins)
+    }
 }
 
 /// The last block of the previous request, if that is a result.
-fn carried(outline: &Outline, plan: &Plan) -> Option<(usize, usize)> {
-    let starts = &plan.turns.starts;
-    let is_over = outline.messages.last().is_some_and(|last| last.is_agent_made);
-    let previous = *starts.get(starts.len().checked_sub(if is_over { 2 } else { 1 })?)? as usize;
-    let message = previous.checked_sub(1)?;
+fn carried(outline: &Outline, turns: &Turns) -> Option<Block> {
+    let message = previous_request(outline, turns)?.checked_sub(1)?;
     block_of(outline, outline.results_of(message).last()?)
 }
 
-fn block_of(outline: &Outline, result: usize) -> Option<(usize, usize)> {
+/// How many messages preceded the request before the current one.
+#[must_use]
+pub fn previous_request(outline: &Outline, turns: &Turns) -> Option<usize> {
+    let is_over = outline.messages.last().is_some_and(|last| last.is_agent_made);
+    let previous = turns.starts.len().checked_sub(if is_over { 2 } else { 1 })?;
+    Some(turns.starts[previous] as usize)
+}
+
+/// The block of a result, where it may have a mark.
+#[must_use]
+pub fn block_of(outline: &Outline, result: usize) -> Option<Block> {
     let result = &outline.results[result];
     let message = result.message as usize;
     (outline.messages[message].shape == Shape::Anthropic).then_some((message, result.block as usize))
@@ -107,4 +136,17 @@ fn block_of(outline: &Outline, result: usize) -> Option<(usize, usize)> {
 pub fn masked_at(outline: &Outline, plan: &Plan, message: usize, block: usize) -> bool {
     let is_it = |one: usize| outline.results[one].block as usize == block;
     super::masked_in(&plan.masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
+}
+
+/// How many blocks a block is after an earlier one; if those are many, a lower bound.
+#[must_use]
+pub fn blocks_between(outline: &Outline, from: Block, to: Block) -> usize {
+    let mut blocks = 0;
+    for message in from.0..to.0 {
+        blocks += blocks_of(outline, message);
+        if blocks > from.1 + LOOKBACK_BLOCKS {
+            break;
+        }
+    }
+    (blocks + to.1).saturating_sub(from.1)
 }

@@ -33,11 +33,19 @@ pub struct PySession {
 #[pymethods]
 impl PySession {
     #[new]
-    #[pyo3(signature = (policy, *, raw_cost_at_most=0, turns=false, store=None))]
-    fn new(policy: &PyPolicy, raw_cost_at_most: usize, turns: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
+    #[pyo3(signature = (policy, *, raw_cost_at_most=0, turns=false, calibrates=false, store=None))]
+    fn new(
+        policy: &PyPolicy,
+        raw_cost_at_most: usize,
+        turns: bool,
+        calibrates: bool,
+        store: Option<Py<PyStore>>,
+    ) -> PyResult<Self> {
         guarded(|| {
             let text = if turns { TextFormat::Turns } else { TextFormat::Json };
-            Ok(PySession { session: Mutex::new(Session::new(policy.policy.clone(), raw_cost_at_most, text)), store })
+            let session = Session::new(policy.policy.clone(), raw_cost_at_most, text);
+            let session = if calibrates { session.calibrating() } else { session };
+            Ok(PySession { session: Mutex::new(session), store })
         })
     }
 
@@ -150,6 +158,16 @@ impl PySession {
         })
     }
 
+    /// The last block of each view has this mark, and no other is sent but those at the boundary, besides so many around them.
+    fn mark_newest(&self, py: Python<'_>, value: &[u8], elsewhere: usize) -> PyResult<()> {
+        guarded(|| {
+            self.change(py, |session, _| {
+                session.mark_newest(value, elsewhere);
+                Ok(())
+            })
+        })
+    }
+
     /// Nothing of the view is cached.
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| self.forget_view(py))
@@ -231,6 +249,11 @@ impl PySession {
         })
     }
 
+    /// The moves of the boundary that are in memory.
+    fn newest_moves(&self, py: Python<'_>) -> PyResult<Vec<MoveNumbers>> {
+        guarded(|| Ok(self.look(py, |session| session.moves().1).into_iter().map(numbers_of).collect()))
+    }
+
     fn move_count(&self, py: Python<'_>) -> PyResult<usize> {
         guarded(|| Ok(self.look(py, Session::move_count)))
     }
@@ -239,6 +262,11 @@ impl PySession {
 
     fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| self.change(py, Session::tell_cold))
+    }
+
+    /// A thousand tokens have so many characters, from the next request on.
+    fn calibrate(&self, py: Python<'_>, chars: usize) -> PyResult<()> {
+        guarded(|| self.change(py, |session, store| session.calibrate(chars, store)))
     }
 
     fn set_sums(&self, py: Python<'_>, sums: Vec<usize>) -> PyResult<()> {

@@ -118,6 +118,7 @@ impl Session {
             let is_new = |one: &&Masked| masked_in(&self.log.fold.masked, one.results()).is_empty();
             let tentative = plan.masked.iter().filter(is_new).cloned().collect();
             self.show_masked(tentative, plan.moves.get(self.log.fold.moves.len()).copied());
+            self.view.planned_boundaries = Some((plan.boundary_before, plan.boundary));
         } else {
             self.prepare_compaction(&plan, &view);
         }

@@ -142,10 +142,11 @@ impl Session {
     }
 
     /// Not with a budget, since a later stage may need all messages; and not while stored messages are appended again, since
-    /// the ledger is ahead of the session then.
+    /// the ledger is ahead of the session then; and not where a limit is counted, since costs are not stored.
     fn may_evict(&mut self) -> bool {
         let masks = self.policy.goal == Goal::Mask && self.log.cost > self.raw_cost_at_most;
-        let may = masks && self.len() == self.ledger.messages;
+        let is_counted = self.log.costs.is_some() && self.policy.max_cost.is_some();
+        let may = masks && self.len() == self.ledger.messages && !is_counted;
         if may {
             self.update_masked();
         }
@@ -159,6 +160,7 @@ impl Session {
         let mut count = outline.messages.len().saturating_sub(1);
         count = count.min(self.log.with_context(policy, |context| fold.final_messages(context)));
         // Open calls may still be answered.
+        count = count.min(self.final_marks());
         count = count.min(open_from(outline, |message| outline.holds_results(message)));
         if let Some(result) = outline.results.get(fold.final_observations(policy)) {
             count = count.min(result.message as usize);
@@ -174,11 +176,12 @@ impl Session {
         }
     }
 
-    /// The final rendering of the first messages in memory; None where it is the message itself.
+    /// The final rendering of the first messages in memory; None where it is the message itself. Readers take older marks out.
     fn rendered_messages(&self, count: usize) -> Vec<Option<Vec<u8>>> {
         let results = |message| self.log.outline.results_of(message);
         let is_masked = |message| !masked_in(&self.log.fold.masked, results(message)).is_empty();
-        (0..count).map(|message| is_masked(message).then(|| self.rendered_message(message))).collect()
+        let sent = |message: usize| self.sent_message(self.log.base.messages + message);
+        (0..count).map(|message| is_masked(message).then(|| sent(message))).collect()
     }
 
     /// Changes of the id index.
@@ -203,11 +206,16 @@ impl Session {
 
     /// The base of a log without the first messages.
     fn base_without(&self, count: usize, shown: &[Option<Vec<u8>>]) -> Base {
-        let Log { pairs, fold, chars, cost, base, .. } = &self.log;
+        let Log { pairs, fold, chars, cost, base, marks, .. } = &self.log;
         if count == 0 && base.messages == 0 {
             return Base::default();
         }
-        let bytes = |message: usize| shown[message].as_ref().map_or(self.log.message(message).len(), Vec::len) + 1;
+        let is_marked = |message| marks.binary_search_by_key(&message, |(marked, ..)| *marked).is_ok();
+        let bytes = |message: usize| match &shown[message] {
+            None => self.log.message(message).len() + 1,
+            Some(_) if is_marked(message) => self.rendered_message(message).len() + 1,
+            Some(shown) => shown.len() + 1,
+        };
         Base {
             messages: base.messages + count,
             view_bytes: base.view_bytes + (0..count).map(bytes).sum::<usize>(),
@@ -215,6 +223,7 @@ impl Session {
             cost: *cost,
             counts: pairs.counts(),
             fold: self.log.with_context(&self.policy, |context| fold.state_without(context, count)),
+            marks: self.evicted_marks(count),
         }
     }
 

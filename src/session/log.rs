@@ -5,10 +5,11 @@ use super::snapshot::Base;
 use super::turn_text::{FRAME, Observations, TurnTexts, result_of, write_turn};
 use super::turns::TurnTokens;
 use crate::error::Error;
+use crate::marks::{self, MarkEdits};
 use crate::outline::{Mark, Message, Outline, Role, Span};
 use crate::pairs::{GrowingPairs, LateResult};
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
+use crate::plan::{Block, Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
 use crate::source::{Bytes, Source, count_newlines};
@@ -46,6 +47,8 @@ pub struct Log {
     pub cost: usize,
     /// Of each turn: reasoning, action, timestamp.
     parts: Vec<(Span, Span, f64)>,
+    /// The newest mark of each message that has some: message, block, value. Only where marks of ours are written.
+    pub marks: Vec<(usize, usize, Span)>,
 }
 
 /// Costs of a message: own, and of each observation raw and masked. None where they are its characters.
@@ -73,6 +76,7 @@ impl Log {
             costs: None,
             cost: 0,
             parts: vec![],
+            marks: vec![],
         }
     }
 
@@ -143,6 +147,10 @@ impl Log {
         let chars = self.outline.chars_of(message, policy.image_chars);
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
+        if policy.pins_boundary && self.format == TextFormat::Json {
+            let newest = marks::newest(&self.data, self.outline.messages[message].span);
+            self.marks.extend(newest.map(|(block, value)| (message, block, value)));
+        }
     }
 
     /// Appends a turn as two messages.
@@ -204,6 +212,7 @@ impl Log {
         self.truncate(&(self.outline.mark_before(messages), bytes));
         self.turns.truncate(messages);
         self.texts.retain(|result, _| (*result as usize) < results);
+        self.marks.truncate(self.marks.partition_point(|(message, ..)| *message < messages));
         let (first, unmasked) = self.fold.rewind(&self.outline, messages);
         self.request_from(policy, first);
         unmasked
@@ -308,8 +317,16 @@ impl Log {
         rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns })
     }
 
-    /// Renders messages with these observations masked; JSON with the comma or bracket before each.
-    pub fn render(&self, policy: &Policy, start: usize, end: usize, masked: &[Masked], out: &mut Vec<u8>) {
+    /// Renders messages with these observations masked; JSON with the comma or bracket before each. A mark in an observation
+    /// goes to its block, if that is not one of the cleared ones.
+    pub fn render(
+        &self,
+        policy: &Policy,
+        (start, end): (usize, usize),
+        masked: &[Masked],
+        cleared: &[Block],
+        out: &mut Vec<u8>,
+    ) {
         if self.format == TextFormat::Json {
             out.push(if self.base.messages + start == 0 { b'[' } else { b',' });
         }
@@ -319,7 +336,8 @@ impl Log {
         let messages = &self.outline.messages;
         let span = Span { start: messages[start].span.start, end: messages[end - 1].span.end };
         if self.format == TextFormat::Json {
-            return self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, out));
+            let marks = MarkEdits { cleared: cleared.to_vec(), ..MarkEdits::default() };
+            return self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, marks, out));
         }
         let placeholder = Placeholder::of(policy);
         let mut at = span.start;

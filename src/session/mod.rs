@@ -17,6 +17,7 @@ mod facts;
 mod index;
 mod ledger;
 mod log;
+mod marks;
 mod masks;
 mod open;
 mod output;
@@ -80,6 +81,10 @@ pub struct Session {
     /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
     reports: Reports,
+    /// The mark of the last block of each view, if the caller marks that.
+    own_mark: Option<Vec<u8>>,
+    /// The budget that measured characters of tokens change, if any.
+    calibrated_budget: Option<usize>,
     /// The requests with a cold cache that the options name.
     cold_by_options: Vec<usize>,
     messages_planned: usize,
@@ -154,11 +159,19 @@ impl Session {
             turns: TurnState::default(),
             attempts: vec![],
             reports: Reports::default(),
+            own_mark: None,
+            calibrated_budget: None,
             cold_by_options,
             messages_planned: 0,
             unrequested: None,
             is_changing: false,
         }
+    }
+
+    /// The budget is one of tokens, of which characters may be measured.
+    #[must_use]
+    pub fn calibrating(self) -> Self {
+        Session { calibrated_budget: self.policy.max_cost, ..self }
     }
 
     /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session
@@ -293,6 +306,7 @@ impl Session {
         let attempts = self.attempts.len();
         if self.pending.is_none() && !self.view.is_current {
             self.set_cold_now();
+            self.set_budgets();
             let asked = if self.policy.goal == Goal::Mask {
                 self.update_masked();
                 None
@@ -314,14 +328,17 @@ impl Session {
             }
             (None, _) => {}
         }
+        self.update_marks();
         Ok(Update::Done)
     }
 
     /// Without a budget: raw while the history is small, else masked; over the limit, up to the window.
     fn update_masked(&mut self) {
+        self.view.is_masked_to_window = false;
         if self.log.cost > self.raw_cost_at_most {
             let mut tentative = self.move_boundary();
             if !self.policy.boundary.remembers() && !Limits::of(&self.policy).fit(self.log.fold.cost()) {
+                self.view.is_masked_to_window = true;
                 tentative = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
             }
             self.show_peek(tentative);
@@ -330,7 +347,7 @@ impl Session {
 
     fn update_reduced(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
         let holds_pairs = !self.policy.strict_pairs || self.log.pairs.orphan_count(&self.log.outline) == 0;
-        let mut peek = None;
+        let (mut peek, mut is_to_window) = (None, false);
         let answer = decide(Limits::of(&self.policy), self.log.cost, holds_pairs, |attempt| match attempt {
             Attempt::Boundary => {
                 peek = self.move_boundary();
@@ -339,10 +356,12 @@ impl Session {
             Attempt::Window if self.policy.boundary.remembers() => None,
             Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
             Attempt::Window => {
+                is_to_window = true;
                 peek = self.log.with_fold(&self.policy, |context, fold| fold.peek(context, false));
                 Some(peek.as_ref()?.cost)
             }
         });
+        self.view.is_masked_to_window = is_to_window;
         match answer {
             Answer::Raw => self.show_raw(),
             Answer::Masked(_) => self.show_peek(peek),

@@ -2,7 +2,7 @@
 
 use super::compaction::Origin;
 use super::log::TextFormat;
-use super::stored::{too_long, write_rendered};
+use super::stored::too_long;
 use super::{Failure, Result, Session};
 use crate::store::Store;
 
@@ -60,13 +60,13 @@ impl Session {
         for message in self.next_chunk()..end {
             bytes += self.bytes_of(message - self.log.base.messages);
             if bytes >= CHUNK_BYTES {
-                let chunk = self.render(start, message + 1);
-                self.add_chunk(message + 1, chunk, &mut closed);
+                let (chunk, appended_bytes) = self.render_sent(start, message + 1);
+                self.add_chunk(message + 1, appended_bytes, chunk, &mut closed);
                 (start, bytes) = (message + 1, 0);
             }
         }
         let is_turns = self.log.format() == TextFormat::Turns;
-        let mut open = if start < end || (start == 0 && !is_turns) { self.render(start, end) } else { vec![] };
+        let mut open = if start < end || (start == 0 && !is_turns) { self.render_sent(start, end).0 } else { vec![] };
         if !is_turns {
             open.push(b']');
         }
@@ -78,9 +78,10 @@ impl Session {
         self.view.chunk_ends.last().map_or(2 * self.ends().0, |(end, _)| *end)
     }
 
-    fn add_chunk(&mut self, end: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
+    /// Closes a chunk, which has so many bytes without changes of marks.
+    fn add_chunk(&mut self, end: usize, bytes: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
         let before = self.view.chunk_ends.last().map_or(0, |(_, bytes)| *bytes);
-        self.view.chunk_ends.push((end, before + chunk.len()));
+        self.view.chunk_ends.push((end, before + bytes));
         closed.push(chunk);
     }
 
@@ -93,12 +94,12 @@ impl Session {
             let read = if is_turns {
                 self.write_stored_turn(store, message / 2 + 1, &mut chunk)?
             } else {
-                write_rendered(store, message, &mut chunk)?
+                self.write_sent(store, message, &mut chunk)?
             };
             left = left.checked_sub(read as u64).ok_or_else(too_long)?;
             let next = message + if is_turns { 2 } else { 1 };
             if chunk.len() >= CHUNK_BYTES || next == end {
-                self.add_chunk(next, core::mem::take(&mut chunk), closed);
+                self.add_chunk(next, chunk.len(), core::mem::take(&mut chunk), closed);
             }
         }
         Ok(())
@@ -142,27 +143,31 @@ impl Session {
         let mut items = vec![];
         for message in from..evicted {
             let mut shown = vec![];
-            write_rendered(store.as_deref_mut().ok_or(Failure::Closed)?, message, &mut shown)?;
+            self.write_sent(store.as_deref_mut().ok_or(Failure::Closed)?, message, &mut shown)?;
             items.push(ViewMessage::Bytes(shown.split_off(1)));
         }
         let first = from.saturating_sub(evicted);
         let masked = self.masked(first, self.log.len());
         let results = &self.log.outline.results;
         let mut masked = masked.iter().map(|one| results[one.result as usize].message as usize).peekable();
+        let remarked = self.marked_messages(evicted + first, self.log.end());
         for message in first..self.log.len() {
-            let is_masked = masked.peek() == Some(&message);
+            let mut is_changed = masked.peek() == Some(&message);
             while masked.next_if_eq(&message).is_some() {}
+            let is_marked = remarked.binary_search(&(evicted + message)).is_ok();
+            let sent = || if is_marked { self.sent_message(evicted + message) } else { self.rendered_message(message) };
+            is_changed |= is_marked && sent() != self.log.message(message);
             let (index, is_rendered) = match self.origins.get(evicted + message) {
-                None => (Some(self.past.end() + evicted + message - self.origins.len()), is_masked),
-                Some(Origin::Appended(index)) => (Some(*index as usize), is_masked),
+                None => (Some(self.past.end() + evicted + message - self.origins.len()), is_changed),
+                Some(Origin::Appended(index)) => (Some(*index as usize), is_changed),
                 Some(Origin::Rendered(index)) => (Some(*index as usize), true),
                 Some(Origin::New) => (None, true),
             };
             // If only the store has the appended message, the log has its bytes.
             items.push(match index.filter(|index| *index >= self.past.first) {
-                Some(index) if is_rendered => ViewMessage::Rendered(index, self.rendered_message(message)),
+                Some(index) if is_rendered => ViewMessage::Rendered(index, sent()),
                 Some(index) => ViewMessage::Appended(index),
-                None => ViewMessage::Bytes(self.rendered_message(message)),
+                None => ViewMessage::Bytes(sent()),
             });
         }
         self.view.list_from = self.log.end();

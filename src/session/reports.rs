@@ -6,6 +6,10 @@ use super::{Result, Session};
 use crate::policy::NOW;
 use crate::store::{RecordKind, Store};
 
+/// Characters that a thousand tokens have where nothing was measured; and a change of less than this part of them is none.
+const ASSUMED_CHARS: usize = 4_000;
+const LEAST_CHANGE: usize = 50;
+
 /// What was reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Reports {
@@ -13,6 +17,8 @@ pub struct Reports {
     pub cold: Vec<Cold>,
     /// Sums of what was reported, with the meaning that the caller gives them.
     pub sums: Vec<usize>,
+    /// Measured characters of a thousand tokens: of requests after at least so many messages, ascending.
+    pub calibrations: Vec<(usize, usize)>,
 }
 
 /// The cache was cold.
@@ -30,7 +36,8 @@ impl Reports {
     pub fn before(&self, messages: usize) -> Self {
         let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };
         let cold = self.cold.iter().filter(|cold| cold.reported <= messages).map(known).collect();
-        Reports { cold, sums: self.sums.clone() }
+        let calibrations = self.calibrations.iter().copied().filter(|(since, _)| *since <= messages + 1).collect();
+        Reports { cold, sums: self.sums.clone(), calibrations }
     }
 }
 
@@ -46,6 +53,35 @@ impl Session {
         self.reports.cold.push(Cold { reported: self.len(), request: None });
         self.view.is_current = false;
         self.note_reports(store)
+    }
+
+    /// A thousand tokens have so many characters, from the next request on.
+    ///
+    /// # Errors
+    /// Those of the store, as of [`Session::tell_cold`].
+    pub fn calibrate(&mut self, chars: usize, store: Option<&mut Store>) -> Result<()> {
+        let before = self.reports.calibrations.last().map_or(ASSUMED_CHARS, |(_, chars)| *chars);
+        if before.abs_diff(chars).saturating_mul(LEAST_CHANGE) < before {
+            return Ok(()); // nearly the same
+        }
+        let since = self.len() + 1;
+        self.reports.calibrations.retain(|(other, _)| *other < since);
+        self.reports.calibrations.push((since, chars));
+        self.set_budgets();
+        self.note_reports(store)
+    }
+
+    /// Sets the budget of each request, whose messages are those of the log.
+    pub(super) fn set_budgets(&mut self) {
+        let Some(given) = self.calibrated_budget.filter(|_| !self.reports.calibrations.is_empty()) else { return };
+        let in_log = |since: usize| match since.checked_sub(self.past.end()) {
+            Some(since) => since + self.origins.len(),
+            None => 0,
+        };
+        let calibrated = |chars: usize| given / ASSUMED_CHARS * chars + given % ASSUMED_CHARS * chars / ASSUMED_CHARS;
+        let budgets = self.reports.calibrations.iter().map(|(since, chars)| (in_log(*since), calibrated(*chars)));
+        self.policy.max_cost_since = core::iter::once((0, given)).chain(budgets).collect();
+        self.policy.max_cost = self.policy.max_cost_at(self.log.end());
     }
 
     /// Replaces the sums.
@@ -95,6 +131,7 @@ impl Session {
             appended => Some(appended.checked_sub(self.past.end())? + self.origins.len()),
         };
         self.policy.cache_cold = self.cold_requests().into_iter().filter_map(in_log).collect();
+        self.set_budgets();
     }
 
     /// The current request, which moves with each message until it is made.

@@ -8,15 +8,20 @@
 
 use super::Attempts;
 use super::ledger::{Ledger, Totals};
+use super::marks::{EvictedMarks, SentMark};
 use super::reports::{Cold, Reports};
 use super::stored_turns::Row;
 use super::turns::TurnState;
+use crate::outline::Outline;
 use crate::plan::{FoldState, Paid};
+use crate::scan::scan_message;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";
 const VERSION: u16 = 1;
 const VITAL: u16 = 1;
+/// Above the characters that a thousand tokens are taken to have.
+const MOST_CHARS: usize = 1 << 16;
 /// Above every real number of a session; sums of smaller numbers do not overflow.
 pub const LARGEST: usize = 1 << 48;
 
@@ -38,7 +43,10 @@ mod tag {
     pub const COLD: u16 = 14;
     pub const SUMS: u16 = 15;
     pub const PAID: u16 = 16;
-    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=PAID;
+    pub const PINS: u16 = 17;
+    pub const MARK: u16 = 18;
+    pub const CALIBRATIONS: u16 = 19;
+    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=CALIBRATIONS;
 }
 
 /// State of the evicted messages, and totals of the whole session.
@@ -56,6 +64,8 @@ pub struct Base {
     pub counts: (usize, usize),
     /// Taken when the session resumes.
     pub fold: FoldState,
+    /// Cache marks of the evicted messages.
+    pub marks: EvictedMarks,
 }
 
 /// A view that became the session: with a summary, or without.
@@ -110,17 +120,38 @@ impl Snapshot {
         out.add(tag::OPTIONS, VITAL, options);
         out.numbers(tag::LEDGER, &[ledger.messages, ledger.stored, chars, runs, usize::from(ends_with_run)]);
         out.numbers(tag::INDEX, &[*ids, *moves, *stale]);
-        let Base { messages, view_bytes, chars, cost, counts, fold } = base;
+        let Base { messages, view_bytes, chars, cost, counts, fold, marks } = base;
         out.numbers(tag::BASE, &[*messages, *view_bytes, *chars, *cost, counts.0, counts.1]);
-        let FoldState { observations, masked_count, chars, removed, waste, requests, before, paid, masked, .. } = fold;
+        let FoldState {
+            observations,
+            masked_count,
+            chars,
+            removed,
+            waste,
+            requests,
+            before,
+            paid,
+            masked,
+            boundaries,
+            ..
+        } = fold;
         out.numbers(tag::FOLD, &[*observations, *masked_count, *chars, *removed, *waste, *requests, *before]);
         out.numbers(tag::PAID, &paid.numbers());
+        let pin = marks.pin.map_or([0, 0], |(message, block)| [message + 1, block]);
+        let newest = marks.newest.as_ref();
+        let place = newest.map_or([0, 0], |mark| [mark.message + 1, mark.block]);
+        out.numbers(tag::PINS, &[*boundaries, pin, place].concat());
+        out.add(tag::MARK, VITAL, newest.map_or(&[], |mark| &mark.value));
         out.numbers(tag::MASKED, &masked.iter().map(|result| *result as usize).collect::<Vec<_>>());
         let attempts = attempts.iter().flat_map(|(messages, one)| [*messages, one.failures, one.turns, one.cost]);
         out.numbers(tag::ATTEMPTS, &attempts.collect::<Vec<_>>());
         if !reports.cold.is_empty() {
             let cold = reports.cold.iter().flat_map(|one| [one.reported, one.request.map_or(0, |request| request + 1)]);
             out.numbers(tag::COLD, &cold.collect::<Vec<_>>());
+        }
+        if !reports.calibrations.is_empty() {
+            let numbers = reports.calibrations.iter().flat_map(|(since, chars)| [*since, *chars]);
+            out.numbers(tag::CALIBRATIONS, &numbers.collect::<Vec<_>>());
         }
         if !reports.sums.is_empty() {
             out.numbers(tag::SUMS, &reports.sums);
@@ -151,6 +182,15 @@ impl Snapshot {
         let totals = Totals { chars, turns, ends_with_run: ends_with_run == 1 };
         let ledger = Ledger { messages: noted, stored_messages: noted, stored, totals, ..Ledger::default() };
         let masked = ascending(numbers(tag::MASKED)?)?;
+        let [boundary_before, boundary, pin, pin_block, newest, newest_block] = fixed(&fields, tag::PINS)?;
+        let evicted = |message: usize| (message <= messages).then_some(message);
+        let pin = evicted(pin)?.checked_sub(1).map(|message| (message, pin_block));
+        let value = fields.get(&tag::MARK).copied().unwrap_or_default();
+        let newest = evicted(newest)?.checked_sub(1);
+        let newest = newest.map(|message| SentMark { message, block: newest_block, value: value.to_vec() });
+        if newest.is_some() && !is_json(value) {
+            return None;
+        }
         let fold = FoldState {
             messages,
             observations,
@@ -161,6 +201,7 @@ impl Snapshot {
             requests,
             before,
             paid: Paid::of(fixed(&fields, tag::PAID)?),
+            boundaries: [boundary_before, boundary],
             masked,
         };
         let attempts = numbers(tag::ATTEMPTS)?;
@@ -171,7 +212,16 @@ impl Snapshot {
         let cold = numbers(tag::COLD)?;
         let (cold, []) = cold.as_chunks() else { return None };
         let reported = |[reported, request]: &[usize; 2]| Cold { reported: *reported, request: request.checked_sub(1) };
-        let reports = Reports { cold: cold.iter().map(reported).collect(), sums: numbers(tag::SUMS)? };
+        let calibrations = numbers(tag::CALIBRATIONS)?;
+        let (calibrations, []) = calibrations.as_chunks() else { return None };
+        let calibrations: Vec<_> = calibrations.iter().map(|[since, chars]| (*since, *chars)).collect();
+        if !calibrations.is_sorted_by_key(|(since, _)| *since)
+            || calibrations.iter().any(|(_, chars)| *chars > MOST_CHARS)
+        {
+            return None;
+        }
+        let sums = numbers(tag::SUMS)?;
+        let reports = Reports { cold: cold.iter().map(reported).collect(), sums, calibrations };
         let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
         if rows.len() % Row::BYTES != 0 {
             return None;
@@ -182,7 +232,15 @@ impl Snapshot {
             ids,
             moves,
             stale,
-            base: Base { messages, view_bytes, chars: base_chars, cost, counts: (unanswered, without_call), fold },
+            base: Base {
+                messages,
+                view_bytes,
+                chars: base_chars,
+                cost,
+                counts: (unanswered, without_call),
+                fold,
+                marks: EvictedMarks { pin, newest },
+            },
             attempts: attempts.iter().map(attempt).collect(),
             reports,
             turns: match fields.get(&tag::TURNS) {
@@ -277,6 +335,12 @@ fn numbers_of(bytes: &[u8]) -> Option<Vec<usize>> {
 
 fn list_of_numbers(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<Vec<usize>> {
     numbers_of(fields.get(&tag).copied().unwrap_or_default())
+}
+
+/// Whether bytes are a JSON value.
+fn is_json(value: &[u8]) -> bool {
+    let message = [b"{\"role\":\"user\",\"content\":\"\",\"value\":", value, b"}"].concat();
+    scan_message(&message, 0, true, &mut Outline::default()).is_ok()
 }
 
 /// Strictly ascending 32-bit numbers.

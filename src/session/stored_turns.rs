@@ -3,6 +3,7 @@
 
 use super::Session;
 use super::log::{Log, TextFormat};
+use super::marks::EvictedMarks;
 use super::snapshot::{Base, LARGEST, Snapshot};
 use super::stored::too_long;
 use super::turn_text::write_turn;
@@ -183,7 +184,8 @@ impl Session {
         let view_bytes = base.view_bytes + self.rendered_bytes(2 * count);
         let fold = self.log.with_context(&self.policy, |context| fold.state_without(context, 2 * count));
         let messages = base.messages + 2 * count;
-        let base = Base { messages, view_bytes, chars: *chars, cost: *cost, counts: pairs.counts(), fold };
+        let (counts, marks) = (pairs.counts(), EvictedMarks::default());
+        let base = Base { messages, view_bytes, chars: *chars, cost: *cost, counts, fold, marks };
         let snapshot = Snapshot {
             options: options.to_vec(),
             base,

@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::log::Log;
+use super::marks::SentMark;
 use crate::outline::Outline;
 use crate::plan::{Masked, Move, Peek, masked_in};
 use crate::scan::scan;
@@ -30,6 +31,11 @@ pub struct View {
     first_evicted_flip: Option<(usize, usize)>,
     /// The first message of the most recent change, and its byte if known.
     changed: Option<(usize, Option<usize>)>,
+    /// The marks of ours and the newest one, which is the first.
+    pub marks: Vec<SentMark>,
+    /// Whether it is masked up to the window, whatever the boundary; and the boundary before and now, if a later stage planned it.
+    pub is_masked_to_window: bool,
+    pub planned_boundaries: Option<(usize, usize)>,
 }
 
 /// How the view was made.
@@ -68,7 +74,15 @@ impl View {
             flipped: HashMap::new(),
             first_evicted_flip: None,
             changed: None,
+            marks: vec![],
+            is_masked_to_window: false,
+            planned_boundaries: None,
         }
+    }
+
+    /// Observations masked for the current request only.
+    pub fn tentative(&self) -> &[Masked] {
+        &self.tentative
     }
 }
 
@@ -99,6 +113,7 @@ impl Session {
             self.flip(&tentative);
         }
         (self.view.tentative, self.view.tentative_move) = (tentative, step);
+        self.view.planned_boundaries = None;
         self.view.form = ViewForm::Masked;
     }
 
@@ -178,7 +193,7 @@ impl Session {
     }
 
     /// Readers must read the view again from this message on.
-    fn invalidate_from(&mut self, message: usize) {
+    pub(super) fn invalidate_from(&mut self, message: usize) {
         self.view.chunks_from = self.view.chunks_from.min(message);
         self.view.list_from = self.view.list_from.min(message);
         self.view.masks_from = self.view.masks_from.min(message);
@@ -296,21 +311,21 @@ impl Session {
     pub(super) fn render(&self, start: usize, end: usize) -> Vec<u8> {
         let evicted = self.log.base.messages;
         let (start, end, mut out) = (start - evicted, end - evicted, vec![]);
-        self.log.render(&self.policy, start, end, &self.masked(start, end), &mut out);
+        self.log.render(&self.policy, (start, end), &self.masked(start, end), &[], &mut out);
         out
     }
 
     /// Renders a message in memory.
     pub(super) fn rendered_message(&self, message: usize) -> Vec<u8> {
         let mut shown = vec![];
-        self.log.render(&self.policy, message, message + 1, &self.masked(message, message + 1), &mut shown);
+        self.log.render(&self.policy, (message, message + 1), &self.masked(message, message + 1), &[], &mut shown);
         shown.split_off(1)
     }
 
     /// Renders the first messages as a whole view, with these observations masked.
     fn render_all(&self, messages: usize, masked: &[Masked]) -> Vec<u8> {
         let mut view = vec![];
-        self.log.render(&self.policy, 0, messages, masked, &mut view);
+        self.log.render(&self.policy, (0, messages), masked, &[], &mut view);
         view.push(b']');
         view
     }

@@ -65,7 +65,7 @@ RUST: dict[str, set[str]] = {
     "dispatch": {"json", "text"},
     "scan": {"error", "outline", "json", "shape", "dispatch", "text"},
     "source": {"outline", "json", "dispatch", "scan", "text"},
-    "marks": {"outline", "scan", "shape"},
+    "marks": {"json", "outline", "scan", "shape"},
     "turns": {"outline"},
     "pairs": {"outline", "text", "turns"},
     "policy": {"outline"},

@@ -347,6 +347,7 @@ fn random_policy(random: &mut Random) -> Policy {
         warranty: Some(0.1),
         pins_boundary: false,
         marks_elsewhere: 2,
+        max_cost_since: vec![],
     }
 }
 

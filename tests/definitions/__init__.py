@@ -34,8 +34,8 @@ def unmarked(value: Any) -> Any:
 
 
 def Session(  # noqa: N802
-    policy: Policy, *, raw_cost_at_most: int = 0, turns: bool = False, store: Any = None
+    policy: Policy, *, raw_cost_at_most: int = 0, turns: bool = False, calibrates: bool = False, store: Any = None
 ) -> Messages | Turns:
     """A session of messages, or of turns; it has no store."""
     assert store is None, "a definition has no store"
-    return Turns(policy) if turns else Messages(policy, raw_cost_at_most)
+    return Turns(policy) if turns else Messages(policy, raw_cost_at_most, calibrates)

@@ -7,11 +7,14 @@ from typing import Any
 
 from definitions.attempts import Attempts
 from recede._errors import TranscriptError
+from recede._pure.marks import MarkEdits, _field_around, _marked_in_block, _span, history_of, mark_edits
 from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
 from recede._pure.plan.fill import task_of
+from recede._pure.plan.pins import pins
 from recede._pure.policy import NOW, Policy
 from recede._pure.reading import read
 from recede._pure.scan import scan
+from recede._pure.shape.words import MARK, items
 from recede._pure.splice import splice
 from recede._pure.summary import built_in_summary
 
@@ -22,7 +25,10 @@ Counted = list[tuple[str, int]]
 class Messages:
     """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
 
-    def __init__(self, policy: Policy, raw_cost_at_most: int) -> None:
+    def __init__(self, policy: Policy, raw_cost_at_most: int, calibrates: bool) -> None:
+        self.calibrates = calibrates
+        self.calibrations: tuple[tuple[int, int], ...] = ()  # messages from which on, characters of a thousand tokens
+        self.past = self.kept = 0  # messages before the compaction, and those of its view
         self.policy = Policy(
             {**vars(policy), "ask_summary": True, "is_session": True}
         )  # the caller has the built-in one, too
@@ -41,10 +47,9 @@ class Messages:
         self.given_cold = tuple(policy.cache_cold)
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
-        self.past = self.kept = 0  # messages before the compaction, and those of its view
         self.facts = self._facts()
         self.plan = self._raw()
-        self.view = b"[]"
+        self.plain = self.view = b"[]"  # with the marks that were appended; as it is sent
         self.counted = (0, 0, 0)
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
@@ -96,6 +101,24 @@ class Messages:
 
     def _next_is_cold(self) -> bool:
         return bool(self.cold) and self.cold[-1][1] is None
+
+    def calibrate(self, chars: int) -> None:
+        """From the next request on a thousand tokens have so many characters, if that is a change by 2 percent."""
+        before = self.calibrations[-1][1] if self.calibrations else 4_000
+        if self.calibrates and abs(chars - before) * 50 >= before:
+            since = len(self.messages) + 1
+            self.calibrations = *(one for one in self.calibrations if one[0] < since), (since, chars)
+
+    def _budgets(self) -> list[tuple[int, int]]:
+        """From which message of the session on which budget counts."""
+        given = self.policy.max_cost
+        if given is None or not self.calibrations:
+            return []
+        here = [
+            (max(0, since - self.past + self.kept if since >= self.past else 0), chars)
+            for since, chars in self.calibrations
+        ]
+        return [(0, given), *((since, given * chars // 4_000) for since, chars in here)]
 
     def set_sums(self, sums: list[int]) -> None:
         self.sums = sums
@@ -154,10 +177,11 @@ class Messages:
             return "texts", [*asked.args]
         if isinstance(plan, Request):
             return "summary", [self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan)
-        before = _elements(self.view)
+        before = _elements(self.plain)
         self.plan = plan
-        self.view = splice(self._data(), self.facts.outline, plan)
-        after = _elements(self.view)
+        self.plain = splice(self._data(), self.facts.outline, plan)
+        self.view = self._marked()
+        after = _elements(self.plain)
         same = next((place for place, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
         if same is not None or len(after) < len(before):
             place = len(after) if same is None else same
@@ -169,6 +193,21 @@ class Messages:
             return None
         self.next = self._compacted(plan, after)
         return self._restart(None) if self.costs is None else ("costs", *self.next)
+
+    def _marked(self) -> bytes:
+        """The view, of whose marks only the newest is sent, and those at the boundary."""
+        if not self.policy.pins_boundary:
+            return splice(self._data(), self.facts.outline, self.plan)
+        data = b"[" + b",".join(_with_newest_mark(self.session)) + b"]"
+        facts = Facts(scan(data, surrogates=True), self.facts.policy, self.costs)
+        facts.numbers, facts.task_end = self.numbers, self.task_end
+        messages, marks = history_of(data, True, self.policy.marks_elsewhere)
+        pinned, edits = pins(facts, self.plan, marks), MarkEdits()
+        if pinned is not None:
+            results = [facts.outline.results[place] for place in self.plan.masked]
+            masked = {(result.message, result.block) for result in results}
+            edits = mark_edits(data, True, messages, pinned, masked)
+        return splice(data, facts.outline, self.plan, edits)
 
     def _compacted(self, plan: Plan, view: list[bytes]) -> tuple[list[bytes], list[int]]:
         """The session will be this view."""
@@ -204,7 +243,7 @@ class Messages:
         if not isinstance(plan, Request):
             return plan  # none would help
         turns, cost = self._totals()[1], self.facts.cost(self._raw())
-        if not self.retries.may_ask(turns, cost, self.policy.max_cost or 0):
+        if not self.retries.may_ask(turns, cost, self.facts.policy.max_cost or 0):
             return make_plan(self.facts, False)
         plan = make_plan(self.facts, summary)
         if not isinstance(plan, Request) and plan.summary is None:
@@ -221,6 +260,7 @@ class Messages:
             self.costs = None if costs is None else (*costs[:2], {})
             self.facts = self._facts()
             self.plan = self._raw()
+            self.view = self._marked()
             after = self.facts.cost(self.plan)
             self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
             self.counted = self._counts()
@@ -287,6 +327,8 @@ class Messages:
 
     def _facts(self) -> Facts:
         policy = Policy({**vars(self.policy), "cache_cold": self._cold_in_session()})
+        policy.max_cost_since = self._budgets()
+        policy.max_cost = policy.max_cost_at(len(self.session))
         facts = Facts(scan(self._data(), surrogates=True), policy, self.costs)
         facts.numbers = self.numbers
         facts.task_end = self.task_end
@@ -304,6 +346,19 @@ class Messages:
         kept = set(self.plan.kept)
         shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
         return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown) + len(self.masked)
+
+
+def _with_newest_mark(messages: list[bytes]) -> list[bytes]:
+    """The messages without their marks but for the newest."""
+    sent, is_kept = [], False
+    for message in reversed(messages):
+        parsed, _ = read(message, surrogates=True)
+        holders = [one for block in items(parsed.get("content")) for one in _marked_in_block(block)]
+        older, is_kept = holders if is_kept else holders[:-1], is_kept or bool(holders)
+        for start, end in sorted((_field_around(message, _span(one, MARK)) for one in older), reverse=True):
+            message = message[:start] + message[end:]
+        sent.append(message)
+    return sent[::-1]
 
 
 def _elements(view: bytes) -> list[bytes]:

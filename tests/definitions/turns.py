@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from definitions.attempts import Attempts
 from definitions.hybrid import summary_pays, wanted_turns
@@ -170,6 +170,9 @@ class Turns:
         """What the requests sent after so many turns: tokens of all turns before them, and those sent."""
         self._request()
         return self.rows[start:end]
+
+    def newest_moves(self) -> list[Any]:
+        return list(self._fold().moves) if self.policy.boundary[0] == "break_even" else []
 
     def _request(self) -> None:
         if len(self.rows) <= len(self.turns):

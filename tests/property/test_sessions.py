@@ -16,20 +16,34 @@ from asked import Reducing
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from marks import client_histories, marked_histories
 from strategies import block_options, history_options, words
 
 import recede
 from recede import History
+from recede.reduction._marks import newest_mark_only
 from recede.testing import histories
 from support import assert_canonical, built_engines, using
 
 Messages = list[dict[str, Any]]
 FUNCTIONS = ("summarizer", "token_counter")
+HISTORIES = histories() | client_histories() | marked_histories("anthropic")
 GARBAGE = [b"", b"{", b"[]", b'{"role": 5} x', b"5", b'{"content": 5}']
 
 
 def dumps(message: Any) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+
+def unmarked(value: Any) -> Any:
+    """A view without marks. A text that only a mark keeps from being one is one."""
+    if isinstance(value, dict):
+        return {name: unmarked(field) for name, field in value.items() if name != "cache_control"}
+    if isinstance(value, list):
+        (only,) = value if len(value) == 1 else (None,)
+        is_part = isinstance(only, dict) and only.keys() - {"cache_control"} == {"type", "text"}
+        return only["text"] if is_part else [unmarked(element) for element in value]
+    return value
 
 
 def loads(view: bytes) -> Any:
@@ -38,18 +52,32 @@ def loads(view: bytes) -> Any:
 
 def session_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of a `History`: those of `reduce`, or those of the block masker and a threshold."""
-    handles = st.fixed_dictionaries({}, optional={"recall_handles": st.booleans()})
+    optional = {
+        "recall_handles": st.booleans(),
+        "calibrate": st.booleans(),
+        "cache_breakpoint": st.sampled_from(["keep", "boundary"]),
+        "marks_elsewhere": st.integers(0, 4),
+    }
+    handles = st.fixed_dictionaries({}, optional=optional)
     return st.builds(_without_clash, history_options() | masked_options(), handles)
 
 
 def masked_options() -> st.SearchStrategy[dict[str, Any]]:
     """Those without a budget."""
-    optional = {"threshold_tokens": st.integers(0, 900), "token_counter": st.sampled_from([None, len, words])}
+    optional = {
+        "threshold_tokens": st.integers(0, 900),
+        "max_view_tokens": st.none() | st.integers(50, 900),
+        "token_counter": st.sampled_from([None, len, words]),
+    }
     return st.builds(dict.__or__, block_options(), st.fixed_dictionaries({}, optional=optional))
 
 
-def _without_clash(options: dict[str, Any], handles: dict[str, Any]) -> dict[str, Any]:
-    return options | ({} if options.get("placeholder") is not None else handles)
+def _without_clash(options: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    clashes = {"recall_handles"} if options.get("placeholder") is not None else set()
+    limit = options.get("max_input_tokens") or options.get("max_view_tokens")
+    if limit is None or options.get("token_counter") is not None:
+        clashes.add("calibrate")
+    return options | {name: value for name, value in others.items() if name not in clashes}
 
 
 class Reduced:
@@ -63,6 +91,7 @@ class Reduced:
         if self.has_budget:
             options = {"fill": 0.5, "clip_results": 4_000, **options}
         self.threshold = options.pop("threshold_tokens", 0)
+        self.has_other_limit = options.pop("calibrate", False) or options.pop("max_view_tokens", None) is not None
         self.has_handles = options.pop("recall_handles", False)
         if self.has_handles and self.has_budget:
             options["placeholder"] = "[observation masked — {chars} chars, recall #{number}]"
@@ -73,6 +102,8 @@ class Reduced:
     def view(self, messages: Messages, cold: tuple[int, ...] = ()) -> tuple[Messages, recede.Reduction | None] | None:
         """The view, and how it came about where there is a budget; None where this oracle does not know."""
         options = self.options if self.options.get("cache_cold") is True else {**self.options, "cache_cold": cold}
+        if options.get("cache_breakpoint") == "boundary":
+            messages = newest_mark_only(messages)
         if self.has_budget:
             reduction = self.reducing.view(messages, options["cache_cold"])
             return reduction.messages, reduction
@@ -102,7 +133,7 @@ class Sessions(RuleBasedStateMachine):
             name: (b"[]", session.stats()) for name, session in self.sessions.items()
         }
 
-    @rule(messages=histories())
+    @rule(messages=HISTORIES)
     def more_comes(self, messages: Messages) -> None:
         self.to_come += messages
 
@@ -158,7 +189,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _expected(self) -> tuple[Messages, recede.Reduction | None] | None:
         """What `reduce` gives, until a view is a compaction."""
-        if self.is_compacted:
+        if self.is_compacted or self.reduced.has_other_limit:
             return None
         cold = {session.cold_requests for session in self.sessions.values()}
         assert len(cold) == 1
@@ -189,9 +220,11 @@ class Sessions(RuleBasedStateMachine):
                 # What stands before is the same, and what follows is not.
                 assert place[0] is not None and place[1] is not None
                 before_comma = place[1] - 1  # a view that ends here has its bracket there
-                assert view[:before_comma] == before[:before_comma]
-                assert loads(view)[: place[0]] == loads(before)[: place[0]]
-                assert loads(view)[place[0] : place[0] + 1] != loads(before)[place[0] : place[0] + 1]
+                shown, shown_before = unmarked(loads(view)), unmarked(loads(before))
+                if self.options.get("cache_breakpoint") != "boundary":  # which changes marks, and they do not count
+                    assert view[:before_comma] == before[:before_comma]
+                assert shown[: place[0]] == shown_before[: place[0]]
+                assert shown[place[0] : place[0] + 1] != shown_before[place[0] : place[0] + 1]
             self.before[name] = view, stats
             assert stats.view_messages == len(loads(view))
         if expected is not None:

@@ -14,21 +14,20 @@ from typing import Any
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from test_sessions import masked_options, session_options
+from test_sessions import HISTORIES, masked_options, session_options
 
 if sys.platform != "win32":
     import resource
 
 import recede
 from recede import History
-from recede.testing import histories
 from support import chat_call, chat_result, engine_module, user
 
-MESSAGES = st.lists(histories(), min_size=1, max_size=8).map(
+MESSAGES = st.lists(HISTORIES, min_size=1, max_size=8).map(
     lambda parts: [message for part in parts for message in part]
 )
 STEPS = st.lists(
-    st.sampled_from(["append"] * 6 + ["look", "look", "cold", "restart", "crash"]), min_size=8, max_size=40
+    st.sampled_from(["append"] * 6 + ["look", "look", "cold", "report", "restart", "crash"]), min_size=8, max_size=40
 )
 
 
@@ -87,18 +86,25 @@ def test_the_views_are_the_same_with_a_store(
                 plain.cache_is_cold()
                 stored.cache_is_cold()
                 assert stored.cold_requests == plain.cold_requests
+            elif step == "report":
+                usage = {"input_tokens": 100 * len(plain) % 7_001, "output_tokens": 5}
+                for one in (plain, stored):
+                    one.view_json()
+                    one.reported(usage)
             elif step == "look":
                 assert stored.view_json() == plain.view_json()
                 assert stored.view() == plain.view()
                 assert b"".join(stored.view_chunks()) == plain.view_json()
                 ours, theirs = stored.stats(), plain.stats()
-                if not is_new:  # which view was shown before is not kept
-                    ours, theirs = (one._replace(changed_message=None, changed_byte=None) for one in (ours, theirs))
+                if not is_new:  # which view was shown before is not kept, nor how often this object's summarizer failed
+                    unknown = {"changed_message": None, "changed_byte": None, "summary_failures": 0}
+                    ours, theirs = (one._replace(**unknown) for one in (ours, theirs))
                 assert ours == theirs
             else:
                 store.close() if step == "restart" else store.close(sync=False)
                 store = recede.TurnStore(path, sync_every=1)
                 stored, is_new = History(store=store, **options), False
+                plain._reports.forget()  # the last request that was reported of is not kept
                 assert len(stored) == len(plain)
                 assert stored.cold_requests == plain.cold_requests
         assert stored.to_json() == plain.to_json()

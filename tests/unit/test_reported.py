@@ -212,3 +212,103 @@ def test_a_switch_sends_raw() -> None:
         env = {**os.environ, "RECEDE_OFF": switch}
         run = subprocess.run([sys.executable, "-c", _RAW], env=env, capture_output=True, text=True, check=False)
         assert run.returncode == code, run.stderr
+
+
+def counted(history: History, chars_per_token: float) -> None:
+    """The provider counts the request of the current view, with these characters for a token and a static prefix."""
+    tokens = 3_000 + round(history.stats().view_chars / chars_per_token)
+    history.view()
+    history.reported({"input_tokens": tokens, "output_tokens": 5})
+
+
+def talking(history: History, turns_: list[dict[str, Any]], chars_per_token: float) -> list[int]:
+    """The sizes of the views at the requests of a loop."""
+    sizes = []
+    for message in turns_:
+        history.append(message)
+        if message["role"] != "assistant":
+            counted(history, chars_per_token)
+            sizes.append(history.stats().view_chars)
+    return sizes
+
+
+@pytest.mark.parametrize("option", ["max_input_tokens", "max_view_tokens"])
+@pytest.mark.parametrize("ratio", [2.0, 4.0, 6.0])
+def test_calibrated_tokens_are_those_that_the_provider_counts(option: str, ratio: float) -> None:
+    options: dict[str, Any] = {option: 2_000, "cache_read": 0}  # only the limit moves the boundary
+    history = History(calibrate=True, **options)
+    sizes = talking(history, turns(25), ratio)
+    chars_per_token = history.stats().reported.chars_per_token
+    assert chars_per_token == pytest.approx(ratio, rel=0.03)
+    assert 2_000 * ratio * 0.8 < max(sizes[5:]) <= 2_000 * ratio * 1.03
+    plain = talking(History(**options), turns(25), ratio)
+    assert max(plain) <= 2_000 * 4 and (sizes == plain) == (ratio == 4)
+
+
+def test_calibration_counts_from_the_next_request_on() -> None:
+    history = History(max_view_tokens=900, calibrate=True)
+    for message in turns(9):
+        history.append(message)
+    view = history.view()
+    counted(history, 1.5)
+    assert history.view() == view
+    history.append(chat_call("next", "run"))
+    history.append(chat_result("next", "word " * 300))
+    counted(history, 1.5)
+    assert history.view()[:-2] == view, "the first two requests give the characters of a token"
+    history.append(chat_call("last", "run"))
+    assert history.view()[: len(view)] == view, "this request was made"
+    history.append(chat_result("last", "x"))
+    assert history.view()[: len(view)] != view
+
+
+def test_calibration_is_part_of_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (6, 1 << 30))
+    options: dict[str, Any] = {"max_view_tokens": 1_200, "calibrate": True, "keep": 3}
+    path = tmp_path / "store"
+    store = recede.TurnStore(path, sync_every=1)
+    stored, plain = History(store=store, **options), History(**options)
+    messages = turns(60)
+    for number, message in enumerate(messages):
+        for one in (stored, plain):
+            one.append(message)
+            if message["role"] != "assistant":
+                counted(one, 2.0 if number < 60 else 5.0)
+        assert stored.view() == plain.view()
+        if number % 17 == 16:
+            plain.save(tmp_path / "saved")
+            loaded = History.load(tmp_path / "saved")
+            assert (loaded.view(), loaded.stats().boundary_moves) == (plain.view(), plain.stats().boundary_moves)
+            store.close()
+            store = recede.TurnStore(path, sync_every=1)
+            stored = History(store=store, **options)
+            assert stored.view() == plain.view()
+            plain._reports.forget()  # the last request that was reported of is not kept
+    assert stored._session.first_in_memory() > 0
+    moves, view = plain.stats().boundary_moves, plain.view()
+    plain.rewind(70)
+    for message in messages[70:]:
+        plain.append(message)
+        if message["role"] != "assistant":
+            plain.view()
+    assert plain.stats().boundary_moves[:3] == moves[:3] and len(plain.view()) == len(view)
+    store.close()
+    with recede.TurnStore(path) as store:  # a history that does not calibrate takes four
+        assert (
+            History(store=store, max_view_tokens=1_200, keep=3).view()
+            == History.from_messages(messages, max_view_tokens=1_200, keep=3).view()
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"calibrate": 1}, "calibrate must be True or False, not int"),
+        ({"calibrate": True}, "give max_input_tokens or max_view_tokens"),
+        ({"calibrate": True, "max_input_chars": 5}, "give max_input_tokens or max_view_tokens"),
+        ({"calibrate": True, "max_input_tokens": 5, "token_counter": len}, "give calibrate or a token_counter"),
+    ],
+)
+def test_calibrate_is_for_budgets_in_tokens(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        History(**options)

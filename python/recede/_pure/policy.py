@@ -23,9 +23,15 @@ class Policy(SimpleNamespace):
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         defaults = {
             "max_cost": None,
+            "max_cost_since": (),
             "lines_form": False,
             "summaries": None,
             "pins_boundary": False,
             "marks_elsewhere": 2,
         }
         super().__init__(**{**defaults, **parameters})
+
+    def max_cost_at(self, messages: int) -> int | None:
+        """The budget of a request after so many messages."""
+        budgets: list[tuple[int, int | None]] = [(0, self.max_cost), *self.max_cost_since]
+        return [max_cost for since, max_cost in budgets if since <= messages][-1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recede import _engine
 from recede.reduction._counting import costs_of, history_tokens
 from recede.reduction._input import ask_engine
+from recede.reduction._marks import newest_mark_only
 from recede.reduction._on_move import tell_move
 from recede.reduction._options import optional_function, whole_number
 from recede.reduction._planning import reduced
@@ -48,7 +49,8 @@ class Budget:
         on_move: called with a `BoundaryMove` by each `view` of a request before which a break-even boundary moves; the
             log gets a line in any case. What it raises is logged.
 
-    The other options are those of `mask_old_observations`.
+    The other options are those of `mask_old_observations`; with ``cache_breakpoint="boundary"`` a view has of the marks
+    in the messages only the newest, besides that at the boundary.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
@@ -145,7 +147,9 @@ class Budget:
         Raises:
             TranscriptError: the input is not a history.
         """
-        if not self.is_over(messages):
+        is_over = self.is_over(messages)
+        messages = self._with_marks(messages)
+        if not is_over:
             return messages
         masked = self._masked(messages)
         # The request of this view comes after as many others as there are turns.
@@ -153,6 +157,10 @@ class Budget:
             tell_move(masked.boundary_moves[-1], self.on_move)
         self.warn_if_over(masked.messages)
         return masked.messages
+
+    def _with_marks(self, messages: list[Any]) -> list[Any]:
+        """What a `History` sends: of the marks of the messages the newest."""
+        return newest_mark_only(messages) if self.options.get("cache_breakpoint") == "boundary" else messages
 
     def warn_if_over(self, view: list[Any]) -> None:
         """Log a warning if the view has more than `max_input_tokens`."""

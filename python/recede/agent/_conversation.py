@@ -16,7 +16,8 @@ from recede._objects import changed, plain_message, read
 from recede._response import check_create, stop_reason, text_of
 from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget
-from recede.agent._given import check_tools, shape_of, spoken_message
+from recede.agent._given import check_tools, client_of, shape_of, spoken_message
+from recede.agent._marks import CACHE_OPTIONS, marked_request
 from recede.agent._parts import usage_sum
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (
@@ -31,6 +32,7 @@ from recede.agent._tool_calls import (
     result_messages,
 )
 from recede.reduction._options import optional_function, whole_number
+from recede.reduction._policy import IS_OFF
 from recede.session._history import History
 
 __all__ = ["Answer", "Conversation"]
@@ -86,6 +88,10 @@ class Conversation:
     What the provider counts for each request goes to `History.reported`. After five minutes without an answer, an hour
     where the provider writes its cache for an hour, the cache is taken to be cold: `History.cache_is_cold`.
 
+    With a client of Anthropic it marks its requests for the prompt cache (``cache_control``): the system prompt, the
+    newest block, and the boundary. Marks that ``system`` or ``tools`` have stay and count. With a budget or a history
+    of your own it does so if that has ``cache_breakpoint="boundary"``.
+
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
             of an async one, or anything of that shape.
@@ -94,7 +100,9 @@ class Conversation:
             an empty text, anything else is sent as JSON. An exception becomes a result flagged as an error.
         system: the system prompt. It is sent with each request and is not part of the history.
         budget: when to mask; what is sent is its `view`. Without one, over 8,000 tokens, all but the newest 4 results,
-            with a break-even boundary: ``Budget(boundary="break_even")``.
+            with a break-even boundary that reckons with the client's cache:
+            ``Budget(boundary="break_even", cache="breakpoints", cache_breakpoint="boundary")`` for Anthropic's,
+            ``cache="prefix"`` for OpenAI's.
         history: continue this `History`, whose own options then decide the view.
         shape: ``"anthropic"`` or ``"openai"``; by default detected from the client or the tools.
         parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.
@@ -163,8 +171,13 @@ class Conversation:
         Answers([], request, *self._attempts)  # checks them
         whole_number()("max_tool_rounds", max_tool_rounds)
         self._budget = budget
-        self.history = history if history is not None else (budget or Budget(boundary="break_even")).history()
+        client = client_of(create)
+        if budget is None and history is None:
+            options: dict[str, Any] = {"boundary": "break_even", **CACHE_OPTIONS.get(client, {})}
+            history = Budget(**options).history()
+        self.history: History = history if history is not None else budget.history()  # type: ignore[union-attr]
         self.shape: Shape = shape or shape_of(create, tools)
+        self._is_marked = client == "anthropic" and self.history._options.pins_boundary and not IS_OFF
         self.system = system
         self.on_text = on_text
         self._create = create
@@ -221,6 +234,9 @@ class Conversation:
 
     def view(self) -> list[Any]:
         """The messages that a request would send now."""
+        if self._is_marked:
+            _, mark, elsewhere = marked_request(self._unmarked())
+            self.history._mark_newest(mark, elsewhere)
         messages = self.history.view()
         if self.shape == "openai":
             return messages if self.system is None else [{"role": "system", "content": self.system}, *messages]
@@ -345,6 +361,10 @@ class Conversation:
             self._store(Round(calls), "interrupted before it ended")
 
     def _arguments(self) -> dict[str, Any]:
+        """Those of a request, but for its messages."""
+        return marked_request(self._unmarked())[0] if self._is_marked else self._unmarked()
+
+    def _unmarked(self) -> dict[str, Any]:
         if self.system is not None and self.shape == "anthropic":
             return {**self._request, "system": self.system}
         return self._request

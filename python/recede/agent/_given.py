@@ -10,7 +10,7 @@ from recede._objects import read
 from recede.agent._tool_calls import Shape
 from recede.reduction._options import optional_function
 
-__all__ = ["check_tools", "shape_of", "spoken_message"]
+__all__ = ["check_tools", "client_of", "shape_of", "spoken_message"]
 
 
 def spoken_message(content: Any) -> dict[str, Any]:
@@ -37,10 +37,14 @@ def check_tools(tools: Any, run_tool: Any) -> None:
     optional_function("run_tool", run_tool)
 
 
+def client_of(create: Callable[..., Any]) -> str:
+    """The package whose method it is: ``"anthropic"`` and ``"openai"`` are the official clients."""
+    return type(getattr(create, "__self__", None)).__module__.partition(".")[0]
+
+
 def shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
     """The provider that the client or the tools imply."""
-    owner = type(getattr(create, "__self__", None))
-    client = owner.__module__.partition(".")[0]
+    client = client_of(create)
     if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
         return "openai"
     return "anthropic"

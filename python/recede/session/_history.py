@@ -29,7 +29,7 @@ from recede.session._known import DictComparison, KnownMessages
 from recede.session._messages import Messages
 from recede.session._moves import StoredMoves
 from recede.session._options import HistoryOptions, saved_options
-from recede.session._reported import Reported, Reports, usage_of_sums
+from recede.session._reported import Reported, Reports, chars_of_tokens, usage_of_sums
 from recede.session._stats import HistoryStats
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ class History:
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
+        calibrate: with ``max_input_tokens`` or ``max_view_tokens``: tokens are reckoned with the characters that they
+            had in the requests that were given to `reported` (1 to 8), instead of four; from the next request on.
+            Earlier views stay, also in a saved or stored history.
         recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
             with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
@@ -68,6 +71,9 @@ class History:
             else, evicted parts of a view included, is read from the store on demand.
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
+
+    With ``cache_breakpoint="boundary"`` a view has of the marks (``cache_control``) in the messages only the newest,
+    and one on the last masked result, so that a request has at most four.
 
     The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
     `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
@@ -100,7 +106,8 @@ class History:
     @runs(lambda self, **options: self._begin(**options))
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
@@ -110,7 +117,7 @@ class History:
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -135,6 +142,7 @@ class History:
         self._callbacks = Callbacks(self._options)
         self._messages = Messages()
         self._reports = Reports()
+        self._own_mark: tuple[bytes, int] | None = None  # see `_mark_newest`
         self._session = self._new_session()
         self._lock = threading.RLock()
         self._list: list[Any] = []  # the view and its chunks, as read last
@@ -150,11 +158,15 @@ class History:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
 
     def _new_session(self) -> Any:
-        return self._options.engine.Session(
+        session = self._options.engine.Session(
             self._options.policy,
             raw_cost_at_most=4 * min(self._options.threshold_tokens, 1 << 40),
+            calibrates=self._options.calibrates,
             store=None if self._store is None else self._store._store,
         )
+        if self._own_mark is not None:
+            session.mark_newest(*self._own_mark)
+        return session
 
     # Appending
 
@@ -352,7 +364,8 @@ class History:
     @runs(lambda cls, messages, **options: cls(**options)._with(messages))
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
@@ -362,7 +375,7 @@ class History:
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -384,7 +397,8 @@ class History:
     @runs(lambda cls, data, **options: cls(**options)._with_json(data))
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        recall_handles: bool = False, token_counter: TokenCounter | None = None, store: TurnStore | None = None,
+        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
@@ -394,7 +408,7 @@ class History:
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep",
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -482,6 +496,16 @@ class History:
             self._tell_moves()
             first, masks = self._session.masks(0 if since is None else since)
             return Masks(first, list(map(Mask._make, masks)))
+
+    def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
+        """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""
+        with self._lock:
+            own = json.dumps(mark, separators=(",", ":")).encode(), elsewhere
+            if own != self._own_mark:
+                self._callbacks.refuse()
+                self._resume_replay()
+                self._session.mark_newest(*own)
+                self._own_mark = own
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""
@@ -576,7 +600,8 @@ class History:
     def reported(self, usage: Any) -> None:
         """Report what the provider counted for the request of the last view, before its answer is appended.
 
-        The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent. A request found the
+        The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent; with
+        ``calibrate=True`` a budget in tokens goes by the characters that they have had. A request found the
         cache cold if it was served less than half of what the request before it had sent, though its view begins with
         that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
         2,048 tokens say nothing. What a cold request has cost is paid, and the next one is served again: so one alone
@@ -607,6 +632,9 @@ class History:
             if reported is not None:
                 sums, is_cold = self._reports.add(self._session.reports()[1], reported)
                 self._session.set_sums(sums)
+                chars = chars_of_tokens(sums)
+                if self._options.calibrates and chars is not None:
+                    self._session.calibrate(chars)
                 if is_cold:
                     self._session.tell_cold()
 

@@ -39,6 +39,8 @@ class HistoryOptions:
         counter, summarizer: the caller's functions.
         counts: whether there is a counter.
         has_budget: whether there is a budget.
+        calibrates: whether tokens are reckoned with the characters that they have had.
+        pins_boundary: whether views have marks at the boundary.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class HistoryOptions:
         keep: int = 4,
         threshold_tokens: int = 0,
         max_view_tokens: int | None = None,
+        calibrate: bool = False,
         recall_handles: bool = False,
         token_counter: TokenCounter | None = None,
         **options: Any,
@@ -56,6 +59,9 @@ class HistoryOptions:
         if max_view_tokens is not None:
             own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
             threshold_tokens = min(threshold_tokens, max_view_tokens)
+        self.calibrates = _calibrates(calibrate, token_counter, max_view_tokens, options)
+        if calibrate:
+            own["calibrate"] = True
         self.given = {**own, **options}
         if not isinstance(recall_handles, bool):
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
@@ -80,6 +86,7 @@ class HistoryOptions:
         else:
             chunk = options.pop("mask_chunk", None)
             self.policy = block_policy(self.engine, keep, chunk, options, handles, max_view_tokens)
+        self.pins_boundary = options.get("cache_breakpoint") == "boundary"
         self.image_chars = image_chars_of(options)
         self.threshold_tokens = threshold_tokens
 
@@ -89,6 +96,16 @@ class HistoryOptions:
         if IS_OFF:  # what was sent raw is planned again without it
             tag["off"] = True
         return json.dumps(tag, sort_keys=True).encode()
+
+
+def _calibrates(calibrate: Any, token_counter: Any, max_view_tokens: int | None, options: Mapping[str, Any]) -> bool:
+    if not isinstance(calibrate, bool):
+        raise TypeError(f"calibrate must be True or False, not {type(calibrate).__name__}")
+    if calibrate and token_counter is not None:
+        raise TypeError("give calibrate or a token_counter, which counts tokens by itself")
+    if calibrate and max_view_tokens is None and options.get("max_input_tokens") is None:
+        raise TypeError("calibrate is for a budget in tokens: give max_input_tokens or max_view_tokens")
+    return calibrate
 
 
 def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 from recede._objects import plain
 from recede._usage import LoggedUsage, tells_of_cache, usage_of
 
-__all__ = ["Reported", "ReportedUsage", "Reports", "usage_of_sums"]
+__all__ = ["Reported", "ReportedUsage", "Reports", "chars_of_tokens", "usage_of_sums"]
 
 # Some providers cache no request that is shorter.
 _MIN_CACHED_TOKENS = 2_048
 # One cold request is a pause that is over; after this many in a row, the cache is taken to keep nothing.
 _COLD_IN_A_ROW = 2
+# Bounds of the characters of a thousand tokens: beyond, something else than text was counted.
+_LEAST_CHARS, _MOST_CHARS = 1_000, 8_000
 _LARGEST = (1 << 48) - 1  # of a number in a snapshot
 
 
@@ -117,6 +119,12 @@ class Reports:
         before = sums or [0] * len(new)
         added = [min(one + other, _LARGEST) for one, other in zip(before, new, strict=True)]
         return added, self._cold_in_a_row >= _COLD_IN_A_ROW
+
+
+def chars_of_tokens(sums: list[int]) -> int | None:
+    """The characters of a thousand tokens, within what a text can have; None where that is not known yet."""
+    *_, chars, tokens = sums
+    return None if not tokens else min(max(1_000 * chars // tokens, _LEAST_CHARS), _MOST_CHARS)
 
 
 def usage_of_sums(sums: list[int]) -> ReportedUsage:

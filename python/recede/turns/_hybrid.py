@@ -19,6 +19,7 @@ from recede.types import Generates
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
+    from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.types import TokenCounter
 
@@ -58,9 +59,9 @@ class HybridContextManager(TurnManager):
         summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns are never summarized, M.
-        mask_chunk, boundary, cache, warranty, token_counter: as for `ObservationMaskingContextManager`. The warranty of
-            a break_even `boundary` permits a break-even summary too, whose calls of a model count; one at a turn N is
-            always made, and counts.
+        mask_chunk, boundary, cache, warranty, token_counter, on_move: as for `ObservationMaskingContextManager`. The
+            warranty of a break_even `boundary` permits a break-even summary too, whose calls of a model count; one at a
+            turn N is always made, and counts.
         prices: the prices for break-even; the preset ``anthropic`` by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
@@ -114,6 +115,7 @@ class HybridContextManager(TurnManager):
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> None:
         self._set_summarizer(summarizer_llm, "summarizer_llm")
         prices = Prices() if prices is None else prices
@@ -131,6 +133,7 @@ class HybridContextManager(TurnManager):
                 "summary_prices": [float(prices.input), float(prices.output)],
             },
             store,
+            on_move,
         )
         self._summarize_at, self._tail = summarize_at_n, tail_window_m
         self._is_summarizing = False
@@ -149,6 +152,7 @@ class HybridContextManager(TurnManager):
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> HybridContextManager:
         """Create a manager with the published values for an agent: 10 / 43 / 10, or 58 / 80 / 58.
 
@@ -167,6 +171,7 @@ class HybridContextManager(TurnManager):
             token_counter=token_counter,
             prices=prices,
             store=store,
+            on_move=on_move,
         )
 
     # Settings
@@ -372,7 +377,7 @@ class HybridContextManager(TurnManager):
     def get_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts, the summary, and the turns after it, the old ones masked."""
         with self._lock:
-            return self._kept.context(f"{system_prompt}\n{user_prompt}{_block(self._kept.summary)}")
+            return self._rendered(f"{system_prompt}\n{user_prompt}{_block(self._kept.summary)}")
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user (with the summary), then an assistant and a user message per turn."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede._errors import StoreError
 from recede._strict import are_numbers, unique
+from recede.reduction._on_move import tell_move
+from recede.reduction._report import BoundaryMove
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -108,6 +110,7 @@ class Turns:
         self._chunks: list[str] = []  # the context as last rendered
         self._chat: list[dict[str, str]] = []  # two messages per turn, as last rendered; without a store
         self._masked = 0  # masked turns in them
+        self._last_move: BoundaryMove | None = None  # the last that was reported
         self._summaries: list[Summary] = []  # without a store
         self.summary: Summary | None = None  # the one in the context
         self.summary_count = 0
@@ -144,6 +147,7 @@ class Turns:
         if self._session.stats()[0][0] != (self.summary.end_turn if self.summary else 0):
             raise _damaged(store, "its last summary is of other turns than its snapshot says")
         self._mask()
+        self._new_moves()  # they were reported of
 
     def _summarize_again(self, waiting: list[dict[str, int]]) -> None:
         """Replay the summaries that were made at the current number of turns."""
@@ -242,6 +246,20 @@ class Turns:
         return observation
 
     # Contexts
+
+    def tell_moves(self, on_move: Callable[[BoundaryMove], Any] | None) -> None:
+        """Report of the moves of the boundary since this was called last, up to the last request that was made."""
+        for move in self._new_moves():
+            tell_move(move, on_move)
+
+    def _new_moves(self) -> list[BoundaryMove]:
+        moves, last = list(map(BoundaryMove._make, self._session.newest_moves())), self._last_move
+        if last in moves:  # a summary and the next request may have moved it at the same number
+            moves = moves[moves.index(last) + 1 :]
+        elif last is not None:
+            moves = [move for move in moves if move.request > last.request]
+        self._last_move = moves[-1] if moves else last
+        return moves
 
     def context(self, before: str) -> str:
         """The context of the next request, after the text that precedes its turns."""

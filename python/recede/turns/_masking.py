@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from recede import _engine
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from recede.costs._prices import Prices
+    from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.turns._log import Turn
     from recede.types import TokenCounter
@@ -86,8 +87,10 @@ class TurnManager:
         summaries: tuple[Any, ...] | None = None,
         summary_options: Mapping[str, Any] | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> None:
         optional_function("token_counter", token_counter)
+        self._on_move = optional_function("on_move", on_move)
         engine = _engine.core(type(self).__name__)
         paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
         options = {**options, **paid}
@@ -164,7 +167,9 @@ class TurnManager:
         check_texts(reasoning, action, observation)
         with self._lock:
             self._refuse_callbacks()
-            return self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
+            number = self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
+            self._tell_moves()
+            return number
 
     def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
         """Tokens of a turn without its observation, of the observation, and of its placeholder; None to count words."""
@@ -184,11 +189,11 @@ class TurnManager:
             self._is_counting = False
 
     def _refuse_callbacks(self) -> None:
-        """Refuse calls from the token counter, which runs in the thread that has the (reentrant) lock."""
+        """Refuse calls from the callbacks, which run in the thread that has the (reentrant) lock."""
         if self._is_counting:
             raise RuntimeError(
-                "the token_counter of this manager has called it: it may read turns and contexts, but neither add "
-                "turns nor make a summary"
+                "the token_counter or on_move of this manager has called it: it may read turns and contexts, but "
+                "neither add turns nor make a summary"
             )
 
     def recall(self, turn: int) -> str:
@@ -205,10 +210,25 @@ class TurnManager:
                 raise no_such("turn", turn)
             return self._kept.recall(turn)
 
+    def _tell_moves(self) -> None:
+        self._is_counting = True
+        try:
+            self._kept.tell_moves(self._on_move)
+        finally:
+            self._is_counting = False
+
+    def _rendered(self, before: str) -> str:
+        """The text that precedes the turns, and the turns."""
+        context = self._kept.context(before)
+        self._tell_moves()
+        return context
+
     def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
         """The turns after the first `start` as chat messages."""
         prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
-        return prompts + self._kept.messages(first)
+        turns = self._kept.messages(first)
+        self._tell_moves()
+        return prompts + turns
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:
         """Report the tokens that all requests so far sent, and the savings.
@@ -239,6 +259,8 @@ class ObservationMaskingContextManager(TurnManager):
         cache, warranty: for ``"break_even"``: which cache is reckoned with, and how much more than the raw history all
             requests so far may cost at any of them; None: no promise. As for `mask_observations`.
         token_counter: ``text -> tokens`` for the statistics; words by default.
+        on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
+            line in any case. What it raises is logged.
         store: a `TurnStore` that keeps the turns, so that memory does not grow with them. With a store that has turns,
             a manager resumes from the last sync; its options must be the same. ``sync_every`` of the store decides when
             it syncs.
@@ -286,10 +308,12 @@ class ObservationMaskingContextManager(TurnManager):
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
         options = {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty}
-        super().__init__("window_size_m", window_size_m, text, options, token_counter, store=store)
+        own: dict[str, Any] = {"store": store, "on_move": on_move}
+        super().__init__("window_size_m", window_size_m, text, options, token_counter, **own)
 
     @classmethod
     def from_preset(
@@ -303,6 +327,7 @@ class ObservationMaskingContextManager(TurnManager):
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> ObservationMaskingContextManager:
         """Create a manager with the best published window for an agent.
 
@@ -312,16 +337,9 @@ class ObservationMaskingContextManager(TurnManager):
             <ObservationMaskingContextManager: window 58; 0 turns, 0 masked>
         """
         window = preset(_PRESETS, name)
-        return cls(
-            window,
-            placeholder,
-            mask_chunk=mask_chunk,
-            boundary=boundary,
-            cache=cache,
-            warranty=warranty,
-            token_counter=token_counter,
-            store=store,
-        )
+        rule: dict[str, Any] = {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty}
+        own: dict[str, Any] = {"token_counter": token_counter, "store": store, "on_move": on_move}
+        return cls(window, placeholder, **rule, **own)
 
     @property
     def m(self) -> int:
@@ -343,7 +361,7 @@ class ObservationMaskingContextManager(TurnManager):
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts and the turns, the old ones masked."""
         with self._lock:
-            return self._kept.context(f"{system_prompt}\n{user_prompt}")
+            return self._rendered(f"{system_prompt}\n{user_prompt}")
 
     def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user, then for each turn an assistant and a user message.

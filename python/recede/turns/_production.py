@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from recede.costs._prices import Prices
+    from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
     from recede.turns._report import ContextReport
@@ -58,7 +59,7 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        mask_chunk, boundary, cache, warranty, token_counter, prices, store: as for `HybridContextManager`.
+        mask_chunk, boundary, cache, warranty, token_counter, prices, store, on_move: as for `HybridContextManager`.
 
     Any of the functions may be async; then use `arun_agent`.
 
@@ -98,6 +99,7 @@ class ProductionHybridContextManager(HybridContextManager):
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> None:
         values = {**_DEFAULTS, **(config or {})}
         unknown = values.keys() - _DEFAULTS.keys()
@@ -123,6 +125,7 @@ class ProductionHybridContextManager(HybridContextManager):
             token_counter=token_counter,
             prices=prices,
             store=store,
+            on_move=on_move,
         )
         self._given_execute, self._given_is_complete = execute, is_complete
         self._system_prompt, self._price = system_prompt, price_per_token
@@ -146,6 +149,7 @@ class ProductionHybridContextManager(HybridContextManager):
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> ProductionHybridContextManager:
         """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them.
 
@@ -171,6 +175,7 @@ class ProductionHybridContextManager(HybridContextManager):
             token_counter=token_counter,
             prices=prices,
             store=store,
+            on_move=on_move,
         )
 
     # Settings

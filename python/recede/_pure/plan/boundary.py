@@ -91,7 +91,8 @@ class Fold:
             pays = self._breaks_even(raw, stay, go, first_number, second_number)
         elif rule == "high_water":
             pays = self.chars > first_number and gain >= second_number
-        is_over = policy.max_cost is not None and self.cost > policy.max_cost
+        max_cost = policy.max_cost_at(end)
+        is_over = max_cost is not None and self.cost > max_cost
         pinned = self._is_pinned()
         is_moved = bool((pays or is_over) and gain and self._advance())
         self.paid = self.paid.and_(go.and_written(self.again) if is_moved else stay)

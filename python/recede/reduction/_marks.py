@@ -1,0 +1,47 @@
+"""Cache marks of messages: the newest of them alone."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["newest_mark_only"]
+
+_MARK = "cache_control"
+
+
+def newest_mark_only(messages: list[Any]) -> list[Any]:
+    """The messages without their cache marks but for the newest; the list itself where there is nothing to change."""
+    sent, is_kept = list(messages), False
+    for place in range(len(sent) - 1, -1, -1):
+        content = sent[place].get("content") if isinstance(sent[place], dict) else None
+        if isinstance(content, list):
+            blocks = list(content)
+            for index in range(len(blocks) - 1, -1, -1):
+                blocks[index], is_kept = _unmarked(blocks[index], is_kept)
+            if any(map(_is_not, blocks, content)):
+                sent[place] = {**sent[place], "content": blocks}
+    return sent if any(map(_is_not, sent, messages)) else messages
+
+
+def _unmarked(block: Any, is_kept: bool) -> tuple[Any, bool]:
+    """The block without its marks, but for its newest if none is kept yet; and whether one is kept now."""
+    if not isinstance(block, dict):
+        return block, is_kept
+    if block.get(_MARK) is not None:
+        if is_kept:
+            block = {name: field for name, field in block.items() if name != _MARK}
+        is_kept = True
+    parts = block.get("content")
+    if block.get("type") == "tool_result" and isinstance(parts, list):
+        changed = list(parts)
+        for index in range(len(changed) - 1, -1, -1):
+            changed[index], is_kept = _unmarked(changed[index], is_kept)
+        if any(map(_is_not, changed, parts)):
+            block = {**block, "content": changed}
+    return block, is_kept
+
+
+def _is_not(one: Any, other: Any) -> bool:
+    return one is not other

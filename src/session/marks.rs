@@ -1,0 +1,249 @@
+//! Cache marks of the views of a session: the newest of those that were appended, or the caller's own, and those at the boundary that
+//! a plan of the whole history has. Only readers of a view see them: no other rule does, and a change of marks is no change of the
+//! view.
+
+use super::log::Log;
+use super::stored::write_rendered;
+use super::view::ViewForm;
+use super::{Result, Session};
+use crate::marks::{Marked, Marks, WantedMark, last_markable, remarked};
+use crate::plan::{
+    Block, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request,
+};
+use crate::store::Store;
+
+/// A mark of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentMark {
+    /// Its message, from the first of the session.
+    pub message: usize,
+    /// The block in that.
+    pub block: usize,
+    /// Its value.
+    pub value: Vec<u8>,
+}
+
+/// Marks of evicted messages.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct EvictedMarks {
+    /// The block of the last masked result.
+    pub pin: Option<Block>,
+    /// The newest mark.
+    pub newest: Option<SentMark>,
+}
+
+impl Session {
+    /// The last block of each view has this mark, sent with so many outside of the messages; those that were appended are not
+    /// sent.
+    pub fn mark_newest(&mut self, value: &[u8], elsewhere: usize) {
+        (self.own_mark, self.policy.marks_elsewhere) = (Some(value.to_vec()), elsewhere);
+        self.view.is_current = false;
+    }
+
+    /// Decides the marks of the view that was just made.
+    pub(super) fn update_marks(&mut self) {
+        if !self.policy.pins_boundary {
+            return;
+        }
+        let marks = self.marks_of_view();
+        let before = core::mem::replace(&mut self.view.marks, marks);
+        let only_in = |one: &[SentMark], other: &[SentMark]| {
+            one.iter().filter(|mark| !other.contains(mark)).map(|mark| mark.message).min()
+        };
+        let first = only_in(&before, &self.view.marks).into_iter().chain(only_in(&self.view.marks, &before)).min();
+        if let Some(first) = first {
+            self.invalidate_from(first);
+        }
+    }
+
+    /// The newest mark, and those at the boundary.
+    fn marks_of_view(&self) -> Vec<SentMark> {
+        let Some(newest) = self.newest_mark() else { return vec![] };
+        let one = Marked { message: newest.message, block: newest.block, count: 1 };
+        let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
+        let first = self.log.base.messages;
+        let between =
+            |from: Block, to: Block| blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1));
+        let pins = self.wanted_marks().pins(&marks, |one| one.count, between);
+        let added = pins.into_iter().flat_map(|pins| pins.added);
+        let added: Vec<_> =
+            added.map(|(message, block, _)| SentMark { message, block, value: newest.value.clone() }).collect();
+        core::iter::once(newest).chain(added).collect()
+    }
+
+    fn newest_mark(&self) -> Option<SentMark> {
+        let Log { base, data, marks, .. } = &self.log;
+        if let Some(value) = &self.own_mark {
+            if self.policy.marks_elsewhere >= MOST_MARKS {
+                return None; // ours gives way to the client's
+            }
+            let block = |message| last_markable(self.log.message(message)).map(|block| (message, block));
+            let (message, block) = (0..self.log.len()).rev().find_map(block)?;
+            return Some(SentMark { message: base.messages + message, block, value: value.clone() });
+        }
+        match marks.last() {
+            Some((message, block, value)) => {
+                Some(SentMark { message: base.messages + message, block: *block, value: value.of(data).to_vec() })
+            }
+            None => base.marks.newest.clone(),
+        }
+    }
+
+    /// The blocks that marks at the boundary are wanted on.
+    fn wanted_marks(&self) -> Wanted {
+        let Log { base, outline, turns, fold, .. } = &self.log;
+        let tentative = self.view.tentative();
+        if !matches!(self.view.form, ViewForm::Masked) || (fold.masked_count() == 0 && tentative.is_empty()) {
+            return Wanted::default();
+        }
+        let boundaries = self.boundaries();
+        let last = |masked: &[Masked]| {
+            let end = masked.partition_point(|one| (one.result as usize) < boundaries.0.min(boundaries.1));
+            masked[..end].last().cloned()
+        };
+        let mut masked: Vec<Masked> = [last(&fold.masked), last(tentative)].into_iter().flatten().collect();
+        masked.sort_unstable_by_key(|one| one.result);
+        let wanted = Wanted::of(outline, turns, masked.iter(), boundaries);
+        let in_session = |(message, block): Block| (base.messages + message, block);
+        let pin = if masked.is_empty() { base.marks.pin } else { wanted.pin.map(in_session) };
+        Wanted { pin, carried: wanted.carried.map(in_session) }
+    }
+
+    /// The boundary at the previous request, and now.
+    pub(super) fn boundaries(&self) -> (usize, usize) {
+        let Log { fold, .. } = &self.log;
+        if let Some(planned) = self.view.planned_boundaries {
+            return planned;
+        }
+        if self.policy.boundary.remembers() {
+            return fold.boundaries(&self.policy, self.log.ends_with_run(), !self.view.tentative().is_empty());
+        }
+        self.log.with_context(&self.policy, |context| {
+            let PlanContext { outline, policy, turns, .. } = context;
+            let before = older_end(context, previous_request(outline, turns).unwrap_or(0));
+            let now = older_end(context, self.log.len());
+            let now = if self.view.is_masked_to_window { now } else { fold.rounded(policy, now) };
+            (fold.rounded(policy, before), now)
+        })
+    }
+
+    /// The marks of the evicted messages after evicting some more.
+    pub(super) fn evicted_marks(&self, count: usize) -> EvictedMarks {
+        let Log { base, outline, data, fold, marks, .. } = &self.log;
+        let first = outline.results_before(count);
+        let masked = &fold.masked[..fold.masked.partition_point(|one| (one.result as usize) < first)];
+        let pin = masked.last().map(|last| block_of(outline, last.result as usize));
+        let newest = marks[..marks.partition_point(|(message, ..)| *message < count)].last();
+        let newest = newest.map(|(message, block, value)| SentMark {
+            message: base.messages + message,
+            block: *block,
+            value: value.of(data).to_vec(),
+        });
+        EvictedMarks {
+            pin: pin.map_or(base.marks.pin, |pin| pin.map(|(message, block)| (base.messages + message, block))),
+            newest: newest.or_else(|| base.marks.newest.clone()),
+        }
+    }
+
+    /// Messages in memory before this one have no mark to come but the last masked one, which [`EvictedMarks`] remember.
+    pub(super) fn final_marks(&self) -> usize {
+        let Log { outline, turns, .. } = &self.log;
+        if !self.policy.pins_boundary {
+            return usize::MAX;
+        }
+        let Some(before) = turns.starts.len().checked_sub(2).map(|run| turns.starts[run] as usize) else { return 0 };
+        let of_request = |context: PlanContext| self.log.fold.rounded(&self.policy, older_end(context, before));
+        let sent = if self.policy.boundary.remembers() {
+            self.log.fold.boundaries(&self.policy, true, false).0
+        } else {
+            self.log.with_context(&self.policy, of_request)
+        };
+        let of_boundary = outline.results.get(sent).map_or(usize::MAX, |result| result.message as usize);
+        before.saturating_sub(1).min(of_boundary)
+    }
+
+    /// Renders messages in memory as they are sent; returns also how many bytes they have without changes of marks.
+    pub(super) fn render_sent(&self, start: usize, end: usize) -> (Vec<u8>, usize) {
+        let marked = self.marked_messages(start, end);
+        if marked.is_empty() {
+            let out = self.render(start, end);
+            let bytes = out.len();
+            return (out, bytes);
+        }
+        let (mut out, mut bytes, mut at) = (vec![], 0, start);
+        let render = |start, end, bytes: &mut usize| {
+            let appended = self.render(start, end);
+            *bytes += appended.len();
+            appended
+        };
+        for message in marked {
+            if at < message {
+                out.extend(render(at, message, &mut bytes));
+            }
+            out.push(render(message, message + 1, &mut bytes)[0]);
+            out.extend(self.sent_message(message));
+            at = message + 1;
+        }
+        if at < end {
+            out.extend(render(at, end, &mut bytes));
+        }
+        (out, bytes)
+    }
+
+    /// Messages in memory that have marks, appended or sent.
+    pub(super) fn marked_messages(&self, start: usize, end: usize) -> Vec<usize> {
+        if !self.policy.pins_boundary {
+            return vec![];
+        }
+        let Log { base, marks, .. } = &self.log;
+        let first = marks.partition_point(|(message, ..)| base.messages + message < start);
+        let appended = marks[first..].iter().map(|(message, ..)| base.messages + message);
+        let sent = self.view.marks.iter().map(|mark| mark.message).filter(|message| *message >= base.messages);
+        let mut found: Vec<usize> = appended
+            .take_while(|message| *message < end)
+            .chain(sent.filter(|message| (start..end).contains(message)))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Renders a message in memory with the marks of the view.
+    pub(super) fn sent_message(&self, message: usize) -> Vec<u8> {
+        let Log { base, outline, .. } = &self.log;
+        let here = message - base.messages;
+        if !self.policy.pins_boundary {
+            return self.rendered_message(here);
+        }
+        let newest = self.view.marks.first().filter(|newest| newest.message == message);
+        let has_blocks = outline.messages[here].shape.path().blocks.is_some();
+        let is_newest = |block: usize| newest.is_some_and(|newest| !has_blocks || newest.block == block);
+        let results = outline.results_of(here).map(|result| outline.results[result].block as usize);
+        let cleared: Vec<Block> = results.filter(|block| !is_newest(*block)).map(|block| (here, block)).collect();
+        let mut shown = vec![];
+        self.log.render(&self.policy, (here, here + 1), &self.masked(here, here + 1), &cleared, &mut shown);
+        remarked(&shown[1..], &self.marks_on(message))
+    }
+
+    fn marks_on<'a>(&'a self, message: usize) -> Vec<WantedMark<'a>> {
+        let marks = self.view.marks.iter().enumerate().filter(|(_, mark)| mark.message == message);
+        let wanted = |(place, mark): (usize, &'a SentMark)| WantedMark {
+            block: mark.block,
+            value: &mark.value,
+            is_own: place == 0,
+        };
+        marks.map(wanted).collect()
+    }
+
+    /// Appends an evicted message, as it is sent, with the comma or bracket before it; returns how many bytes were read.
+    pub(super) fn write_sent(&self, store: &mut Store, message: usize, out: &mut Vec<u8>) -> Result<usize> {
+        let start = out.len() + 1;
+        let read = write_rendered(store, message, out)?;
+        if self.policy.pins_boundary {
+            let sent = remarked(&out[start..], &self.marks_on(message));
+            out.truncate(start);
+            out.extend(sent);
+        }
+        Ok(read)
+    }
+}
