@@ -15,7 +15,8 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-slow test-engines test-arm bench fuzz dist docs clean
+.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-engines test-slow \
+	test-agents test-arm bench fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -65,10 +66,16 @@ test-rust: setup ## The tests of the core, without Python
 test-python: build tools ## The tests of the package, but for the slow ones
 	$(python) -m pytest -n 2 --dist worksteal -m "not slow"
 
+test-integrations: build ## The contract of the adapters, with an environment for each framework (ONLY=langchain,...)
+	$(python) scripts/integrations.py $(if $(ONLY),--only $(ONLY)) $(if $(WHERE_POSSIBLE),--where-possible)
+
 test-slow: build tools ## The slow tests, the core as a wheel has it, properties with random examples (SEED=... for those of another run)
 	cargo test --quiet --release --test core
 	$(python) -m pytest -m slow
 	HYPOTHESIS_PROFILE=random $(python) -m pytest --hypothesis-seed=$(SEED) tests/property tests/differential
+
+test-agents: build tools ## Claude Code, Codex and Gemini CLI through the proxy (npm; RECEDE_AGENTS=folder of node_modules)
+	$(python) -m pytest -m slow tests/integration/test_agents.py
 
 test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu-user gcc-aarch64-linux-gnu)
 	rustup --quiet target add aarch64-unknown-linux-gnu
@@ -98,4 +105,4 @@ docs: build tools ## Build the site into site/; a link that leads nowhere is an 
 	$(python) -m pytest -q tests/integration/test_site.py
 
 clean: ## Remove what was built, and .venv
-	rm -rf .venv .engines target dist site $(extension)
+	rm -rf .venv .venvs .engines target dist site $(extension)

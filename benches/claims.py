@@ -39,6 +39,7 @@ class Plan(NamedTuple):
     stored: int  # turns on disk
     stored_marks: tuple[int, ...]
     starts: int
+    masker_turns: tuple[int, ...]
     builds_wheel: bool
 
 
@@ -55,6 +56,7 @@ FULL = Plan(
     stored=100_000,
     stored_marks=(10_000, 100_000, 1_000_000),
     starts=60,
+    masker_turns=(2_000, 10_000),
     builds_wheel=True,
 )
 QUICK = FULL._replace(
@@ -70,6 +72,7 @@ QUICK = FULL._replace(
     stored=20_000,
     stored_marks=(1_000, 10_000, 100_000),
     starts=15,
+    masker_turns=(2_000,),
     builds_wheel=False,
 )
 

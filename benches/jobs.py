@@ -7,10 +7,12 @@ import statistics
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import maskers
 import orjson
 
 import contenders
@@ -301,21 +303,28 @@ def small(seconds: float) -> dict[str, Any]:
 
 
 def break_even(messages: int, seconds: float) -> dict[str, Any]:
-    """Times of a boundary that pays for itself, beside one that slides."""
-    case = make_case(messages)
-    data, dicts, _, _ = case
-    slides: dict[str, Any] = {"keep_results": 10}
+    """Times of a boundary that pays for itself, also with a mark at it, beside one that slides."""
+    slides: dict[str, Any] = {"keep_results": 10, "boundary": "sliding"}
     pays: dict[str, Any] = {"keep_results": 10, "boundary": "break_even"}
-    given = recede.mask_observations_json(data, **pays)
-    contenders.agree("break-even", json.loads(given.json), recede.mask_observations(dicts, **pays).messages)
-    if not given.boundary_moves:
-        raise SystemExit("the boundary never moved")
-    racing = {
-        "bytes, sliding": lambda: recede.mask_observations_json(data, **slides),
-        "bytes, break-even": lambda: recede.mask_observations_json(data, **pays),
-        "dicts, sliding": lambda: recede.mask_observations(dicts, **slides),
-        "dicts, break-even": lambda: recede.mask_observations(dicts, **pays),
-    }
+    pinned = {**pays, "cache": "breakpoints", "cache_breakpoint": "boundary"}
+    data, dicts, _, _ = make_case(messages)
+    marked = orjson.loads(histories.serialized(messages, shape="anthropic"))
+    blocks = [block for message in marked if isinstance(message["content"], list) for block in message["content"]]
+    blocks[-1]["cache_control"] = {"type": "ephemeral"}  # as the client of each request does
+    racing: dict[str, Any] = {}
+    for ours, options, raw, given in (
+        ("break-even", pays, data, dicts),
+        ("pinned", pinned, orjson.dumps(marked), marked),
+    ):
+        found = recede.mask_observations_json(raw, **options)
+        contenders.agree(ours, json.loads(found.json), recede.mask_observations(given, **options).messages)
+        if not found.boundary_moves:
+            raise SystemExit("the boundary never moved")
+        if ours == "pinned" and found.json.count(b"cache_control") != 2:
+            raise SystemExit("the boundary is not marked")
+        for name, chosen in ((ours, options), (f"{ours}: sliding", slides)):
+            racing[f"bytes, {name}"] = partial(recede.mask_observations_json, raw, **chosen)
+            racing[f"dicts, {name}"] = partial(recede.mask_observations, given, **chosen)
     return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
 
 
@@ -439,6 +448,8 @@ JOBS: dict[str, Callable[..., Any]] = {
         contexts,
         start_times,
         core_times,
+        maskers.masker_calls,
+        maskers.masker_memory,
         stores.store_appends,
         stores.store_reads,
         stores.store_growth,

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
+import economy
+import maskers
+
 import cost
 import formatting
 import speed
@@ -35,6 +38,8 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     cost.against_copies,
     cost.hostile,
     stores.stores,
+    economy.economy,
+    maskers.masker,
 ]
 
 NOTES = """\

@@ -17,11 +17,16 @@ _OPTIONS = runpy.run_path(str(PACKAGE / "reduction" / "_options.py"))
 OPTIONS = _OPTIONS["OPTIONS"]
 _WIDTH = 120
 
+# A `Masker` and what is made of one have `keep` and another default of `boundary`.
+_OF_MASKER = frozenset({"keep_results", "boundary"})
+
 # File, function -> the goal whose options it takes, and those that it takes in another way.
 SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_reduce.py", "reduce"): ("reduce", frozenset()),
     ("reduction/_reduce.py", "reduce_json"): ("reduce", frozenset()),
     ("reduction/_reduce.py", "HistoryReducer.__init__"): ("reduce", frozenset()),
+    ("reduction/_reduce.py", "HistoryReducer.reduce"): ("reduce", frozenset()),
+    ("reduction/_reduce.py", "HistoryReducer.reduce_json"): ("reduce", frozenset()),
     ("reduction/_stages.py", "mask_observations"): ("mask", frozenset()),
     ("reduction/_stages.py", "mask_observations_json"): ("mask", frozenset()),
     ("reduction/_stages.py", "summarize_history"): ("summarize", frozenset()),
@@ -29,8 +34,11 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_stages.py", "mask_old_observations"): ("block", frozenset({"keep", "mask_chunk"})),
     ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
-    ("masker/_masker.py", "Masker.__init__"): ("mask", frozenset({"keep_results", "boundary"})),
+    ("masker/_masker.py", "Masker.__init__"): ("mask", _OF_MASKER),
     ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
+    ("integrations/langchain.py", "MaskObservationsMiddleware.__init__"): ("mask", _OF_MASKER),
+    ("integrations/openai_agents.py", "MaskToolOutputs.__init__"): ("mask", _OF_MASKER),
+    ("integrations/pydantic_ai.py", "MaskToolReturns.__init__"): ("mask", _OF_MASKER),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
     ("session/_history.py", "History.from_json"): ("reduce", frozenset({"token_counter", "marks_elsewhere"})),
@@ -38,8 +46,9 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
 }
 # Defaults that are others for a class.
 _DEFAULTS = {
-    "History": {"boundary": "break_even", **_OPTIONS["SESSION_DEFAULTS"]},
-    "HistoryReducer": {"fill": None},
+    name: {"boundary": boundary, **fills}
+    for names, boundary, fills, _ in _OPTIONS["ENTRANCES"]
+    for name in names.split(", ")
 }
 # A `History` takes what these do.
 _TAKEN_BY = {
@@ -90,6 +99,16 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def entrances() -> str:
+    """The table of defaults of docs/semantics.md."""
+    rows = ["| entrance | boundary | fill | clip_results | keeps at least |", "|---|---|---|---|---|"]
+    for names, boundary, fills, least in _OPTIONS["ENTRANCES"]:
+        listed = ", ".join(f"`{name}`" for name in names.split(", "))
+        shown = [f"`{fills[name]}`" if name in fills else "" for name in ("fill", "clip_results")]
+        rows.append(f"| {listed} | `{boundary}` | {' | '.join(shown)} | {least} |")
+    return "\n".join(rows)
+
+
 def written() -> dict[Path, str]:
     """Each file as it is to be."""
     texts: dict[Path, str] = {}
@@ -109,6 +128,9 @@ def written() -> dict[Path, str]:
         lambda _: table() + "\n",
         page.read_text(encoding="utf-8"),
         count=1,
+    )
+    texts[page] = re.sub(
+        r"\| entrance \| boundary \|.*\n(?:\|.*\n)*", lambda _: entrances() + "\n", texts[page], count=1
     )
     return texts
 

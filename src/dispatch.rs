@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
 
 const END: &str = "END_DISPATCH_RESULT";
+/// Characters of the shortest dispatch block.
+pub const MIN_DISPATCH_CHARS: usize = BEGIN_DISPATCH.len() + END.len();
 const DISPATCH_HEAD: &str = "[dispatch output masked — ";
 const DISPATCH_TAIL: &str = " chars]";
 

@@ -123,14 +123,21 @@ impl Marks {
     #[must_use]
     pub fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
         let mut marks = Marks { elsewhere, ..Marks::default() };
-        let mut at = 0;
-        while let Some(found) = memchr::memmem::find(&data[at..], FIELD.as_bytes()) {
-            let message = outline.messages.partition_point(|message| message.span.end <= at + found);
-            let Some(span) = outline.messages.get(message).map(|message| message.span) else { break };
-            if span.start <= at + found {
-                marks.add_message(data, span, message);
+        let (mut at, field) = (0, memchr::memmem::Finder::new(FIELD));
+        for between in between_texts(data, outline) {
+            at = at.max(between.start);
+            while let Some(found) = data.get(at..between.end).and_then(|bytes| field.find(bytes)) {
+                let message = outline.messages.partition_point(|message| message.span.end <= at + found);
+                let span = outline.messages.get(message).map(|message| message.span);
+                at = match span {
+                    None => data.len(),
+                    Some(span) if at + found < span.start => span.start,
+                    Some(span) => {
+                        marks.add_message(data, span, message);
+                        span.end
+                    }
+                };
             }
-            at = span.end;
         }
         let is_body = outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         if is_body {
@@ -192,6 +199,15 @@ impl Marks {
         edits.sort_unstable_by_key(|(span, _)| span.start);
         MarkEdits { edits, cleared: removed.map(|one| (one.message, one.block)).collect() }
     }
+}
+
+/// The input without its texts, which are most of it.
+fn between_texts<'a>(data: &'a [u8], outline: &'a Outline) -> impl Iterator<Item = Span> + 'a {
+    let is_in_order = outline.pieces.windows(2).all(|pair| pair[0].end <= pair[1].start);
+    let texts = if is_in_order { &outline.pieces[..] } else { &[] };
+    let starts = core::iter::once(0).chain(texts.iter().map(|text| text.end));
+    let ends = texts.iter().map(|text| text.start).chain([data.len()]);
+    starts.zip(ends).map(|(start, end)| Span { start, end })
 }
 
 /// The value of a field of the request body around the messages.

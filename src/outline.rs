@@ -104,6 +104,8 @@ pub struct ToolResult {
     pub first_byte: u8,
     /// Flagged as an error.
     pub is_error: bool,
+    /// Never masked.
+    pub is_pinned: bool,
     /// What surrounds its text.
     pub frame: Frame,
     /// False only if its text has no dispatch block.
@@ -111,7 +113,7 @@ pub struct ToolResult {
 }
 
 /// The facts of a history.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Outline {
     /// Its messages, oldest first.
     pub messages: Vec<Message>,

@@ -70,6 +70,9 @@ pub struct Placeholder<'a> {
     image_chars: usize,
 }
 
+/// Digits of the largest number.
+const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
+
 fn template(parts: &[(&str, Option<Field>)]) -> Template {
     parts.iter().map(|(literal, field)| (literal.as_bytes().to_vec(), *field)).collect()
 }
@@ -251,6 +254,20 @@ impl<'a> Placeholder<'a> {
             }
         }
         Some(out)
+    }
+
+    /// Whether a placeholder may have so many characters, if no number in it has more digits than recede writes.
+    #[must_use]
+    pub fn may_have(&self, chars: usize) -> bool {
+        let may_be = |template: &Template| {
+            let is_number = |field: &Field| !matches!(field, Field::Tool | Field::Id);
+            let fields = || template.iter().filter_map(|(_, field)| field.as_ref());
+            let numbers = fields().filter(|field| is_number(field)).count();
+            let least = literal_chars(template) + numbers;
+            chars >= least && (numbers < fields().count() || chars <= least + numbers * (MAX_DIGITS - 1))
+        };
+        let built_ins = [(false, false), (false, true), (true, false), (true, true)];
+        may_be(&self.templates) || built_ins.iter().any(|(lines, images)| may_be(built_in(*lines, *images)))
     }
 
     /// Whether a whole observation is a placeholder: a built-in one, or one of the policy.

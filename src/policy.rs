@@ -113,6 +113,8 @@ impl Boundary {
 pub struct Summaries {
     /// When one is made.
     pub due: Due,
+    /// What one costs.
+    pub prices: SummaryPrices,
     /// How many of the newest turns stay raw.
     pub tail: usize,
     /// Who writes it; None: the built-in summary.
@@ -129,17 +131,21 @@ pub enum Due {
         /// Turns until the next.
         every: usize,
     },
-    /// When reading the older turns again has cost as much as a summary, at these prices per token.
-    BreakEven {
-        /// Read from the cache.
-        read: f64,
-        /// Written to the cache.
-        write: f64,
-        /// Input of the model that writes summaries.
-        input: f64,
-        /// Its output.
-        output: f64,
-    },
+    /// When reading the older turns again has cost as much as a summary.
+    BreakEven,
+}
+
+/// Prices of a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SummaryPrices {
+    /// Read from the cache.
+    pub read: f64,
+    /// Written to the cache.
+    pub write: f64,
+    /// Input of the model that writes summaries.
+    pub input: f64,
+    /// Its output.
+    pub output: f64,
 }
 
 /// A model that writes summaries.
@@ -227,6 +233,8 @@ macro_rules! parameters {
             exclude_tools: ByTool<()> = ByTool::default(),
             /// Never masked: results flagged as errors.
             keep_errors: bool = false,
+            /// Never masked: results whose text begins so, or matches.
+            keep_matching: TextPatterns = TextPatterns::default(),
             /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
             /// What the cache serves.
@@ -319,6 +327,31 @@ impl Policy {
 
 fn is_pattern(tool: &[u8]) -> bool {
     tool.iter().any(|byte| matches!(byte, b'*' | b'?'))
+}
+
+/// Beginnings of texts, and patterns of whole texts in which `*` matches any text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextPatterns(pub Vec<Vec<u8>>);
+
+impl TextPatterns {
+    /// Whether one fits a text, of which `begins` decides whether it begins so. In linear time.
+    pub fn fit(&self, begins: impl Fn(&[u8]) -> bool, text: impl Fn() -> Vec<u8>) -> bool {
+        self.0.iter().any(|pattern| {
+            let mut parts = pattern.split(|byte| *byte == b'*');
+            let first = parts.next().unwrap_or_default();
+            begins(first) && parts.next_back().is_none_or(|last| follow(&text()[first.len()..], parts, last))
+        })
+    }
+}
+
+/// Whether a text has these parts in order, and then ends so.
+fn follow<'a>(text: &[u8], parts: impl Iterator<Item = &'a [u8]>, last: &[u8]) -> bool {
+    let mut left = text;
+    for part in parts {
+        let Some(place) = memchr::memmem::find(left, part) else { return false };
+        left = &left[place + part.len()..];
+    }
+    left.ends_with(last)
 }
 
 /// Whether a tool's name matches a pattern, in which `*` matches any text and `?` one character.

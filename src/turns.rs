@@ -3,7 +3,7 @@
 use crate::outline::Outline;
 
 /// The runs of a history.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Turns {
     /// First message of each run, ascending.
     pub starts: Vec<u32>,

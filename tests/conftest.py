@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,12 @@ sys.path[:0] = [str(_HERE), str(_HERE / "data"), str(_HERE / "integration")]
 
 from recede import _engine
 from support import SHARED, engine_module
+
+# Stores sync each commit to the disk, which takes most of their tests' time and is not what these check: lost syncs are
+# tested with a disk that loses them (tests/core/store), and by killing children (tests/kill.py).
+_MEMORY = "/dev/shm"
+if "TMPDIR" not in os.environ and Path(_MEMORY).is_dir() and shutil.disk_usage(_MEMORY).free > 1 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 # `make test` tries the same examples each time; `make test-slow` tries others, with a seed that it prints.
@@ -34,6 +42,8 @@ _SHARED_TESTS = (
     "test_caches_corpus.py",
     "test_corpus.py",
     "test_json_suite.py",
+    "test_proxy_corpus.py",
+    "test_maskers_corpus.py",
     "test_requests_corpus.py",
     "test_tokens_corpus.py",
     "test_transcripts_corpus.py",
@@ -53,8 +63,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
 _WITHOUT_MIRROR = frozenset(
     "test_arrow test_bill test_budget test_caches test_coming_from test_history test_hybrid test_logged_requests "
-    "test_replay test_replay_hybrid test_replayed test_replayed_summaries test_reported test_request_masker "
-    "test_suggest test_summaries_asked_for test_transcripts test_turn_managers test_turns".split()
+    "test_masker test_replay test_replay_hybrid test_replayed test_replayed_summaries test_reported "
+    "test_request_masker test_suggest test_summaries_asked_for test_transcripts test_turn_managers test_turns".split()
 )
 
 

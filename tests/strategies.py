@@ -34,6 +34,7 @@ _MASKING: dict[str, st.SearchStrategy[Any]] = {
     "keep_by_tool": st.dictionaries(st.sampled_from(_PATTERNS), st.none() | st.integers(0, 3), max_size=2),
     "exclude_tools": st.lists(st.sampled_from(_PATTERNS), max_size=1),
     "keep_errors": st.booleans(),
+    "keep_matching": st.lists(st.sampled_from(["a", "ok", "*o*k*", "[obs*", "x*\n", "*é", "BEGIN"]), max_size=2),
     "mask_chunk": st.none() | st.integers(1, 4),
     "max_observation_chars": st.none() | st.integers(0, 120),
     "placeholder": st.sampled_from(TEMPLATES),
@@ -103,7 +104,7 @@ def mask_options() -> st.SearchStrategy[dict[str, Any]]:
 
 def block_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of `mask_old_observations`."""
-    names = ("keep_by_tool", "exclude_tools", "keep_errors", "mask_chunk")
+    names = ("keep_by_tool", "exclude_tools", "keep_errors", "keep_matching", "mask_chunk")
     options = st.fixed_dictionaries({"keep": st.integers(3, 9)}, optional={name: _MASKING[name] for name in names})
     return _with_boundary(options)
 

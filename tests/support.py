@@ -117,6 +117,16 @@ def chat_result(call_id: Any, text: Any) -> Message:
     return {"role": "tool", "content": text, "pairRole": "result", "pairId": call_id}
 
 
+def turns_of(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """A task, and turns whose answer and result have these sizes."""
+    history: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    for number, (said, observed) in enumerate(sizes):
+        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        history.append({"role": "assistant", "content": "y" * said, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * observed})
+    return history
+
+
 def turns(count: int, chars: int = 100, name: str = "run") -> list[Message]:
     """`count` turns of a call and its result, each result `chars` long."""
     history: list[Message] = []

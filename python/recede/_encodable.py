@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import math
+from operator import is_
 from typing import Any
 
 from recede._objects import MOST_LEVELS, is_object, plain
@@ -42,17 +43,13 @@ def encodable(value: Any, level: int = 0) -> Any:
         return value if is_same and len(fields) == len(value) else fields
     if isinstance(value, (list, tuple)):
         elements = [encodable(element, level + 1) for element in value]
-        is_same = isinstance(value, list) and all(map(_is, elements, value))
+        is_same = isinstance(value, list) and all(map(is_, elements, value))
         return value if is_same else elements
     if is_object(value):
         form = plain(value)
         sound = encodable(form, level + 1)
         return value if sound is form else sound
     raise TypeError(f"it contains a {type(value).__name__}, which JSON cannot represent")
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
 
 
 def _joined(text: str) -> str:

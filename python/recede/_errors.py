@@ -6,9 +6,10 @@ import os
 
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["RecedeError", "StoreError", "TranscriptError", "no_such"]
+__all__ = ["RecedeError", "StoreError", "TranscriptError", "meant", "no_such", "one_of"]
 
 
 class RecedeError(Exception):
@@ -216,3 +217,16 @@ def no_such(what: str, key: object) -> LookupError:
     """The error for an unknown number or id. A number may have more digits than Python is willing to format."""
     is_long = isinstance(key, int) and key.bit_length() > 512
     return LookupError(f"there is no {what} {f'{key:#x}'[:20] + '…' if is_long else repr(key)}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The end of an error that names what a wrong name is close to; empty if it is close to none."""
+    import difflib  # here, since names are seldom wrong
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def one_of(known: Iterable[str]) -> str:
+    """The end of an error that names all that there is."""
+    return f"; there are {', '.join(known)}" if known else "; it has none"

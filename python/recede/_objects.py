@@ -6,6 +6,8 @@ what is unchanged in a view is the caller's own object, what is masked is a copy
 
 from __future__ import annotations
 
+from operator import is_
+
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from typing import Any
@@ -94,12 +96,8 @@ def _unwrapped(value: Any, level: int) -> Any:
         return value if all(fields[name] is value[name] for name in fields) else fields
     if isinstance(value, list):
         elements = [_unwrapped(element, level + 1) for element in value]
-        return value if all(map(_is, elements, value)) else elements
+        return value if all(map(is_, elements, value)) else elements
     return plain(value) if is_object(value) else value
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
 
 
 def restored(original: Any, before: Any, after: Any) -> Any:
@@ -149,7 +147,7 @@ class Forms:
             return None
         history = list.copy(history)
         forms = list(map(plain_message, history))
-        return None if all(map(_is, forms, history)) else cls(history, forms)
+        return None if all(map(is_, forms, history)) else cls(history, forms)
 
     def restored(self, view: list[Any]) -> list[Any]:
         """A view of the forms, with the objects of the history in it."""

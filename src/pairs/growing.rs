@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub type LateResult = (u32, Name, bool);
 
 /// Pairs of a growing history, with incremental counts of orphans.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct GrowingPairs {
     /// The pairs so far.
     pub pairs: Pairs,

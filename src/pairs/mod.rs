@@ -17,7 +17,7 @@ use std::collections::HashMap;
 const NONE: u32 = u32::MAX;
 
 /// Which call each result belongs to.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Pairs {
     /// Results of evicted calls, in order: result, tool, whether it is the first result of its call.
     late: Vec<LateResult>,
@@ -117,7 +117,7 @@ impl Pairs {
             return outline.calls[call].name;
         }
         let late = self.late.binary_search_by_key(&(result as u32), |(result, ..)| *result);
-        self.late[late.ok()?].1
+        late.map_or_else(|_| own_name(outline, result), |late| self.late[late].1)
     }
 
     /// Whether a call has a result.
@@ -146,6 +146,13 @@ impl Pairs {
         orphans.dedup();
         orphans
     }
+}
+
+/// The tool that the facts of a result name.
+#[must_use]
+pub fn own_name(outline: &Outline, result: usize) -> Name {
+    let result = &outline.results[result];
+    result.name.filter(|_| outline.messages[result.message as usize].shape == Shape::Facts)
 }
 
 /// Whether a call without an id cannot be answered.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// The open calls before a message: those of the run, and then of the messages with results, that directly precede it. Each
 /// message is read once, and only when a later result asks.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct OpenCalls {
     /// The messages before this one were read.
     end: usize,
@@ -49,7 +49,7 @@ impl OpenCalls {
         for message in new..end {
             for call in outline.calls_of(message).rev() {
                 let facts = &outline.calls[call];
-                if let Some(tool) = tool_of(outline, facts.message, facts.name) {
+                for tool in tools_of(outline, facts.message, facts.name) {
                     self.calls.entry(tool).or_default()[usize::from(facts.id.is_some())].push(call as u32);
                 }
             }
@@ -58,9 +58,18 @@ impl OpenCalls {
     }
 }
 
+/// What results must have in common with a call.
+fn tools_of(outline: &Outline, message: u32, name: Name) -> impl Iterator<Item = (Shape, Name)> {
+    let tool = tool_of(outline, message, name);
+    // Facts of a result may name the tool.
+    let unnamed = tool.filter(|tool| *tool != (Shape::Facts, None)).map(|_| (Shape::Facts, None));
+    tool.into_iter().chain(unnamed.filter(|_| outline.messages[message as usize].shape == Shape::Facts))
+}
+
 /// What a call and a result must have in common; None if they pair by their ids only.
 fn tool_of(outline: &Outline, message: u32, name: Name) -> Option<(Shape, Name)> {
     let shape = outline.messages[message as usize].shape;
     let is_named = shape.names_results();
-    (shape.pairs_by_place() && (name.is_some() || !is_named)).then_some((shape, name.filter(|_| is_named)))
+    let name = name.filter(|_| is_named || shape == Shape::Facts);
+    (shape.pairs_by_place() && (name.is_some() || !is_named)).then_some((shape, name))
 }

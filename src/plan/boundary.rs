@@ -67,7 +67,7 @@ impl Fold {
     /// cache does not keep.
     fn written_again(&self, context: PlanContext) -> usize {
         let masked_before = self.core.gain.saturating_sub(self.core.new_gain); // without an earlier request all of it is new
-        let sent = self.chars_before(self.core.before) - masked_before;
+        let sent = self.view_before(self.core.before).saturating_sub(masked_before);
         sent.saturating_sub(self.kept_chars(context))
     }
 

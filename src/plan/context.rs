@@ -2,7 +2,7 @@
 
 use super::outcome::Masked;
 use crate::outline::Outline;
-use crate::pairs::Pairs;
+use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts};
 use crate::policy::Policy;
 use crate::source::Source;
@@ -10,7 +10,7 @@ use crate::turns::Turns;
 use std::collections::HashMap;
 
 /// Costs of messages and observations, if those are not their characters.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Costs {
     /// Of each message, without its observations.
     pub messages: Vec<usize>,
@@ -106,7 +106,7 @@ pub fn facts_of_pair(
         images: seen.images as usize,
         turn: turn_at(of_call.unwrap_or(seen.message as usize)),
         number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),
-        tool: call.and_then(|call| call.name).map_or(b"", |name| outline.name(name)),
+        tool: call.map_or_else(|| own_name(outline, result), |call| call.name).map_or(b"", |name| outline.name(name)),
         id: seen.id.map_or(b"", |id| outline.text(id)),
     }
 }

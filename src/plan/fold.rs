@@ -10,10 +10,12 @@ use crate::outline::Outline;
 use crate::policy::Policy;
 
 /// A summary in a view.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct SummaryInView {
     /// Whether the summary replaces a message, for each message.
     pub hidden: Vec<bool>,
+    /// Characters of the replaced messages before each message.
+    pub hidden_before: Vec<usize>,
     /// The first replaced message.
     pub place: usize,
     /// Its characters.
@@ -61,7 +63,7 @@ pub struct FoldState {
 }
 
 /// The state between two requests.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Fold {
     /// Evicted messages, observations, masked observations, and characters in the view.
     pub(super) evicted_messages: usize,
@@ -72,6 +74,8 @@ pub struct Fold {
     pub(super) summary: SummaryInView,
     /// The next request writes the whole view to the cache in any case.
     pub(super) is_rewritten: bool,
+    /// Of a session of turns: characters of those that a summary replaces, and of the summary.
+    pub(super) replaced: (usize, usize),
     /// Prefix sums of the view's characters: after each message.
     pub(super) chars_before: Vec<usize>,
     pub(super) core: FoldCore,
@@ -114,7 +118,7 @@ pub(super) struct FoldCore {
 const POINT_INTERVAL: usize = 64;
 
 /// A rewind point: the state of a fold, which needs at least so many messages.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Point {
     messages: usize,
     masked: usize,
@@ -135,8 +139,8 @@ impl Fold {
     }
 
     /// The fold of a view with a new summary, whose previous request had sent so many messages.
-    pub(super) fn with_summary(summary: SummaryInView, before: usize) -> Self {
-        Fold { summary, core: FoldCore { before, ..FoldCore::default() }, is_rewritten: true, ..Fold::default() }
+    pub(super) fn with_summary(summary: SummaryInView, before: usize, paid: Paid) -> Self {
+        Fold { summary, core: FoldCore { before, paid, ..FoldCore::default() }, is_rewritten: true, ..Fold::default() }
     }
 
     /// How many of the first observations are final: masked, or never to be masked.
@@ -208,6 +212,19 @@ impl Fold {
     #[must_use]
     pub fn chars_before(&self, message: usize) -> usize {
         message.checked_sub(1).map_or(self.evicted_chars, |before| self.chars_before[before])
+    }
+
+    /// The same with the summary of a session of turns in place of what it replaces.
+    pub(super) fn view_before(&self, message: usize) -> usize {
+        (self.chars_before(message) + self.replaced.1).saturating_sub(self.replaced.0)
+    }
+
+    /// Characters of the raw history before a message.
+    pub(super) fn raw_before(&self, message: usize) -> usize {
+        let SummaryInView { hidden_before, place, chars, .. } = &self.summary;
+        let summary = if *place < message { *chars } else { 0 };
+        let hidden = hidden_before.get(message).copied().unwrap_or(0);
+        (self.chars_before(message) - summary).saturating_add(hidden).saturating_add(self.core.removed)
     }
 
     /// Enables rewinding, to no fewer than so many messages.
@@ -284,6 +301,21 @@ impl Fold {
         });
     }
 
+    /// The observations that leave the window now and whose texts decide how they are masked.
+    #[must_use]
+    pub fn texts_needed(&self, context: PlanContext) -> Vec<usize> {
+        let mut excluded = Excluded::default();
+        excluded.grow(context.policy, context.outline);
+        let (masker, mut needed) = (Masker::of(context, &excluded), vec![]);
+        let mut aging = self.core.aging.clone();
+        aging.grow(context, context.outline.messages.len(), |result| {
+            if masker.needs_text(result) {
+                needed.push(result);
+            }
+        });
+        needed
+    }
+
     pub(super) fn into_masking(self) -> Masking {
         Masking {
             masked: self.masked,
@@ -304,6 +336,17 @@ impl Fold {
     #[must_use]
     pub fn cost(&self) -> usize {
         self.core.cost
+    }
+
+    /// Masks the waiting observations before a message, none of which the view shows.
+    pub fn mask_before(&mut self, context: PlanContext, message: usize) -> Vec<Masked> {
+        let outline = context.outline;
+        self.mask(context, |result| message_of(outline, result) < message)
+    }
+
+    /// A summary of so many characters takes the place of turns of so many.
+    pub fn replace(&mut self, replaced: usize, summary_chars: usize) {
+        self.replaced = (replaced, summary_chars);
     }
 
     /// Masks the waiting observations for which `is_included` is true. Returns them, in order.

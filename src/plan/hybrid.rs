@@ -9,9 +9,9 @@ use super::boundary::cost;
 use super::fold::{Fold, SummaryInView, first_changed};
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::{Sent, blocks_before, blocks_of};
+use super::replay::{Sent, blocks_of, sums_before};
 use super::summarize::{built_in_summary, strip_first_line};
-use crate::policy::{Due, Summaries};
+use crate::policy::{Due, Summaries, SummaryPrices};
 
 /// The first and last turn of a message; 0 if it belongs to none.
 #[derive(Debug, Clone, Copy)]
@@ -60,20 +60,30 @@ impl Summaries {
     pub fn wanted(&self, turns: usize) -> Option<usize> {
         match self.due {
             Due::Turns { first, every } => Some(turns.checked_sub(first)? / every * every + first - self.tail),
-            Due::BreakEven { .. } => Some(turns.saturating_sub(self.tail)),
+            Due::BreakEven => Some(turns.saturating_sub(self.tail)),
         }
     }
 
-    /// Whether a summary is made. By prices it is once reading the waste has cost as much as writing so many characters to the
-    /// cache again and calling a model with this input and output.
+    /// What a model costs with this input and output.
     #[must_use]
-    pub fn pays(&self, waste: usize, written_again: usize, (given, written): (usize, usize)) -> bool {
-        match self.due {
-            Due::Turns { .. } => true,
-            Due::BreakEven { read, write, input, output } => {
-                cost(waste, read) >= cost(written_again, write - read) + cost(given, input) + cost(written, output)
-            }
-        }
+    pub fn call_cost(&self, (given, written): (usize, usize)) -> f64 {
+        cost(given, self.prices.input) + cost(written, self.prices.output)
+    }
+
+    /// Whether a summary is made. By prices it is once reading the waste has cost as much as writing so many characters to the
+    /// cache again and calling a model with this input and output, if the warranty permits it.
+    #[must_use]
+    pub fn pays(
+        &self,
+        waste: usize,
+        written_again: usize,
+        call: (usize, usize),
+        is_permitted: impl FnOnce() -> bool,
+    ) -> bool {
+        let SummaryPrices { read, write, .. } = self.prices;
+        let is_paid =
+            || cost(waste, read) >= cost(written_again, write - read) + self.call_cost(call) && is_permitted();
+        self.due != Due::BreakEven || is_paid()
     }
 }
 
@@ -131,7 +141,7 @@ impl Planner<'_> {
 impl<'a> HybridReplay<'a> {
     fn of(planner: Planner<'a>, requests: &[usize], rules: Summaries) -> Self {
         let (turn_spans, covered) = (turn_spans(&planner), vec![false; planner.end]);
-        let blocks = blocks_before((0..planner.end).map(|message| blocks_of(planner.outline, message)));
+        let blocks = sums_before((0..planner.end).map(|message| blocks_of(planner.outline, message)));
         HybridReplay {
             planner,
             rules,
@@ -159,7 +169,7 @@ impl<'a> HybridReplay<'a> {
         if self.turn_spans[before..end].iter().any(|turn_span| turn_span.is_split_by(self.summarized)) {
             self.covered.fill(false);
             (self.summarized, self.chars, self.text) = (0, 0, None);
-            masked_before = Some(self.restart_view(before));
+            masked_before = Some(self.restart_view(before, (0, 0)));
         }
         self.fold.grow(self.planner.context(), end);
         let mut call = (0, 0);
@@ -167,7 +177,7 @@ impl<'a> HybridReplay<'a> {
             draft.covered.iter().for_each(|message| self.covered[*message] = true);
             (self.summarized, self.chars, self.text) = (draft.turns, draft.chars, draft.text);
             call = draft.call;
-            let masked = self.restart_view(before);
+            let masked = self.restart_view(before, call);
             masked_before.get_or_insert(masked);
         }
         let masked = self.fold.request(self.planner.context(), end, false);
@@ -180,16 +190,22 @@ impl<'a> HybridReplay<'a> {
         Sent { same_chars, same_block_chars: same_chars, ..sent }
     }
 
-    /// Starts a view with the current summary. Returns the previously masked observations.
-    fn restart_view(&mut self, before: usize) -> Vec<Masked> {
+    /// Starts a view with the current summary, for which a model was called. Returns the previously masked observations.
+    fn restart_view(&mut self, before: usize, call: (usize, usize)) -> Vec<Masked> {
         let hidden: Vec<bool> = self.turn_spans.iter().map(|turn_span| turn_span.is_within(self.summarized)).collect();
-        self.blocks = blocks_before(hidden.iter().enumerate().map(|(message, is_hidden)| match is_hidden {
+        self.blocks = sums_before(hidden.iter().enumerate().map(|(message, is_hidden)| match is_hidden {
             false => blocks_of(self.planner.outline, message),
             true => usize::from(message == self.place),
         }));
-        let summary = SummaryInView { hidden, place: self.place, chars: self.chars };
+        let (outline, image_chars) = (self.planner.outline, self.planner.policy.image_chars);
+        let hidden_chars = |(message, is_hidden): (usize, &bool)| {
+            if *is_hidden { outline.chars_of(message, image_chars) } else { 0 }
+        };
+        let hidden_before = sums_before(hidden.iter().enumerate().map(hidden_chars));
+        let summary = SummaryInView { hidden, hidden_before, place: self.place, chars: self.chars };
         self.waste = 0;
-        core::mem::replace(&mut self.fold, Fold::with_summary(summary, before)).masked
+        let paid = self.fold.core.paid.with_summary(call);
+        core::mem::replace(&mut self.fold, Fold::with_summary(summary, before, paid)).masked
     }
 
     /// The message of the first newly masked observation; before the summary nothing else changes.
@@ -204,7 +220,11 @@ impl<'a> HybridReplay<'a> {
         self.waste = self.waste.saturating_add(draft.replaced - draft.chars);
         // Kept characters after the summary that the previous request had sent are written to the cache again.
         let sent = self.fold.chars_before(before) - self.fold.chars_before(self.place);
-        self.rules.pays(self.waste, draft.chars + sent - draft.sent_before, draft.call).then_some(draft)
+        let pays = self.rules.pays(self.waste, draft.chars + sent - draft.sent_before, draft.call, || {
+            let chars = self.fold.chars_before(end) - draft.replaced + draft.chars;
+            self.fold.permits_summary(self.planner.context(), end, chars, draft.call)
+        });
+        pays.then_some(draft)
     }
 
     /// The largest number of turns, up to this one, that a summary may replace without splitting a message.

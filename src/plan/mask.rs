@@ -4,8 +4,8 @@ use super::context::{PlanContext, Uncounted, facts, facts_of_pair};
 use super::outcome::{Masked, Masking};
 use super::planner::Planner;
 use crate::clip::{Clip, is_clipped};
-use crate::dispatch::dispatch_blocks;
-use crate::outline::Outline;
+use crate::dispatch::{MIN_DISPATCH_CHARS, dispatch_blocks};
+use crate::outline::{Outline, ToolResult};
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
@@ -133,10 +133,26 @@ impl<'a> Masker<'a> {
     }
 
     fn is_exempt(&self, result: usize) -> bool {
-        let PlanContext { outline, policy, pairs, .. } = self.context;
+        let PlanContext { outline, policy, pairs, source, .. } = self.context;
         let name = pairs.name_of(outline, result);
-        (policy.keep_errors && outline.results[result].is_error)
+        outline.results[result].is_pinned
+            || (policy.keep_errors && outline.results[result].is_error)
             || name.is_some_and(|name| self.excluded.0.get(name as usize) == Some(&true))
+            || policy.keep_matching.fit(
+                |beginning| source.observation_begins(outline, result, beginning),
+                || source.observation(outline, result),
+            )
+    }
+
+    /// Whether the text of an observation decides how it is masked: it may have dispatch blocks, be a placeholder, or be cut.
+    pub fn needs_text(&self, result: usize) -> bool {
+        let PlanContext { outline, policy, .. } = self.context;
+        let ToolResult { chars, may_hold_dispatch, .. } = outline.results[result];
+        !self.is_exempt(result)
+            && ((may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
+                || self.placeholder.may_have(chars)
+                || (policy.max_observation_chars.is_some() && chars > 0)
+                || !policy.keep_matching.0.is_empty())
     }
 
     /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut, and has no images or dispatch blocks.
@@ -155,7 +171,7 @@ impl<'a> Masker<'a> {
 }
 
 /// By tool: whether its results are never masked.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Excluded(Vec<bool>);
 
 impl Excluded {

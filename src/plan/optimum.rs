@@ -9,7 +9,7 @@ use super::cache::{Cache, Place, Rule};
 use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::{Sent, blocks_before, blocks_of};
+use super::replay::{Sent, blocks_of, sums_before};
 
 /// The views of a history by the number of masked observations.
 struct Views {
@@ -37,7 +37,7 @@ impl Views {
         }
         let messages: Vec<usize> =
             maskable.iter().map(|one| outline.results[one.result as usize].message as usize).collect();
-        let blocks = blocks_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
+        let blocks = sums_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
         let ends = maskable.iter().zip(&messages).zip(&removed[1..]).map(|((one, message), removed)| {
             planner.end_of(one.result as usize, raw_before[message + 1] - removed, &blocks)
         });

@@ -2,7 +2,7 @@
 //! the client gives way. Where the boundary is never depends on marks.
 
 use super::outcome::Plan;
-use super::replay::{blocks_before, blocks_of};
+use super::replay::{blocks_of, sums_before};
 use crate::marks::{Marks, Pins};
 use crate::outline::{Outline, Shape};
 use crate::policy::Policy;
@@ -20,7 +20,7 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
     if !policy.pins_boundary || !is_whole || plan.masked.is_empty() || marks.blocks.is_empty() {
         return None;
     }
-    let before = blocks_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
+    let before = sums_before((0..outline.messages.len()).map(|message| blocks_of(outline, message)));
     let place = |message: usize, block: usize| before[message] + block;
     let places: Vec<usize> = marks.blocks.iter().map(|one| place(one.message, one.block)).collect();
     let newest = *places.last()?;

@@ -104,10 +104,10 @@ pub fn blocks_of(outline: &Outline, message: usize) -> usize {
     (outline.messages[message].blocks as usize).max(pairs).max(1)
 }
 
-/// Prefix sums of content blocks: those before each message, and all.
-pub(super) fn blocks_before(blocks: impl Iterator<Item = usize>) -> Vec<usize> {
-    let sums = blocks.scan(0, |sum, blocks| {
-        *sum += blocks;
+/// Prefix sums of what each message has: before each, and of all.
+pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
+    let sums = counts.scan(0usize, |sum, count| {
+        *sum = sum.saturating_add(count);
         Some(*sum)
     });
     core::iter::once(0).chain(sums).collect()
@@ -117,7 +117,7 @@ impl Planner<'_> {
     /// `policy_at` is the policy of the request after so many messages.
     fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Vec<Sent> {
         let mut fold = Fold::default();
-        let blocks = blocks_before((0..self.end).map(|message| blocks_of(self.outline, message)));
+        let blocks = sums_before((0..self.end).map(|message| blocks_of(self.outline, message)));
         let mut before = 0;
         let mut sent = vec![];
         for end in requests {

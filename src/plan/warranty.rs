@@ -32,6 +32,12 @@ impl CacheModel {
             CacheModel::Ideal | CacheModel::Breakpoints => chars,
         }
     }
+
+    /// Characters of a system prompt that may be written again with a view of whose beginning the cache keeps so many: where these
+    /// are too few, and those of the prompt as well.
+    fn again(self, kept: usize, is_cold: bool) -> usize {
+        if is_cold || self.serves(kept) > 0 { 0 } else { self.min_chars() }
+    }
 }
 
 /// Characters that requests read from the cache, and write to it.
@@ -47,6 +53,10 @@ impl Charged {
     /// A request of so many characters that reads so many of them.
     fn request(chars: usize, read: usize) -> Self {
         Charged { read: read.min(chars), written: chars.saturating_sub(read) }
+    }
+
+    fn and_written(self, chars: usize) -> Self {
+        Charged { written: self.written.saturating_add(chars), ..self }
     }
 
     fn and(self, other: Charged) -> Self {
@@ -69,21 +79,35 @@ pub struct Paid {
     pub boundary: usize,
     /// The same, if the request before was marked there; else 0.
     pub marked: usize,
+    /// Characters given to models for summaries, and written by them.
+    pub calls: (usize, usize),
 }
 
 impl Paid {
     /// Its numbers, in order.
     #[must_use]
-    pub fn numbers(self) -> [usize; 6] {
-        let Paid { view, raw, boundary, marked } = self;
-        [view.read, view.written, raw.read, raw.written, boundary, marked]
+    pub fn numbers(self) -> [usize; 8] {
+        let Paid { view, raw, boundary, marked, calls } = self;
+        [view.read, view.written, raw.read, raw.written, boundary, marked, calls.0, calls.1]
     }
 
     /// Those of these numbers.
     #[must_use]
-    pub fn of([view_read, view_written, raw_read, raw_written, boundary, marked]: [usize; 6]) -> Self {
+    pub fn of([view_read, view_written, raw_read, raw_written, boundary, marked, given, said]: [usize; 8]) -> Self {
         let view = Charged { read: view_read, written: view_written };
-        Paid { view, raw: Charged { read: raw_read, written: raw_written }, boundary, marked }
+        Paid { view, raw: Charged { read: raw_read, written: raw_written }, boundary, marked, calls: (given, said) }
+    }
+
+    /// After a call of a model for a summary, which changes the view.
+    pub(super) fn with_summary(self, (given, said): (usize, usize)) -> Self {
+        let calls = (self.calls.0.saturating_add(given), self.calls.1.saturating_add(said));
+        Paid { boundary: 0, marked: 0, calls, ..self }
+    }
+
+    /// Whether all requests, with one more of the view and of the raw history, are within the warranty.
+    fn is_within(self, policy: &Policy, view: Charged, raw: Charged, part: f64, read: f64, write: f64) -> bool {
+        let calls = policy.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
+        self.view.and(view).cost(read, write) + calls <= (1.0 + part) * self.raw.and(raw).cost(read, write)
     }
 }
 
@@ -93,6 +117,8 @@ pub(super) struct Bill {
     raw: Charged,
     stay: Charged,
     go: Charged,
+    /// Characters of the system prompt that the move may write again.
+    again: usize,
 }
 
 impl Fold {
@@ -101,7 +127,7 @@ impl Fold {
         let PlanContext { outline, policy, .. } = context;
         let first = self.core.first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
         if policy.cache != CacheModel::Breakpoints {
-            return self.chars_before(first);
+            return self.view_before(first);
         }
         let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
         let is_kept = self.core.first.is_some_and(is_after) && self.is_pinned(context);
@@ -124,16 +150,22 @@ impl Fold {
         }
         // The prompt of a request with a cold cache is written in any case.
         let is_listed = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
-        let is_cold = self.is_rewritten || is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW));
+        let is_cold = is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW));
         let warm = |chars: usize| if is_cold { 0 } else { chars };
-        let (sent, chars, removed) = (self.chars_before(self.core.before), self.chars_before(end), self.core.removed);
-        let raw_chars = chars.saturating_add(removed);
+        let (chars, raw_chars) = (self.view_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
         let is_short = raw_chars < policy.cache.min_chars();
-        let raw = Charged::request(raw_chars, if is_short { raw_chars } else { warm(sent.saturating_add(removed)) });
-        let stay = if removed == 0 { raw } else { Charged::request(chars, policy.cache.serves(warm(sent))) };
-        let moved = Charged::request(chars - self.core.gain, policy.cache.serves(warm(self.kept_chars(context))));
-        Some(Bill { raw, stay, go: moved })
+        let raw =
+            Charged::request(raw_chars, if is_short { raw_chars } else { warm(self.raw_before(self.core.before)) });
+        let (sent, kept) = if self.is_rewritten {
+            (0, 0)
+        } else {
+            (warm(self.view_before(self.core.before)), warm(self.kept_chars(context)))
+        };
+        let is_raw = chars == raw_chars && !self.is_rewritten;
+        let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
+        let moved = Charged::request(chars.saturating_sub(self.core.gain), policy.cache.serves(kept));
+        Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
     }
 
     /// Whether a move breaks even at these prices, and keeps the warranty.
@@ -141,18 +173,38 @@ impl Fold {
         let waste = self.core.waste.saturating_add(self.core.gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
         let is_warranted = |part: f64| {
-            let view = self.core.paid.view.and(bill.go).cost(read, write);
-            let raw = self.core.paid.raw.and(bill.raw).cost(read, write);
-            (extra <= 0.0 || view <= (1.0 + part) * raw) && stays_cached(policy.cache, bill, part, read, write)
+            let at_most = bill.go.and_written(bill.again);
+            (extra + cost(bill.again, write) <= 0.0
+                || self.core.paid.is_within(policy, at_most, bill.raw, part, read, write))
+                && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
         };
         cost(waste, read) >= policy.break_even_at * extra.max(0.0) && policy.warranty.is_none_or(is_warranted)
+    }
+
+    /// Whether a summary keeps the warranty that leaves so many characters of the view, all of which are written again.
+    #[must_use]
+    pub fn permits_summary(&self, context: PlanContext, end: usize, chars: usize, call: (usize, usize)) -> bool {
+        let policy = context.policy;
+        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.boundary, policy.warranty) else { return true };
+        let Some(Bill { raw, .. }) = self.bill(context, end, false) else { return true };
+        let (view, again) = (Charged::request(chars, 0), policy.cache.again(0, false));
+        self.core.paid.with_summary(call).is_within(policy, view.and_written(again), raw, part, read, write)
+            && stays_cached(policy.cache, raw, view, part, read, write)
+    }
+
+    /// Charges a model's call for a summary, and writing the view with it, of so many characters. The request for which it comes
+    /// may have been made without it, so that stays charged.
+    pub fn pay_summary(&mut self, cache: CacheModel, chars: usize, call: (usize, usize)) {
+        let paid = self.core.paid.with_summary(call);
+        let view = Charged::request(chars, 0).and_written(cache.again(0, false));
+        self.core.paid = Paid { view: paid.view.and(view), ..paid };
     }
 
     /// Adds what a request was charged.
     pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool) {
         let marked = if !is_moved && self.is_pinned(context) { self.core.paid.boundary } else { 0 };
         let paid = &mut self.core.paid;
-        paid.view = paid.view.and(if is_moved { bill.go } else { bill.stay });
+        paid.view = paid.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
         paid.raw = paid.raw.and(bill.raw);
         paid.marked = marked;
     }
@@ -162,13 +214,14 @@ impl Fold {
         let PlanContext { outline, policy, .. } = context;
         let Some(last) = self.masked.last() else { return 0 };
         let later = outline.later_chars(last.result as usize, policy.image_chars);
-        self.chars_before(message_of(outline, last.result) + 1) - later
+        self.view_before(message_of(outline, last.result) + 1).saturating_sub(later)
     }
 }
 
 /// Whether after the move, and at each request to come, the view is served nearly as much of it as the raw history would be.
-fn stays_cached(cache: CacheModel, bill: &Bill, part: f64, read: f64, write: f64) -> bool {
-    let (raw, view) = (bill.raw.read + bill.raw.written, bill.go.read + bill.go.written);
+fn stays_cached(cache: CacheModel, raw: Charged, view: Charged, part: f64, read: f64, write: f64) -> bool {
+    let (raw, view) = (raw.read + raw.written, view.read + view.written);
     let lost = if cache == CacheModel::Prefix { STEP_REST_CHARS } else { 0 };
-    view >= cache.min_chars() && cost(raw - view, read) + part * cost(raw, read) >= cost(lost, write - read)
+    view >= cache.min_chars()
+        && cost(raw.saturating_sub(view), read) + part * cost(raw, read) >= cost(lost, write - read)
 }

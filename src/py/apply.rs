@@ -2,6 +2,7 @@
 
 use super::convert::to_str;
 use super::dicts::Dicts;
+use super::guard::guarded;
 use super::placeholders::PlaceholderTexts;
 use super::premask::Premask;
 use super::values::Any;
@@ -16,6 +17,7 @@ use crate::policy::Policy;
 use crate::shape::{Frame, Key, Path, Shape, Wrap};
 use crate::source::Source;
 use crate::turns::Turns;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -104,18 +106,6 @@ impl<'py> MessageMasker<'_, 'py> {
         to_str(self.dicts.list.py(), &text.unwrap_or_default())
     }
 
-    fn frame_of(&self, masked: &Masked) -> Frame {
-        self.outline.results[masked.result as usize].frame
-    }
-
-    /// The mark in an observation that is masked.
-    fn mark_in(&self, masked: &Masked) -> PyResult<Option<Any<'py>>> {
-        match &self.dicts.values[masked.result as usize] {
-            Some(value) if self.frame_of(masked) == Frame::Text => mark_in_parts(value),
-            _ => Ok(None),
-        }
-    }
-
     /// A copy of a message of the task with its text cut, and without images.
     fn cut(&self, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
         let py = self.dicts.list.py();
@@ -134,34 +124,69 @@ impl<'py> MessageMasker<'_, 'py> {
 
     /// A copy of a message with some of its observations masked.
     fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
-        let py = self.dicts.list.py();
-        let message = self.dicts.message(index)?.copy()?;
-        let shape = self.outline.messages[index].shape;
-        let Path { blocks, fields } = shape.path();
-        let Some(list) = blocks.map(|key| name(py, key)) else {
-            let text = self.text(&masked[0])?;
-            match self.mark_in(&masked[0])? {
-                Some(mark) => message.set_item(name(py, fields[0][0]), marked_part(shape, &text, &mark)?)?,
-                None => set(&message, fields, self.frame_of(&masked[0]), text)?,
-            }
-            return Ok(message);
-        };
-        let Some(Ok(blocks)) = message.get_item(list)?.map(Bound::cast_into::<PyList>) else { return Ok(message) };
-        let blocks = blocks.get_slice(0, blocks.len());
-        for masked in masked {
-            let block = self.outline.results[masked.result as usize].block as usize;
-            let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
-            set(&copy, fields, self.frame_of(masked), self.text(masked)?)?;
-            if let Some(mark) = self.mark_in(masked)?
-                && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
-            {
-                copy.set_item(FIELD, mark)?;
-            }
-            blocks.set_item(block, copy)?;
-        }
-        message.set_item(list, blocks)?;
-        Ok(message)
+        let (dicts, outline) = (self.dicts, self.outline);
+        with_texts(dicts, outline, index, masked.iter().map(|one| Ok((one.result as usize, self.text(one)?))))
     }
+}
+
+/// A copy of a message with these texts for its results, by their place among them.
+#[pyfunction]
+pub fn masked_message<'py>(
+    message: &Bound<'py, PyDict>,
+    texts: Vec<(usize, Bound<'py, PyString>)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    guarded(|| {
+        let mut dicts = Dicts::of(PyList::new(message.py(), [message])?.as_any())?;
+        let outline = walk(&mut dicts, false, None)?;
+        if texts.iter().any(|(place, _)| *place >= outline.results.len()) {
+            return Err(PyRuntimeError::new_err("the messages were changed while they were masked"));
+        }
+        with_texts(&dicts, &outline, 0, texts.into_iter().map(Ok))
+    })
+}
+
+/// A copy of a message with these texts for some of its results, in order.
+fn with_texts<'py>(
+    dicts: &Dicts<'py>,
+    outline: &Outline,
+    index: usize,
+    mut texts: impl Iterator<Item = PyResult<(usize, Bound<'py, PyString>)>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = dicts.list.py();
+    let message = dicts.message(index)?.copy()?;
+    let shape = outline.messages[index].shape;
+    let Path { blocks, fields } = shape.path();
+    let frame_of = |result: usize| outline.results[result].frame;
+    // The mark in an observation that is masked.
+    let mark_in = |result: usize| match &dicts.values[result] {
+        Some(value) if frame_of(result) == Frame::Text => mark_in_parts(value),
+        _ => Ok(None),
+    };
+    let Some(list) = blocks.map(|key| name(py, key)) else {
+        if let Some((result, text)) = texts.next().transpose()? {
+            match mark_in(result)? {
+                Some(mark) => message.set_item(name(py, fields[0][0]), marked_part(shape, &text, &mark)?)?,
+                None => set(&message, fields, frame_of(result), text)?,
+            }
+        }
+        return Ok(message);
+    };
+    let Some(Ok(blocks)) = message.get_item(list)?.map(Bound::cast_into::<PyList>) else { return Ok(message) };
+    let blocks = blocks.get_slice(0, blocks.len());
+    for one in texts {
+        let (result, text) = one?;
+        let block = outline.results[result].block as usize;
+        let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
+        set(&copy, fields, frame_of(result), text)?;
+        if let Some(mark) = mark_in(result)?
+            && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
+        {
+            copy.set_item(FIELD, mark)?;
+        }
+        blocks.set_item(block, copy)?;
+    }
+    message.set_item(list, blocks)?;
+    Ok(message)
 }
 
 /// A list of parts with this text; None if no part has text.

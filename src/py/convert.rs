@@ -4,7 +4,10 @@ use super::guard::guarded;
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
-use crate::policy::{Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, Template, parameters};
+use crate::policy::{
+    Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, TextPatterns,
+    parameters,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -115,6 +118,13 @@ impl Parameter for ByTool<()> {
     }
 }
 
+impl Parameter for TextPatterns {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let patterns: Vec<Bound<'_, PyString>> = value.extract()?;
+        Ok(TextPatterns(patterns.iter().map(bytes_of).collect()))
+    }
+}
+
 impl Parameter for Goal {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         match &*value.extract::<PyBackedStr>()? {
@@ -148,17 +158,15 @@ impl Parameter for CacheModel {
 }
 
 impl Parameter for Summaries {
-    /// By turns or by prices, the tail, and the characters of the model's summaries and prompt.
+    /// After how many turns the first and each later one are due (None: by their prices), the prices, the tail, and the characters
+    /// of the model's summaries and prompt.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Raw = (Option<(usize, usize)>, Option<(f64, f64, f64, f64)>, usize, Option<(usize, usize)>);
-        let (turns, prices, tail, model): Raw = value.extract()?;
-        let due = match (turns, prices) {
-            (Some((first, every)), None) => Due::Turns { first, every },
-            (None, Some((read, write, input, output))) => Due::BreakEven { read, write, input, output },
-            _ => return Err(PyValueError::new_err("summaries are due by turns or by prices")),
-        };
+        type Raw = (Option<(usize, usize)>, (f64, f64, f64, f64), usize, Option<(usize, usize)>);
+        let (turns, (read, write, input, output), tail, model): Raw = value.extract()?;
+        let due = turns.map_or(Due::BreakEven, |(first, every)| Due::Turns { first, every });
+        let prices = SummaryPrices { read, write, input, output };
         let model = model.map(|(summary_chars, prompt_chars)| Model { summary_chars, prompt_chars });
-        Ok(Summaries { due, tail, model })
+        Ok(Summaries { due, prices, tail, model })
     }
 }
 

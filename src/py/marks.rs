@@ -21,7 +21,7 @@ pub fn with_marks<'py>(
     if !policy.pins_boundary || !plan.changes() {
         return Ok(view);
     }
-    let marks = marks_of(dicts, policy.marks_elsewhere)?;
+    let marks = marks_of(dicts, outline, policy.marks_elsewhere)?;
     let Some(pins) = pins(outline, policy, plan, &marks) else { return Ok(view) };
     for (message, block, source) in pins.added {
         let Marked { message: other, block: place, .. } = marks.blocks[source];
@@ -39,9 +39,12 @@ pub fn with_marks<'py>(
     Ok(view)
 }
 
-fn marks_of(dicts: &Dicts, elsewhere: usize) -> PyResult<Marks> {
+fn marks_of(dicts: &Dicts, outline: &Outline, elsewhere: usize) -> PyResult<Marks> {
     let mut marks = Marks { elsewhere, ..Marks::default() };
     for message in 0..dicts.list.len() {
+        if outline.messages[message].blocks == 0 {
+            continue;
+        }
         let Some(blocks) = blocks_of(&dicts.message(message)?)? else { continue };
         for (block, value) in blocks.iter().enumerate() {
             let count = value.cast::<PyDict>().map_or(Ok(0), |block| marks_in(block).map(|marks| marks.len()))?;
@@ -75,10 +78,11 @@ fn marks_in<'py>(block: &Bound<'py, PyDict>) -> PyResult<Vec<Any<'py>>> {
 
 /// The content of a block that is a result.
 fn parts_of<'py>(block: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyList>>> {
+    let content = block.get_item(intern!(block.py(), "content"))?;
+    let Some(Ok(parts)) = content.map(Bound::cast_into::<PyList>) else { return Ok(None) }; // mostly a text, or nothing
     let kind = block.get_item(intern!(block.py(), "type"))?;
     let is_result = kind.is_some_and(|kind| kind.cast::<PyString>().is_ok_and(|kind| kind == "tool_result"));
-    let content = if is_result { block.get_item(intern!(block.py(), "content"))? } else { None };
-    Ok(content.and_then(|content| content.cast_into().ok()))
+    Ok(is_result.then_some(parts))
 }
 
 /// Removes the marks of a block that is ours.

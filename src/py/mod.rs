@@ -5,6 +5,7 @@ mod column;
 mod convert;
 mod cpython;
 mod dicts;
+mod facts;
 mod guard;
 mod marks;
 mod named;
@@ -14,6 +15,7 @@ mod premask;
 mod replay;
 mod session;
 mod store;
+mod sync;
 mod values;
 mod walk;
 
@@ -376,6 +378,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<PyPolicy>()?;
         module.add_class::<session::PySession>()?;
         module.add_class::<store::PyStore>()?;
+        module.add_class::<facts::PyFactsSession>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
         module.add_function(wrap_pyfunction!(mask_request, module)?)?;
@@ -385,6 +388,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(replay::replay_session, module)?)?;
         module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;
+        module.add_function(wrap_pyfunction!(apply::masked_message, module)?)?;
+        module.add_function(wrap_pyfunction!(sync::common_prefix, module)?)?;
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
         module.add_function(wrap_pyfunction!(repairs, module)?)?;
         module.add_function(wrap_pyfunction!(count_chars, module)?)?;

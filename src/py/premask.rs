@@ -41,6 +41,7 @@ impl<'a, 'py> Premask<'a, 'py> {
         };
         let has_own_rules = !policy.keep_by_tool.is_empty()
             || !policy.exclude_tools.is_empty()
+            || !policy.keep_matching.0.is_empty()
             || policy.placeholder.is_some()
             || policy.max_observation_chars.is_some();
         let messages = dicts.list.clone();

@@ -1,6 +1,7 @@
 //! The session class for Python: frozen, its state guarded by a lock. No Python code runs while the lock is held.
 
 use super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
+use super::facts::{PyMask, masks_of};
 use super::guard::guarded;
 use super::store::PyStore;
 use super::values::number;
@@ -189,6 +190,14 @@ impl PySession {
                 }
             }
             Ok((from, list, keeps))
+        })
+    }
+
+    /// The first message that changed since this was called last, and the masked results from there on, or from `since` on.
+    fn masks<'py>(&self, py: Python<'py>, since: usize) -> PyResult<(usize, Vec<PyMask<'py>>)> {
+        guarded(|| {
+            let masks = self.change(py, |session, store| session.masks(since, store))?;
+            masks_of(py, masks)
         })
     }
 

@@ -216,6 +216,7 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             pieces: 0,
             first_byte: 0,
             is_error: result.is_error,
+            is_pinned: false,
             frame: result.frame,
             may_hold_dispatch: false,
         };

@@ -330,6 +330,7 @@ impl Scan<'_> {
             pieces: 1,
             first_byte: data[text.start],
             is_error: false,
+            is_pinned: false,
             frame: Frame::Text,
             may_hold_dispatch: text.may_hold_needle,
         };

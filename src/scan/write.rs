@@ -121,6 +121,7 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
             pieces: totals.pieces - before.pieces,
             first_byte,
             is_error: result.is_error,
+            is_pinned: false,
             frame: result.frame,
             may_hold_dispatch: totals.may_hold_dispatch,
         };

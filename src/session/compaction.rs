@@ -13,7 +13,7 @@ use crate::splice::splice;
 use crate::store::Store;
 
 /// The messages before the last compaction: how many of them are evicted, and the others.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Past {
     pub first: usize,
     data: Vec<u8>,
@@ -56,7 +56,7 @@ pub enum Origin {
 }
 
 /// A new compaction whose costs may still be unknown.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PendingCompaction {
     log: Log,
     origins: Vec<Origin>,

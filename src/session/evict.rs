@@ -15,7 +15,7 @@ use crate::store::{RecordKind, Store};
 use std::collections::{HashMap, HashSet};
 
 /// State of the session's store.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Stored {
     /// Whether the session has a store.
     pub is_used: bool,

@@ -4,7 +4,7 @@
 use crate::outline::Outline;
 use std::collections::HashMap;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Ledger {
     pub messages: usize,
     pub totals: Totals,

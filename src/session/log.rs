@@ -1,5 +1,6 @@
 //! The messages of a session that are in memory: their text, outline, pairs, turns and costs, and the fold of the boundary.
 
+use super::facts::{Known, KnownTexts};
 use super::snapshot::Base;
 use super::turn_text::{FRAME, Observations, TurnTexts, result_of, write_turn};
 use super::turns::TurnTokens;
@@ -23,15 +24,18 @@ pub enum TextFormat {
     Json,
     /// As turns of two messages: the agent's, and one with its observation.
     Turns,
+    /// Not at all: only facts are known.
+    Facts,
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Log {
     /// State of the evicted messages before the first one.
     pub base: Base,
     format: TextFormat,
     pub data: Vec<u8>,
+    pub texts: KnownTexts,
     pub outline: Outline,
     pub pairs: GrowingPairs,
     pub turns: Turns,
@@ -53,7 +57,7 @@ impl Log {
         let (mut outline, mut fold) = (Outline::default(), Fold::default());
         let is_json = format == TextFormat::Json;
         outline.array_start = usize::from(is_json);
-        if is_json {
+        if format != TextFormat::Turns {
             fold.enable_rewind(0);
         }
         Log {
@@ -61,6 +65,7 @@ impl Log {
             base,
             format,
             data: if is_json { vec![b'['] } else { vec![] },
+            texts: KnownTexts::new(),
             outline,
             pairs: GrowingPairs::default(),
             fold,
@@ -198,6 +203,7 @@ impl Log {
         let bytes = messages.checked_sub(1).map_or(outline.array_start, |last| outline.messages[last].span.end);
         self.truncate(&(self.outline.mark_before(messages), bytes));
         self.turns.truncate(messages);
+        self.texts.retain(|result, _| (*result as usize) < results);
         let (first, unmasked) = self.fold.rewind(&self.outline, messages);
         self.request_from(policy, first);
         unmasked
@@ -288,16 +294,16 @@ impl Log {
 
     /// Runs a rule that changes the fold.
     pub fn with_fold<T>(&mut self, policy: &Policy, rule: impl FnOnce(PlanContext, &mut Fold) -> T) -> T {
-        let Log { data, format, outline, pairs, turns, fold, costs, .. } = self;
-        let source = format.source(data);
+        let Log { data, texts, format, outline, pairs, turns, fold, costs, .. } = self;
+        let source = format.source(data, texts);
         let costs = costs.as_ref();
         rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns }, fold)
     }
 
     /// Runs a rule that changes nothing.
     pub fn with_context<T>(&self, policy: &Policy, rule: impl FnOnce(PlanContext) -> T) -> T {
-        let Log { data, format, outline, pairs, turns, costs, .. } = self;
-        let source = format.source(data);
+        let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
+        let source = format.source(data, texts);
         let costs = costs.as_ref();
         rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns })
     }
@@ -329,10 +335,11 @@ impl Log {
 }
 
 impl TextFormat {
-    fn source(self, data: &[u8]) -> Box<dyn Source + '_> {
+    fn source<'a>(self, data: &'a [u8], texts: &'a KnownTexts) -> Box<dyn Source + 'a> {
         match self {
             TextFormat::Json => Box::new(Bytes(data)),
             TextFormat::Turns => Box::new(Observations(data)),
+            TextFormat::Facts => Box::new(Known(texts)),
         }
     }
 }

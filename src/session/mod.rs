@@ -13,10 +13,11 @@
 mod attempts;
 mod compaction;
 mod evict;
-
+mod facts;
 mod index;
 mod ledger;
 mod log;
+mod masks;
 mod open;
 mod output;
 mod replay;
@@ -39,10 +40,12 @@ use crate::store::{RecordKind, Store, StoreError};
 pub use attempts::Attempts;
 use compaction::{Origin, Past, PendingCompaction};
 use evict::Stored;
+pub use facts::ResultPlace;
 pub use index::moves as stored_moves;
 use ledger::Ledger;
 use log::Log;
 pub use log::{MessageCosts, TextFormat};
+pub use masks::Mask;
 pub use output::{Chunks, ViewMessage};
 pub use replay::replay;
 pub use reports::{Cold, Reports};
@@ -56,7 +59,7 @@ pub use view::Counts;
 use view::{View, ViewForm};
 
 /// An append-only session.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Session {
     policy: Policy,
     raw_cost_at_most: usize,
@@ -80,6 +83,8 @@ pub struct Session {
     /// The requests with a cold cache that the options name.
     cold_by_options: Vec<usize>,
     messages_planned: usize,
+    /// The first message of those, given as facts, whose requests are not made yet.
+    unrequested: Option<usize>,
     /// Whether a change is running, or was interrupted by a panic; see [`Session::change`].
     is_changing: bool,
 }
@@ -151,6 +156,7 @@ impl Session {
             reports: Reports::default(),
             cold_by_options,
             messages_planned: 0,
+            unrequested: None,
             is_changing: false,
         }
     }

@@ -3,7 +3,7 @@
 //! session in memory must be saved up to that message, and loaded.
 
 use super::index;
-use super::log::Log;
+use super::log::{Log, TextFormat};
 use super::snapshot::Snapshot;
 use super::stored::last_compaction;
 use super::{Result, Session, scanned};
@@ -42,6 +42,9 @@ impl Session {
     /// Whether the last of so many messages belongs to a run.
     fn ends_with_run(&self, messages: usize, store: Option<&mut Store>) -> Result<bool> {
         let Some(last) = messages.checked_sub(1) else { return Ok(false) };
+        if self.log.format() == TextFormat::Facts {
+            return Ok(self.log.outline.messages[last].is_agent_made);
+        }
         Ok(scanned(&self.message(last, store)?)?.messages[0].is_agent_made)
     }
 
@@ -71,7 +74,9 @@ impl Session {
         for message in (first..self.log.len()).rev() {
             let is_after_run =
                 if message > first { outline.messages[message - 1].is_agent_made } else { ends_with_run };
-            self.ledger.pop(outline, message, is_after_run, self.policy.image_chars);
+            if self.log.format() != TextFormat::Facts {
+                self.ledger.pop(outline, message, is_after_run, self.policy.image_chars);
+            }
             self.observations -= outline.results_of(message).len();
         }
         self.attempts = self.attempts_before(messages);

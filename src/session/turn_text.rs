@@ -39,6 +39,7 @@ pub fn result_of(text: &[u8], value: Span, message: u32) -> ToolResult {
         pieces: 0,
         first_byte: 0,
         is_error: false,
+        is_pinned: false,
         frame: Frame::Text,
         may_hold_dispatch: false,
     }

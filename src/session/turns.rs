@@ -6,6 +6,7 @@ use super::turn_text::{Observations, TurnTexts, result_of};
 use crate::outline::{Outline, Span};
 use crate::placeholder::{ObservationFacts, Placeholder};
 use crate::plan::{Masked, facts};
+use crate::policy::{Boundary, Due};
 use crate::text::count_words;
 
 /// Words around the texts of a turn: "Turn", its number, and three labels.
@@ -167,10 +168,31 @@ impl Session {
         if self.turns.requests.len() > self.log.len() / 2 {
             return;
         }
+        self.grow_fold();
         let end = self.log.len();
         let masked = self.log.with_fold(&self.policy, |context, fold| fold.request(context, end, true));
         self.count_masked(&masked);
         self.turns.requests.push(self.turns.figures.tokens);
+    }
+
+    /// Adds all turns to the boundary's rule; those in the summary are not in the view, whatever is masked of them.
+    fn grow_fold(&mut self) {
+        let (end, shown) = (self.log.len(), 2 * self.first_shown());
+        let summarized = self.turns.first > 0 && self.keeps_ledger();
+        let masked = self.log.with_fold(&self.policy, |context, fold| {
+            fold.grow(context, end);
+            if summarized { fold.mask_before(context, shown) } else { vec![] }
+        });
+        self.count_masked(&masked);
+        if summarized {
+            let chars = self.log.fold.chars_before(end) - self.shown_chars(self.turn_count());
+            self.log.fold.replace(chars, self.turns.summary_chars);
+        }
+    }
+
+    /// Whether the rule of the boundary reads what requests are charged.
+    fn keeps_ledger(&self) -> bool {
+        matches!(self.policy.boundary, Boundary::BreakEven { .. })
     }
 
     fn count_masked(&mut self, masked: &[Masked]) {
@@ -209,27 +231,38 @@ impl Session {
     fn judge(&mut self) -> Option<usize> {
         let (rules, first) = (self.policy.summaries?, self.turns.first);
         let wanted = rules.wanted(self.turn_count()).filter(|wanted| *wanted > first)?;
-        let Some(model) = rules.model else { return Some(wanted) };
+        let Some(model) = rules.model.filter(|_| rules.due == Due::BreakEven) else { return Some(wanted) };
         let replaced = self.replaced_chars(wanted);
         if model.summary_chars >= replaced {
             return None;
         }
-        let here = 2 * self.first_shown()..2 * wanted.saturating_sub(self.evicted_turns());
-        let raw = here.map(|message| self.log.outline.chars_of(message, 0)).sum::<usize>()
-            + self.evicted_until(wanted).iter().map(|turn| turn.raw_chars).sum::<usize>();
         let waste = self.turns.waste.saturating_add(replaced - model.summary_chars);
         // The turns of the previous request (all but the last) that stay are written to the cache again after the summary.
         let before = self.turn_count() - 1;
         let stays = self.shown_chars(before.max(wanted)) - self.shown_chars(wanted);
-        let call = (raw + self.turns.summary_chars + model.prompt_chars, model.summary_chars);
+        let call = (self.given_chars(wanted), model.summary_chars);
         self.turns.waste = waste;
-        rules.pays(waste, model.summary_chars + stays, call).then_some(wanted)
+        let end = self.log.len();
+        let chars = self.shown_chars(self.turn_count()) - self.shown_chars(wanted) + model.summary_chars;
+        let pays = rules.pays(waste, model.summary_chars + stays, call, || {
+            let fold = &self.log.fold;
+            self.log.with_context(&self.policy, |context| fold.permits_summary(context, end, chars, call))
+        });
+        pays.then_some(wanted)
+    }
+
+    /// Characters that a model is given for a summary of so many turns.
+    fn given_chars(&self, until: usize) -> usize {
+        let here = 2 * self.first_shown()..2 * until.saturating_sub(self.evicted_turns());
+        let here: usize = here.map(|message| self.log.outline.chars_of(message, 0)).sum();
+        let evicted: usize = self.evicted_until(until).iter().map(|turn| turn.raw_chars).sum();
+        let prompt = self.policy.summaries.and_then(|rules| rules.model).map_or(0, |model| model.prompt_chars);
+        here + evicted + self.turns.summary_chars + prompt
     }
 
     /// Characters of the context that a summary of so many turns replaces, as rendered in the previous request.
     pub fn replaced_chars(&mut self, until: usize) -> usize {
-        let end = self.log.len();
-        self.log.with_fold(&self.policy, |context, fold| fold.grow(context, end));
+        self.grow_fold();
         self.turns.summary_chars + self.shown_chars(until)
     }
 
@@ -249,18 +282,23 @@ impl Session {
     /// Replaces the turns up to this one, from 1, by a summary of so many characters and tokens. Everything outside the window
     /// is masked now, because the prompt cache is invalidated anyway.
     pub fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) {
+        let turn = turn.min(self.turn_count());
         self.request();
-        let end = self.log.len();
+        let (end, given) = (self.log.len(), self.given_chars(turn));
         let masked = self.log.with_fold(&self.policy, |context, fold| {
             fold.grow(context, end);
             fold.advance(context)
         });
         self.count_masked(&masked);
-        let summarized = turn.min(self.turn_count()).saturating_sub(self.turns.first);
+        let summarized = turn.saturating_sub(self.turns.first);
         let evicted = &mut self.turns.evicted;
         evicted.drain(..summarized.min(evicted.len()));
         self.turns.first += summarized;
         (self.turns.summary_chars, self.turns.due, self.turns.waste) = (chars, None, 0);
+        if self.keeps_ledger() {
+            let view = chars.saturating_add(self.shown_chars(self.turn_count()));
+            self.log.fold.pay_summary(self.policy.cache, view, (given, chars));
+        }
         self.succeed();
         self.forget_chunks();
         let evicted = self.turns.evicted.iter().map(|turn| turn.shown_tokens);

@@ -9,15 +9,16 @@ use std::collections::HashMap;
 
 /// The last view, and what its readers have cached. Messages are indexed from the first of the session, results from the
 /// first in memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct View {
     pub form: ViewForm,
     /// Masked for the current request, but not for good before its answer.
     tentative: Vec<Masked>,
     pub tentative_move: Option<Move>,
-    /// The first message that changed since the chunks, and the list, were read last.
+    /// The first message that changed since the chunks, the list, and the masks were read last.
     pub chunks_from: usize,
     pub list_from: usize,
+    pub masks_from: usize,
     /// The ends of the closed chunks: message, byte.
     pub chunk_ends: Vec<(usize, usize)>,
     /// Whether no message was appended since; and how many messages it has.
@@ -32,7 +33,7 @@ pub struct View {
 }
 
 /// How the view was made.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub enum ViewForm {
     /// Nothing is masked.
     #[default]
@@ -60,6 +61,7 @@ impl View {
             tentative_move: None,
             chunks_from: 0,
             list_from: 0,
+            masks_from: 0,
             chunk_ends: vec![],
             is_current: false,
             messages: 0,
@@ -179,6 +181,7 @@ impl Session {
     fn invalidate_from(&mut self, message: usize) {
         self.view.chunks_from = self.view.chunks_from.min(message);
         self.view.list_from = self.view.list_from.min(message);
+        self.view.masks_from = self.view.masks_from.min(message);
     }
 
     /// Records the first message that changed in the view that was just made.

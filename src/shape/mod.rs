@@ -80,6 +80,8 @@ pub enum Shape {
     Converse,
     /// Gemini's contents.
     Gemini,
+    /// Unknown: its owner gives the facts.
+    Facts,
 }
 
 /// What surrounds the text that replaces an observation.
@@ -151,7 +153,9 @@ impl Shape {
     #[must_use]
     pub fn path(self) -> Path {
         match self {
-            Shape::Plain | Shape::ChatMessage | Shape::OpenAi => Path { blocks: None, fields: &[&[Key::Content]] },
+            Shape::Plain | Shape::ChatMessage | Shape::OpenAi | Shape::Facts => {
+                Path { blocks: None, fields: &[&[Key::Content]] }
+            }
             Shape::Anthropic => anthropic::PATH,
             Shape::Responses => responses::PATH,
             Shape::Converse => converse::PATH,
@@ -184,7 +188,7 @@ impl Shape {
     /// Whether a result and a call that do not both have an id pair by their place.
     #[must_use]
     pub fn pairs_by_place(self) -> bool {
-        matches!(self, Shape::Converse | Shape::Gemini)
+        matches!(self, Shape::Converse | Shape::Gemini | Shape::Facts)
     }
 
     /// Whether results name their tool, so that calls and results need no ids.
@@ -224,6 +228,12 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
 const PART_KEYS: Keys = Keys::of(&[Key::Type, Key::Text]);
+
+/// The role that has a name.
+#[must_use]
+pub fn role_of(name: &[u8]) -> Role {
+    RoleName::of(name).role()
+}
 
 /// The facts of a message of any shape.
 pub struct MessageFacts {

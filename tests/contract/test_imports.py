@@ -39,6 +39,7 @@ PYTHON: dict[str, set[str]] = {
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
+    "integrations": LEAVES | {"_off", "clients", "masker", "reduction"},
     "clients": LEAVES | {"_off", "masker", "reduction"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
@@ -50,6 +51,8 @@ PYTHON: dict[str, set[str]] = {
 }
 PUBLIC_MODULES = {"reduction", *recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
+# An adapter -> what it may import of others.
+FRAMEWORKS = {"langchain": {"langchain", "langchain_core"}, "openai_agents": {"agents"}, "pydantic_ai": {"pydantic_ai"}}
 
 # A module of the core -> the modules that it may use.
 RUST: dict[str, set[str]] = {
@@ -101,6 +104,7 @@ RUST: dict[str, set[str]] = {
     "points": {"outline", "turns"},
     "reduce": {"error", "marks", "outline", "scan", "source", "policy", "plan", "splice", "report"},
     "session": {
+        "dispatch",
         "error",
         "marks",
         "outline",
@@ -208,6 +212,8 @@ def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
             assert modules <= {"hypothesis"}, path
         elif room == "arrow":
             assert modules <= {"pyarrow"}, path
+        elif room == "integrations":
+            assert modules <= FRAMEWORKS.get(path.stem, set()), path
         else:
             assert modules <= {"typing_extensions"}, path
 
@@ -352,11 +358,13 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "py/column.rs",
         "py/convert.rs",
         "py/dicts.rs",
+        "py/facts.rs",
         "py/cpython.rs",
         "py/new_bytes.rs",
         "py/guard.rs",
         "py/session.rs",
         "py/store.rs",
+        "py/sync.rs",
         "py/named.rs",
         "py/placeholders.rs",
         "py/values.rs",

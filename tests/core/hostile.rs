@@ -104,6 +104,7 @@ fn push_result(outline: &mut Outline, id: Option<Span>, block: u32) {
         first_piece: 0,
         pieces: 0,
         is_error: false,
+        is_pinned: false,
         frame: recede::shape::Frame::Text,
         may_hold_dispatch: false,
         first_byte: b'x',

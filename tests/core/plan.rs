@@ -327,6 +327,7 @@ fn random_policy(random: &mut Random) -> Policy {
         keep_by_tool: keep_by_tool.into_iter().collect(),
         exclude_tools: (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
         keep_errors: random.once_in(3),
+        keep_matching: recede::policy::TextPatterns::default(),
         cache_cold: vec![],
         boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
         observation_masking: !random.once_in(6),

@@ -3,7 +3,7 @@
 use crate::common::{Random, outline_of};
 use recede::outline::Outline;
 use recede::plan::{Cache, Outcome, Plan, Request, Rule, SummaryInput, plan, replay, requests};
-use recede::policy::{Boundary, Due, Goal, Model, Policy, Summaries};
+use recede::policy::{Boundary, Due, Goal, Model, Policy, Summaries, SummaryPrices};
 use recede::source::Bytes;
 
 /// Messages of a session whose observations differ in size, tool and number.
@@ -164,13 +164,14 @@ fn a_request_shows_the_summary_and_the_turns_behind_it() {
         for (boundary, due) in [
             (Boundary::Sliding, Due::Turns { first: every, every }),
             (Boundary::Stepped(1 + random.below(4)), Due::Turns { first: every + tail, every }),
-            (Boundary::Sliding, Due::BreakEven { read: 1.0, write: 1.25, input: 0.2, output: 1.0 }),
+            (Boundary::Sliding, Due::BreakEven),
         ] {
+            let prices = SummaryPrices { read: 1.0, write: 1.25, input: 0.2, output: 1.0 };
             let model = Some(Model { summary_chars: chars, prompt_chars: 7 });
             let policy = Policy {
                 keep_turns: Some(random.below(5)),
                 boundary,
-                summaries: Some(Summaries { due, tail, model }),
+                summaries: Some(Summaries { due, prices, tail, model }),
                 ..none.clone()
             };
             let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache());

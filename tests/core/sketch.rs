@@ -87,6 +87,7 @@ impl Sketch {
                         first_piece: 0,
                         pieces: 0,
                         is_error: matches!(item, Item::ErrorResult(..)),
+                        is_pinned: false,
                         frame: recede::shape::Frame::Text,
                         may_hold_dispatch: true,
                         first_byte: text.bytes().next().unwrap_or(0),

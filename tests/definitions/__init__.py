@@ -13,7 +13,24 @@ from definitions.turns import Turns
 from recede._pure import *  # noqa: F403
 from recede._pure import Policy
 
-__all__ = ["Session", "replay", "replay_json"]
+__all__ = ["Session", "common_prefix", "replay", "replay_json"]
+
+
+def common_prefix(old: list[Any], new: list[Any], same: Any = None) -> tuple[int, list[int]]:
+    """How many of the first messages are the same but for cache marks, and which of them differ in these."""
+    pairs = list(zip(old, new, strict=False))
+    compare = same or (lambda one, other: unmarked(one) == unmarked(other))
+    count = next((index for index, (one, other) in enumerate(pairs) if not compare(one, other)), len(pairs))
+    return count, [index for index, (one, other) in enumerate(pairs[:count]) if same is None and one != other]
+
+
+def unmarked(value: Any) -> Any:
+    """A message, a block or a part without its cache mark."""
+    if not isinstance(value, dict):
+        return value
+    lists = {name: field for name, field in value.items() if name in ("content", "output") and isinstance(field, list)}
+    without = {name: [unmarked(part) for part in parts] for name, parts in lists.items()}
+    return {name: without.get(name, field) for name, field in value.items() if name != "cache_control"}
 
 
 def Session(  # noqa: N802

@@ -16,6 +16,7 @@ from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import Fold, remembers
 from recede._pure.plan.facts import Facts, Plan
 from recede._pure.plan.mask import boundaries, mask_observations
+from recede._pure.plan.warranty import Charged, call_cost
 from recede._pure.policy import Policy
 from recede._pure.summary import built_in_summary
 
@@ -32,9 +33,9 @@ class Standing:
     output_chars: int = 0  # what it wrote
 
 
-Summaries = tuple[tuple[int, int] | None, tuple[float, float, float, float] | None, int, tuple[int, int] | None]
-"""Due by turns (how many for the first, and for each later one), or when they pay off (what a token costs to read from
-the cache, to write to it, to be given to the model that summarizes, to be written by it); the turns that stay; the
+Summaries = tuple[tuple[int, int] | None, tuple[float, float, float, float], int, tuple[int, int] | None]
+"""Due by turns (how many for the first, and for each later one) or, None, when they pay off; what a token costs to read
+from the cache, to write to it, to be given to the model that summarizes, to be written by it; the turns that stay; the
 characters of the model's summary and of its prompt (None: the built-in summary)."""
 
 
@@ -49,12 +50,11 @@ def wanted_turns(rules: Summaries, turns: int) -> int | None:
 
 def summary_pays(rules: Summaries, waste: int, written_again: int, call: tuple[int, int]) -> bool:
     """Whether the chars that were sent without need have cost what a summary costs, where that is the question."""
-    _, prices, _, _ = rules
-    if prices is None:
+    by_turns, prices, _, _ = rules
+    if by_turns is not None:
         return True
-    read, write, input_price, output_price = prices
-    given, said = call
-    return waste * read >= written_again * (write - read) + given * input_price + said * output_price
+    read, write, *_ = prices
+    return waste * read >= written_again * (write - read) + call_cost(prices, call)
 
 
 def replay_summarized(outline: Outline, policy: Policy, ends: list[int]) -> list[Sent]:
@@ -74,6 +74,7 @@ class Session:
         self.place = ends[0] if ends else 0  # where a summary stands: the first message of the first turn
         self.turns_of = [self._turns_of(message) for message in outline.messages]
         self.before = 0
+        self.paid, self.calls = (Charged(), Charged()), (0, 0)  # for views and for the raw history; to the model
         self._begin_anew(Standing())
 
     def _turns_of(self, message: Message) -> set[int]:
@@ -90,16 +91,21 @@ class Session:
         self.masked: dict[int, Masked] = {}
         hidden = frozenset(place for place in range(len(self.turns_of)) if self._is_within(place, summary.turns))
         self.fold = Fold(self.facts, hidden, summary.chars, self.before)
+        self.fold.paid, self.fold.paid_raw = self.paid
+        self.fold.calls = self.calls
 
     def request(self, turns: int, end: int) -> Sent:
         """A request is made after so many turns and messages."""
         facts = Facts(self.facts.outline.beginning(end), self.facts.policy, None)
         if any(self._is_torn(message, self.summary.turns) for message in range(self.before, end)):
             self._begin_anew(Standing())
+        self.fold.grow(end)
         made = self._due(facts, turns)
         if made is not None:
+            self.calls = self.calls[0] + made.input_chars, self.calls[1] + made.output_chars
             self._begin_anew(made)
         self.masked = self._mask(facts)
+        self.paid = self.fold.paid, self.fold.paid_raw
         self.before = end
         return Sent(
             view=[seen for message in facts.outline.messages for seen in self._seen(message)],
@@ -173,7 +179,11 @@ class Session:
         stays = sum(map(self._chars, messages[self.place : self.before]))
         stays -= self.summary.chars + sum(self._chars(message) for message in new if message.index < self.before)
         call = made.input_chars, made.output_chars
-        return made if summary_pays(self.rules, self.waste, made.chars + stays, call) else None
+        if not summary_pays(self.rules, self.waste, made.chars + stays, call):
+            return None
+        chars = sum(map(self._chars, messages)) - replaced + made.chars
+        by_turns = self.rules[0] is not None
+        return made if by_turns or self.fold.permits_summary(len(messages), chars, call) else None
 
     def _written(self, facts: Facts, new: list[Message]) -> dict[str, Any]:
         """The text of a summary or its chars, and what it takes to get it."""

@@ -49,6 +49,7 @@ class Messages:
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
         self.states: list[dict[str, Any]] = []  # before each message
+        self.masks_seen: list[tuple[bytes, list[tuple[int, int, str]]]] = []
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -229,6 +230,23 @@ class Messages:
 
     def changes(self) -> tuple[int, list[bytes], bool]:
         return 0, _elements(self.view), True
+
+    def masks(self, since: int) -> tuple[int, list[tuple[int, int, str]]]:
+        """The first message that changed since this was called last, and the masks from there or from `since` on."""
+        outline, shown = self.facts.outline, self.plan.masked
+        found = [
+            (result.message, result.index - outline.messages[result.message].results[0].index, shown[result.index].text)
+            for result in outline.results
+            if result.index in shown
+        ]
+        before = self.masks_seen
+        self.masks_seen = [
+            (data, [one for one in found if one[0] == index]) for index, data in enumerate(self.messages)
+        ]
+        pairs = enumerate(zip(before, self.masks_seen, strict=False))
+        same = min(len(before), len(self.masks_seen))
+        first = next((index for index, (old, new) in pairs if old != new), same)
+        return first, [one for one in found if one[0] >= min(first, since)]
 
     def first_in_memory(self) -> int:
         return 0

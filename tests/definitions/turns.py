@@ -10,6 +10,7 @@ from recede._pure.outline import Result
 from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
 from recede._pure.plan.boundary import Fold
 from recede._pure.plan.facts import Facts
+from recede._pure.plan.warranty import again, charged
 from recede._pure.policy import Policy
 from recede._pure.walk import walk
 
@@ -36,7 +37,7 @@ class Turns:
         self.waste = 0  # chars that requests since the last summary sent without need
         self.retries = Attempts()
         self.rows: list[tuple[int, int]] = []  # of each request: tokens of all turns before it, and of those sent
-        self.events: list[tuple[int, bool]] = []  # after how many turns: a request, or (True) a summary
+        self.events: list[_Event] = []
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -81,21 +82,31 @@ class Turns:
         wanted = None if rules is None else wanted_turns(rules, len(self.turns))
         if rules is None or wanted is None or wanted <= self.first:
             return None
-        _, _, _, model = rules
-        if model is None:
+        by_turns, _, _, model = rules
+        if model is None or by_turns is not None:
             return wanted
         shown = self._shown_chars()
-        raw = [
-            len(_render(place + 1, turn.reasoning, turn.action, turn.observation))
-            for place, turn in enumerate(self.turns)
-        ]
-        chars, prompt_chars = model
+        chars, _ = model
         replaced = self.summary_chars + sum(shown[self.first : wanted])
         if chars >= replaced:
             return None
         self.waste += replaced - chars
-        call = sum(raw[self.first : wanted]) + self.summary_chars + prompt_chars, chars
-        return wanted if summary_pays(rules, self.waste, chars + sum(shown[wanted:-1]), call) else None
+        call = self._given(wanted), chars
+        if not summary_pays(rules, self.waste, chars + sum(shown[wanted:-1]), call):
+            return None
+        fold = self._fold()
+        self._grow(fold, self.first, self.summary_chars)
+        return wanted if fold.permits_summary(2 * len(self.turns), chars + sum(shown[wanted:]), call) else None
+
+    def _given(self, until: int) -> int:
+        """Chars that a model is given for a summary of the turns up to this one."""
+        rules = self.policy.summaries
+        prompt_chars = rules[3][1] if rules is not None and rules[3] is not None else 0
+        raw = [
+            len(_render(place + 1, turn.reasoning, turn.action, turn.observation))
+            for place, turn in enumerate(self.turns)
+        ]
+        return sum(raw[self.first : until]) + self.summary_chars + prompt_chars
 
     def _shown_chars(self) -> list[int]:
         """Chars of each turn as the request before showed it; the last turn is raw."""
@@ -115,7 +126,7 @@ class Turns:
             self.retries = self.retries.failed(len(self.turns), 0)
             return
         self._request()
-        self.events.append((len(self.turns), True))
+        self.events.append(_Event(len(self.turns), min(turn, len(self.turns)), chars, self._given(turn)))
         self.first = min(turn, len(self.turns))
         self.summary_chars, self.summary_tokens = chars, tokens
         self.due, self.waste, self.retries = None, 0, Attempts()
@@ -162,7 +173,7 @@ class Turns:
 
     def _request(self) -> None:
         if len(self.rows) <= len(self.turns):
-            self.events.append((len(self.turns), False))
+            self.events.append(_Event(len(self.turns)))
             self.rows.append(self._tokens())
 
     def _tokens(self) -> tuple[int, int]:
@@ -179,7 +190,7 @@ class Turns:
         if rule == "break_even":
             places = set(self._fold().masked)
         else:
-            older = max(0, (self.events[-1][0] if self.events else 0) - (self.policy.keep_results or 0))
+            older = max(0, (self.events[-1].turns if self.events else 0) - (self.policy.keep_results or 0))
             places = set(range(older // int(chunk) * int(chunk) if rule == "stepped" else older))
         texts = {place: self.turns[place].placeholder for place in places}
         return {place: text for place, text in texts.items() if text is not None}
@@ -191,12 +202,35 @@ class Turns:
             messages.append({"role": "assistant", "content": _render(number, reasoning, action, "")})
             messages.append({"role": "tool", "tool_call_id": "", "content": observation})
         fold = Fold(_TurnFacts(walk(messages), self.policy, None))
-        for turns, is_summary in self.events:
-            if is_summary:
-                fold.advance(2 * turns)
-            else:
+        first = summary_chars = 0
+        for turns, through, chars, given in self.events:
+            if through is None:
+                self._grow(fold, first, summary_chars, turns)
                 fold.request(2 * turns)
+            else:
+                # The request may have been made without the summary: then the next one writes it.
+                fold.advance(2 * turns)
+                first, summary_chars = through, chars
+                fold.calls = fold.calls[0] + given, fold.calls[1] + chars
+                view = charged(summary_chars + sum(fold.view[2 * first :]), 0)
+                fold.paid = fold.paid.and_(view.and_written(again(self.policy.cache, 0, False)))
         return fold
+
+    def _grow(self, fold: Fold, first: int, summary_chars: int, turns: int | None = None) -> None:
+        """The turns in the summary are not in the view, whatever is masked of them."""
+        fold.grow(2 * (len(self.turns) if turns is None else turns))
+        if first:
+            fold.mask_before(2 * first)
+            fold.replaced = sum(fold.view[: 2 * first]), summary_chars
+
+
+class _Event(NamedTuple):
+    """After how many turns: a request; or a summary of so many chars through a turn, made of so many."""
+
+    turns: int
+    through: int | None = None
+    chars: int = 0
+    given: int = 0
 
 
 class _TurnFacts(Facts):

@@ -242,6 +242,29 @@ def test_tokens_are_the_callers_where_a_counter_is_given(server: Server) -> None
     assert Budget(1_000, boundary="sliding").is_over(conversation.history.messages)
 
 
+@pytest.mark.parametrize("fails_at", ["I look.", "found it", "Done."])
+def test_a_token_counter_that_raises_loses_no_answer_and_no_result(fails_at: str, some_talk: Talk) -> None:
+    talk = some_talk
+    fails: list[str] = []
+
+    def counter(words: str) -> int:
+        if fails_at in words and not fails:
+            fails.append(words)
+            raise OSError("the tokenizer cannot be loaded")
+        return len(words)
+
+    talk.server.script = [calls(call("run"), say="I look."), text("Done."), text("Done again.")]
+    conversation = talk(lambda name, value: "found it", budget=Budget(token_counter=counter))
+    with pytest.raises(OSError, match="tokenizer"):
+        talk.turn(conversation, "Go.")
+    answer = talk.resume(conversation)
+    written = json.dumps(kept(conversation))
+    ran = "interrupted before it ended" if fails_at == "I look." else "found it"  # a tool runs once its call is stored
+    assert fails and written.count("I look.") == written.count(ran) == 1
+    assert written.count("Done.") == 1 and answer.text == ("Done again." if fails_at == "Done." else "Done.")
+    assert recede.check_pairs(kept(conversation)).is_whole
+
+
 def test_system_messages_of_a_history_are_the_users_for_anthropic(some_talk: Talk) -> None:
     """Such as a summary, whose history could be of any provider while it has no tool blocks."""
     some_talk.server.script = [text(f"answer {number} " * 20) for number in range(12)]

@@ -92,7 +92,7 @@ def test_an_agent_goes_on_however_often_it_was_killed(
 
 LONG = """
 import random, sys, recede
-from recede.turns import _hybrid
+from recede.turns import _due
 from recede.turns import _log as _turn_log
 
 path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]

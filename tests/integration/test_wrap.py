@@ -203,7 +203,7 @@ def test_streams_of_chat_completions_report_usage_where_it_is_asked_for(is_async
             "choices": [],
             "usage": usage,
         }
-        return [*events[:-1], ("", chunk), events[-1]]
+        return [*events[:-1], ("", chunk), ("", chunk), events[-1]]  # some providers repeat it
 
     history, masker = messages_of("chat"), Recording()
     with serving(text("Done.", damage=with_usage)) as server:
@@ -301,7 +301,7 @@ def test_a_retry_sends_the_same_view_and_reports_once() -> None:
 def test_input_that_continues_a_stored_response_is_sent_as_it_is() -> None:
     rest = messages_of("responses")[2:]
     with serving(text("Done."), text("Done.")) as server:
-        client = recede.wrap(client_of("responses", server), keep=0)
+        client = recede.wrap(client_of("responses", server), keep=0, boundary="sliding")
         for stored in ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}):
             with pytest.raises(openai.BadRequestError):  # the server keeps no responses
                 client.responses.create(model="m", input=rest, **stored)
@@ -356,7 +356,7 @@ def test_what_is_not_masked_is_refused(what: str) -> None:
     with serving() as server:
         for client in (recede.wrap(client_of(shape, server)), recede.wrap(client_of(shape, server)).with_options()):
             with pytest.raises(TypeError, match=f"{words}.*recede.wrap does not mask.*client that was wrapped"):
-                ask(client)
+                _if_there_is_such(ask, client)
         assert server.requests == []
 
 

@@ -10,21 +10,12 @@ from strategies import mask_options
 
 import recede
 from recede.testing import histories
+from support import turns_of
 
 History = list[dict[str, Any]]
 PRICES = st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1]), st.sampled_from([1, 1.25, 2, 6, 50])).map(
     lambda pair: recede.costs.Prices(cached=pair[0], write=max(pair), output=0, min_cached_tokens=0)
 )
-
-
-def hostile(sizes: list[tuple[int, int]]) -> History:
-    """Turns whose answer and result have these sizes."""
-    history: History = [{"role": "user", "content": "Go."}]
-    for number, (said, observed) in enumerate(sizes):
-        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        history.append({"role": "assistant", "content": "y" * said, "tool_calls": [call]})
-        history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * observed})
-    return history
 
 
 def check_bound(history: History, window: int, prices: recede.costs.Prices) -> None:
@@ -49,7 +40,7 @@ def check_bound(history: History, window: int, prices: recede.costs.Prices) -> N
 def test_it_is_never_dearer_than_raw_by_more_than_the_bound(
     sizes: list[tuple[int, int]], window: int, prices: recede.costs.Prices
 ) -> None:
-    check_bound(hostile(sizes), window, prices)
+    check_bound(turns_of(sizes), window, prices)
 
 
 @given(history=histories("openai"), window=st.integers(0, 4), prices=PRICES)
@@ -75,7 +66,7 @@ def test_summaries_that_pay_cost_no_more_than_reading_what_they_replace(
     calls = recede.costs.Prices(input=price, output=price)
     options: dict[str, Any] = {"prices": prices, "summary_prices": calls, "summary_chars": chars}
     options |= {"cache": "ideal", "system_chars": 0}
-    raw, summary, hybrid = recede.costs.replay(hostile(sizes), names, **options).costs
+    raw, summary, hybrid = recede.costs.replay(turns_of(sizes), names, **options).costs
     slack = 1 + 1e-9
     assert summary.cost <= slack * 2 * raw.cost
     # The masks of the hybrid are paid for likewise.

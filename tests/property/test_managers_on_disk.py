@@ -14,8 +14,7 @@ from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
-from recede.turns import Turn
-from recede.turns import _hybrid as hybrid
+from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
 from support import assert_canonical, engine_module
 
@@ -129,8 +128,8 @@ def test_it_is_as_without_a_store(
     kind, options = manager
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_turns, "_BLOCK", block)
-        patch.setattr(hybrid, "SUMMARY_CHARS", 60)  # so that one can pay among turns as short as these
-        patch.setattr(hybrid, "SUMMARY_PROMPT_CHARS", 10)
+        patch.setattr(_due, "SUMMARY_CHARS", 60)  # so that one can pay among turns as short as these
+        patch.setattr(_due, "SUMMARY_PROMPT_CHARS", 10)
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=sync_every)
         plain, stored = Run(kind, options, fails, None), Run(kind, options, fails, store)

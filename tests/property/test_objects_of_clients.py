@@ -158,7 +158,8 @@ def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Mess
             assert (shown is object_) == (dict_shown is dict_)
             assert type(shown) is type(object_)
             for part, part_shown in zip(blocks(object_), blocks(shown), strict=False):
-                assert type(part) is type(part_shown)
+                is_new = plain(part).keys() != plain(part_shown).keys()  # a text in the place of an image
+                assert is_new or type(part) is type(part_shown)
 
 
 def blocks(message: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from definitions.cache import Seen, Sent, served
 from recede.costs import Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.testing import histories
-from support import built_engines, using
+from support import built_engines, turns_of, using
 
 History = list[dict[str, Any]]
 
@@ -67,15 +67,6 @@ def test_replay_under_a_cache_equals_its_definition(
             assert 0 <= turn.cached_chars <= turn.cached_chars + turn.written_chars <= turn.view_chars
 
 
-def history_of(sizes: list[tuple[int, int]]) -> History:
-    history: History = [{"role": "user", "content": "Go."}]
-    for number, (said, observed) in enumerate(sizes):
-        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        history.append({"role": "assistant", "content": "y" * said, "tool_calls": [call]})
-        history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * observed})
-    return history
-
-
 def least_cost(sizes: list[tuple[int, int]], window: int, prices: Prices, cache: Any, is_pinned: bool) -> float:
     """Of turns whose answer and result have these sizes: the least that any sequence of boundaries costs."""
     masked = [min(size, len(recede.reduction.mask_observation("x" * size))) for _, size in sizes]
@@ -120,7 +111,7 @@ def test_no_boundary_costs_less_than_the_optimum(
 ) -> None:
     policy = f"optimum:window={window}" + ",cache_breakpoint=boundary" * is_pinned
     options: dict[str, Any] = {"prices": prices, "cache": cache, "times": times, "system_chars": system_chars}
-    optimum = recede.costs.replay(history_of(sizes), [policy], **options).costs[-1].cost
+    optimum = recede.costs.replay(turns_of(sizes), [policy], **options).costs[-1].cost
     least = least_cost(sizes, window, prices, cache_facts(cache, prices, times, system_chars), is_pinned)
     assert optimum <= least * (1 + 1e-9)
     # The optimum takes entries to exist that end before a mark or at the boundary, which depends on the path.

@@ -86,7 +86,7 @@ def worst_moment(
     window=st.integers(0, 4),
     pauses=st.sets(st.integers(0, 24), max_size=3),
     is_told=st.booleans(),
-    system_chars=st.sampled_from([0, 12_000]),  # none, or one that a cache takes by itself
+    system_chars=st.sampled_from([0, 1_000, 4_000, 8_100, 12_000]),  # a cache takes the last by itself
     prices=st.sampled_from([(0.1, 1.25), (0.1, 1), (0.3, 2), (0.05, 6)]),
     part=st.sampled_from([0, 0.02, 0.1, 0.5]),
 )
@@ -131,3 +131,107 @@ def test_sequences_that_climb_to_the_worst_moment_stay_within_it(cache: str, bre
             assert found <= 1.1 * (1 + 1e-9)
             if found >= worst:
                 turns, worst = changed, found
+
+
+@pytest.mark.parametrize("cache", MODELS)
+@given(
+    turns=TURNS,
+    breakpoint=st.sampled_from(["keep", "boundary"]),
+    window=st.sampled_from([0, 1, 3, 99]),
+    tail=st.integers(1, 4),
+    system_chars=st.sampled_from([0, 4_000, 8_100, 12_000]),
+    prices=st.sampled_from([(0.1, 1.25), (0.1, 1), (0.05, 6)]),
+    call=st.sampled_from([(0, 0), (0.05, 0.2), (1, 5)]),
+    summary_chars=st.sampled_from([0, 600, 4_000]),
+    part=st.sampled_from(["0", "0.1", "0.5"]),
+)
+def test_neither_do_summaries_that_break_even_with_what_models_take_for_them(
+    cache: str,
+    turns: list[Turn],
+    breakpoint: str,
+    window: int,
+    tail: int,
+    system_chars: int,
+    prices: tuple[float, float],
+    call: tuple[float, float],
+    summary_chars: int,
+    part: str,
+) -> None:
+    rule, min_tokens = MODELS[cache]
+    policy = f"hybrid:window={window},at=break_even,tail={tail},boundary=break_even"
+    policy += f",cache_breakpoint={breakpoint},warranty={part}"
+    replayed = recede.costs.replay(
+        [*session(turns), {"role": "assistant", "content": "Done."}],
+        [policy],
+        prices=Prices(input=1, cached=prices[0], write=prices[1], output=0, min_cached_tokens=min_tokens),
+        cache=rule,
+        system_chars=system_chars,
+        summary_prices=Prices(input=call[0], output=call[1]),
+        summary_chars=summary_chars,
+    )
+    assert replayed.costs[1].worst_moment <= (1 + float(part)) * (1 + 1e-9)
+
+
+def shared(text: str, other: str) -> int:
+    """How many characters both begin with."""
+    most = min(len(text), len(other))
+    return next((place for place in range(most) if text[place] != other[place]), most)
+
+
+@given(
+    sizes=st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=24),
+    window=st.integers(0, 4),
+    at=st.sampled_from(["break_even", "never"]),
+    tail=st.integers(0, 4),
+    prices=st.sampled_from([(0.1, 1.25, 0.0, 0.0), (0.1, 1.25, 0.05, 0.2), (0.1, 1, 1, 5)]),
+    said=st.sampled_from([100, 600, 4_000]),
+    part=st.sampled_from([0, 0.1, 0.5]),
+)
+def test_nor_do_managers(
+    sizes: list[tuple[int, int]],
+    window: int,
+    at: Any,
+    tail: int,
+    prices: tuple[float, float, float, float],
+    said: int,
+    part: float,
+) -> None:
+    """Their contexts under an ideal cache, against those of a manager that masks nothing."""
+    read, write, given_price, said_price = prices
+    calls = 0.0
+
+    def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
+        nonlocal calls
+        given = sum(len("".join(turn[1:4])) for turn in turns) + len(previous or "")
+        calls += given * given_price + said * said_price
+        return "s" * (said - 40)  # its frame in the context counts as written
+
+    options: dict[str, Any] = {"boundary": "break_even", "warranty": part}
+    paid = Prices(input=given_price, cached=read, write=write, output=said_price)
+    manager: Any = recede.ObservationMaskingContextManager(window, boundary="break_even", warranty=part)
+    if at == "break_even":
+        manager = recede.HybridContextManager(summarizer, window, at, tail, prices=paid, **options)
+    read, write = (read, write) if at == "break_even" else (0.1, 1.25)
+    whole = recede.ObservationMaskingContextManager(10**6)
+    costs, before = [0.0, 0.0], ["", ""]
+    for place, (acted, seen) in enumerate(sizes):
+        for one in (manager, whole):
+            one.add_turn("", "y" * acted, f"{place}" + "x" * seen)
+        shown = manager.get_context if at == "break_even" else manager.get_masked_context
+        for side, text in enumerate((shown("", ""), whole.get_masked_context("", ""))):
+            same = shared(text, before[side])
+            costs[side] += same * read + (len(text) - same) * write
+            before[side] = text
+        assert costs[0] + calls <= (1 + part) * costs[1] * (1 + 1e-9) + write * len("\n\n")
+
+
+def test_a_view_that_is_too_short_for_the_cache_is_not_made() -> None:
+    turns: list[Turn] = [(6_500, [3_000]), *[(0, [3_000])] * 2, *[(0, [10])] * 44]
+    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0}
+    assert worst_moment(turns, {4}, 0, paid, True, **options) <= 1.1, "after a pause a move would be cheap"
+
+
+def test_a_move_reckons_with_a_system_prompt_that_is_not_cached_by_itself() -> None:
+    turns: list[Turn] = [(9_000, [2_000]), *[(0, [2_000])] * 15]
+    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0, "warranty": 0.02}
+    assert worst_moment(turns, set(), 8_100, paid, False, **options) <= 1.02

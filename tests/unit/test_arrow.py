@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import statistics
 import threading
 from typing import Any
 
@@ -222,9 +223,9 @@ def test_a_row_of_a_gigabyte_is_reduced() -> None:
     row = b'[{"role":"tool","tool_call_id":"1","content":"%s"}]' % (b"x" * 10**9)
     array = pa.array([row, GOOD], pa.large_binary())
     del row
-    result = Reducer(keep_results=0, prefix="")(pa.table({"messages": array}))
-    assert result["chars_before"][0].as_py() == 10**9
-    assert result["messages"][0].as_py() == (
+    reduced = Reducer("text", keep_results=0, prefix="")(pa.table({"text": array}))
+    assert reduced["chars_before"][0].as_py() == 10**9
+    assert reduced["text"][0].as_py() == (
         '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 1000000000 chars]"}]'.encode()
     )
 
@@ -275,21 +276,39 @@ def test_usage_adds_up_by_policy_and_group() -> None:
     assert whole.usage == expected
 
 
+def added_up(compared: tuple[costs.PolicyCost, ...]) -> tuple[costs.PolicyCost, ...]:
+    """Costs as sums of usage have them: they know no single request."""
+    return tuple(one._replace(worst_moment=None) for one in compared)
+
+
 def test_comparisons_of_usage_are_those_of_replays() -> None:
     rows = sessions(9)
     table = pa.table({"id": range(9), "messages": pa.array(rows, pa.binary())})
     policies = ["sliding:window=2", "optimum:window=2"]
     used = usage_by_group(Replay(policies=policies, by=["id"])(table), by=["id"])
     single = [costs.replay_json(row, policies) for row in rows]
-    assert costs.compare_costs(used.values()) == costs.compare_costs(single)
+    assert costs.compare_costs(used.values()) == added_up(costs.compare_costs(single))
     # Prices can change afterwards.
     prices = costs.PRESETS["openai"]._replace(min_cached_tokens=2_048)
     cheap = costs.compare_costs(one._replace(prices=prices) for one in used.values())
-    assert cheap == costs.compare_costs(one._replace(prices=prices) for one in single)
+    assert cheap == added_up(costs.compare_costs(one._replace(prices=prices) for one in single))
     total = costs.compare_costs(usage_by_group(Replay(policies=policies, by=["id"])(table)).values())
-    for one, added_up in zip(costs.compare_costs(single), total, strict=True):
-        assert added_up.usage == one.usage
-        assert added_up.cost == pytest.approx(one.cost, rel=1e-12)
+    for one, in_all in zip(costs.compare_costs(single), total, strict=True):
+        assert in_all.usage == one.usage
+        assert in_all.cost == pytest.approx(one.cost, rel=1e-12)
+
+
+@pytest.mark.parametrize(("count", "error"), [(1, 0), (2, 0), (999, 1e-15), (4_001, 0.000_5)])
+def test_the_shares_of_many_sessions_are_folded(count: int, error: float) -> None:
+    raw = costs.Usage(1, 40_000, 0, 40_000, 0)
+    used = [raw._replace(sent_chars=sent, written_chars=sent) for sent in (30_000 + 7 * n for n in range(count))]
+    _, folded = costs.compare_costs(costs.ReplayUsage({"raw": raw, "sliding:window=3": one}) for one in used)
+    shares = [one.sent_chars / raw.sent_chars for one in used]
+    assert folded.median_of_raw == pytest.approx(statistics.median(shares), abs=error or 1e-15)
+    assert folded.mean_of_raw == pytest.approx(statistics.mean(shares))
+    assert folded.worst_of_raw == pytest.approx(max(shares))
+    assert folded.dearer_count == sum(share > 1 for share in shares)
+    assert folded.usage == costs.Usage.total(used)
 
 
 def test_suggestions_follow_from_usage() -> None:
@@ -298,7 +317,8 @@ def test_suggestions_follow_from_usage() -> None:
     table = pa.table({"id": range(4), "messages": pa.array(rows, pa.binary())})
     used = Replay(policies=costs.suggest_policies(**grid), by=["id"])(table)
     found = costs.Suggestion.of_usage(usage_by_group(used, by=["id"]).values())
-    assert found == costs.suggest_window(rows, **grid)
+    alone = costs.suggest_window(rows, **grid)
+    assert found == alone._replace(costs=added_up(alone.costs))
     with pytest.raises(ValueError, match="suggest_policies"):
         costs.Suggestion.of_usage([costs.replay_json(rows[0], ["sliding:window=2"])])
 

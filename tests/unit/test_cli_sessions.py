@@ -190,6 +190,42 @@ def test_folders_are_walked_and_what_is_no_history_there_is_a_warning(tmp_path: 
     assert len(named) == 2 and named[1].startswith(f"recede: {tmp_path / 'logs/package.json'}: not a history")
 
 
+def test_a_folder_without_a_history_ends_with_1_and_says_so(tmp_path: Path) -> None:
+    put(tmp_path / "logs/package.json", b'{"name": "x"}')
+    for command in ("stats", "replay"):
+        done = run(command, tmp_path / "logs", code=1)
+        assert done.stdout == b""
+        said = "recede: no session can be read, of 1 file that may hold one"
+        assert done.stderr.decode().splitlines()[-1] == said
+
+
+def claude(*numbers: int, uuid: str) -> bytes:
+    """A session of Claude Code with these answers of a model."""
+    records: list[dict[str, Any]] = [{"type": "user", "uuid": uuid, "sessionId": uuid, "message": user("Go.")}]
+    for number in numbers:
+        answer = {"role": "assistant", "id": f"msg_{number}", "model": "claude-sonnet-4-5", "content": f"{number}"}
+        usage = {"input_tokens": 1_000_000, "output_tokens": 0}
+        record = {"type": "assistant", "uuid": f"{uuid}{number}", "sessionId": uuid, "requestId": f"req_{number}"}
+        records.append({**record, "message": {**answer, "usage": usage}})
+        records.append({"type": "user", "uuid": f"{uuid}u{number}", "sessionId": uuid, "message": user("On.")})
+    return lines(*records)
+
+
+def test_requests_that_a_resumed_session_copies_are_paid_once(tmp_path: Path) -> None:
+    put(tmp_path / "a.jsonl", claude(1, 2, uuid="a"))
+    put(tmp_path / "b.jsonl", claude(1, 2, 3, uuid="b"))
+    put(tmp_path / "c.jsonl", claude(1, 2, uuid="c"))
+    put(tmp_path / "d.jsonl", claude(3, uuid="d").replace(b"req_3", b"req_4"))
+    done = run("replay", tmp_path)
+    text = done.stdout.decode()
+    assert "logged: $12.00 for 4 requests" in text and "paid: $12.00 for 6 requests of 3 sessions, as logged" in text
+    partly, wholly = done.stderr.decode().splitlines()
+    assert partly.endswith("b.jsonl: warning: requests that are in another file too, paid for only there: 2 times")
+    assert "c.jsonl: warning: all its requests are in another file" in wholly
+    alone = run("replay", tmp_path / "d.jsonl").stdout.decode()
+    assert "logged: $3.00 for 1 request, tokens" in alone and "paid: $3.00 for 1 request, as logged" in alone
+
+
 # What is printed beside the results
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -151,3 +152,36 @@ def test_block_masker_takes_the_options_for_tools() -> None:
 def test_block_masker_gives_the_bytes_back_where_nothing_was_to_mask() -> None:
     raw = b' [ {"role" : "tool","content":"%s"} ] ' % (b"x" * 500)
     assert recede.mask_old_observations_json(raw) is raw
+
+
+@pytest.mark.parametrize(
+    ("patterns", "kept"),
+    [
+        (["Saved to /tmp/"], True),
+        (["saved to"], False),
+        (["Saved to *.txt\nEnd"], True),
+        (["*/tmp/*End"], True),
+        (["*/tmp/*End*nd"], False),  # the parts do not overlap
+        (["*.txt"], False),  # not as a whole
+        (["no", "*.txt*"], True),
+    ],
+)
+def test_results_with_a_matching_text_are_not_masked(engine: str, patterns: list[str], kept: bool) -> None:
+    text = "Saved to /tmp/" + "a" * 200 + ".txt\nEnd"
+    for content in (text, [{"type": "text", "text": text[:9]}, {"type": "text", "text": text[9:]}]):
+        history = [assistant("1"), result("1", content), *turns(2, name="other")]
+        view = mask(history, keep_results=0, keep_matching=patterns).messages
+        assert (view[1] == history[1]) is kept
+        assert view[3] != history[3]
+        data = json.dumps(history).encode()
+        shown = recede.mask_observations_json(data, keep_results=0, keep_matching=patterns).json
+        assert (json.loads(shown)[1] == history[1]) is kept
+
+
+@pytest.mark.parametrize(
+    ("patterns", "error"),
+    [("Saved", TypeError), ([7], TypeError), ([""], ValueError), (["**"], ValueError), (["a" * 1_001], ValueError)],
+)
+def test_wrong_texts_to_keep_are_refused(patterns: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="keep_matching"):
+        mask([], keep_results=0, keep_matching=patterns)

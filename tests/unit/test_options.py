@@ -319,10 +319,15 @@ def test_history_reducer_reduce_takes_options_that_override_its_own() -> None:
         ({"max_input_chars": 500, "keep_results": 2}, {}),
     ):
         reducer = HistoryReducer(**held)  # type: ignore[arg-type]
-        assert reducer.reduce(history, given) == expected
+        assert reducer.reduce(history, given) == reducer.reduce(history, **given) == expected  # type: ignore[arg-type]
         assert repr(reducer) == repr(HistoryReducer(**held)), "a call changes nothing"  # type: ignore[arg-type]
     raw = b'[{"role":"user","content":"hi"}]'
     assert HistoryReducer().reduce_json(raw, {"max_input_chars": 9}).json is raw
+    assert HistoryReducer().reduce_json(raw, max_input_chars=9).json is raw
+    both = HistoryReducer(keep_results=9).reduce(
+        history, {"max_input_chars": 9, "keep_results": 9}, max_input_chars=500, keep_results=2
+    )
+    assert both == expected, "a name takes precedence over the mapping"
 
 
 def test_history_reducer_names_what_is_wrong_with_options_of_a_call() -> None:
@@ -331,10 +336,17 @@ def test_history_reducer_names_what_is_wrong_with_options_of_a_call() -> None:
             HistoryReducer().reduce([], options)
     with pytest.raises(TypeError, match="did you mean 'max_input_chars'"):
         HistoryReducer().reduce([], {"maxInputChars": 12_000})
+    with pytest.raises(TypeError, match="did you mean 'max_input_chars'"):
+        HistoryReducer().reduce([], maxInputChars=12_000)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="did you mean 'summary_max_chars'"):
         HistoryReducer(max_input_chars=1).reduce([], {"summaryMaxChars": 12_000})
     with pytest.raises(TypeError, match="options must be a mapping of names to values, not int"):
         HistoryReducer().reduce([], 12_000)  # type: ignore[arg-type]
+
+
+def test_reduce_given_a_mapping_names_what_takes_one() -> None:
+    with pytest.raises(TypeError, match=r"by name; .* use recede.HistoryReducer\(\).reduce\(messages, options\)"):
+        recede.reduce([], {"max_input_chars": 9})  # type: ignore[misc]
 
 
 def test_history_reducer_does_what_reduce_does() -> None:

@@ -290,6 +290,7 @@ def test_a_request_that_counts_tokens_is_masked_as_the_next_one_and_not_noted() 
     clock = Clock()
     masker = RequestMasker(clock=clock)
     session(masker, clock, {}, 13)
+    assert not mask(masker, anthropic(14), "/v1/messages/count_tokens").cold
     clock.now += 6 * MINUTE
     counted = mask(masker, anthropic(14), "/v1/messages/count_tokens")
     clock.now += 1

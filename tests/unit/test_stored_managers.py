@@ -16,8 +16,7 @@ import pytest
 
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, TurnStore
-from recede.turns import Turn
-from recede.turns import _hybrid as hybrid
+from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
 from store_reader import snapshot, snapshot_of
 from support import engine_module
@@ -189,7 +188,7 @@ def test_what_was_due_at_the_end_of_a_block_is_due_after_a_restart(
     path: Path, monkeypatch: pytest.MonkeyPatch, at: Any
 ) -> None:
     """The process ended when the block was stored, and before the next turn was."""
-    monkeypatch.setattr(hybrid, "SUMMARY_CHARS", 60)
+    monkeypatch.setattr(_due, "SUMMARY_CHARS", 60)
     prices = recede.costs.Prices(input=0.001, output=0.001)
 
     def manager(store: TurnStore | None, summarizer: Any) -> HybridContextManager:
@@ -299,7 +298,7 @@ print(json.dumps([errors, count, same, context]))
 @pytest.mark.parametrize("at", [9, "break_even"])
 def test_blocks_may_end_while_a_slow_summary_is_made(path: Path, at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary then ends among turns that the log has let go."""
-    monkeypatch.setattr(hybrid, "SUMMARY_CHARS", 60)
+    monkeypatch.setattr(_due, "SUMMARY_CHARS", 60)
 
     async def run(store: TurnStore | None) -> HybridContextManager:
         going = asyncio.Event()

@@ -173,6 +173,7 @@ class Conversation:
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._turn_lock = threading.Lock()
+        self._pending: list[Any] = []  # what was received and is not in the history yet: its token_counter raised
         self._answered_at: float | None = None  # when the last answer came
         self._cache_seconds: float = _MINUTES
 
@@ -185,7 +186,7 @@ class Conversation:
             text: what the user says: a text, or a list of content parts.
 
         Raises:
-            Exception: what the client raised. The message stays in the history; `resume` retries.
+            Exception: what the client or a token counter raised. The message stays in the history; `resume` retries.
             ConnectionError: a stream ended early; the part received is in the history.
             TypeError: `create` did not return a response.
             ValueError: the text is blank, which every provider refuses.
@@ -236,6 +237,7 @@ class Conversation:
     # The turn, which yields steps and does nothing itself but update the history
 
     def _steps(self, spoken: dict[str, Any] | None) -> Generator[_Ask | Round, Any, Answer]:
+        self._append()
         self._close_calls()
         if spoken is not None:
             self.history.append(spoken)
@@ -257,7 +259,7 @@ class Conversation:
             calls = calls_of(message) if message is not None else []
             usage = usage_sum(usage, read(response, "usage"))
             if message is not None:
-                self.history.append(as_given(message, response))
+                self._append(as_given(message, response))
             requests += response.continuation.requests
             tool_calls += len(calls)
             is_paused = reason == "pause_turn" and message is not None
@@ -291,7 +293,7 @@ class Conversation:
                     response = answers.response() if answers.parts else None
                     said = None if response is None else answer_of(response, sent, self._names)
                     if said is not None:
-                        self.history.append(as_given(said, response))
+                        self._append(as_given(said, response))
                     raise
                 answers.fail(error)
         return answers.response()
@@ -323,7 +325,18 @@ class Conversation:
 
     def _store(self, run: Round, instead: str) -> None:
         results = [result or ToolResult(instead, is_error=True) for result in run.results]
-        self.history.extend(result_messages(self.shape, run.calls, results))
+        self._append(*result_messages(self.shape, run.calls, results))
+
+    def _append(self, *received: Any) -> None:
+        """Append what was received. If the token_counter of the history raises, the next turn appends the rest."""
+        self._pending += received
+        while self._pending:
+            before = len(self.history)
+            try:
+                self.history.append(self._pending[0])
+            finally:
+                if len(self.history) > before:  # also if only the write to its store failed
+                    del self._pending[0]
 
     def _close_calls(self) -> None:
         """Answer calls that are open at the end of the history."""

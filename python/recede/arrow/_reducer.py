@@ -71,7 +71,7 @@ class Reducer(RowOperator):
         clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from recede.cli.notices import counted
 from recede.cli.tables import table
 from recede.cli.verdict import Logged, Session, money
 from recede.costs import (
@@ -23,7 +24,7 @@ from recede.costs import (
 )
 from recede.transcripts import Transcript
 
-__all__ = ["check_text", "log_options", "logged", "logged_lines", "prices_of", "prices_option"]
+__all__ = ["check_text", "log_options", "logged", "logged_lines", "prices_of", "prices_option", "without_copies"]
 
 _OFF = 0.15  # what a session may be off by without a reason
 
@@ -79,7 +80,31 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
     checks = (
         [check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged")] if is_checked else [None, None]
     )
-    return Logged(logged_bill(transcript.requests, own, prices.prices), prices, *checks)
+    bills = tuple((request.id, logged_bill([request], own, prices.prices)) for request in transcript.requests)
+    return Logged(Bill.total(bill for _, bill in bills), bills, prices, *checks)
+
+
+def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
+    """Each session without the cost of requests that one before it has too, and a warning if there are any.
+
+    A session that is resumed is written into another file, which begins with copies. One that has nothing else is None.
+    """
+    seen: set[str | None] = set()
+    found: list[tuple[Session | None, list[str]]] = []
+    for session in sessions:
+        bills = () if session.log is None else session.log.bills
+        own = [(name, bill) for name, bill in bills if name is None or name not in seen]
+        seen.update(name for name, _ in bills)
+        copies = len(bills) - len(own)
+        if session.log is None or not copies:
+            found.append((session, []))
+        elif not own:
+            found.append((None, ["all its requests are in another file, as of a session that was resumed: left out"]))
+        else:
+            log = session.log._replace(bill=Bill.total(bill for _, bill in own))
+            warning = f"requests that are in another file too, paid for only there: {copies} times"
+            found.append((session._replace(log=log), [warning]))
+    return found
 
 
 def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
@@ -91,21 +116,17 @@ def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
         counts = Counter(model for log in logs for model in log.prices.models[:1])
         models = ", ".join(model for model, _ in counts.most_common())
         kinds = f"{bill.cached_tokens:,} read from the cache, {bill.fresh_tokens:,} other, {bill.output_tokens:,} out"
-        lines.append(f"logged: {money(bill.cost)} for {bill.requests:,} requests, tokens: {kinds} ({models})")
+        lines.append(f"logged: {money(bill.cost)} for {counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
     silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
     if silent:
         tokens = (
             f"four characters a token, {SYSTEM_CHARS // 4:,} tokens of system prompt and tools unless --system-chars"
         )
-        lines.append(f"assumed: {_sessions(silent)} without usage: {tokens}")
+        lines.append(f"assumed: {counted(silent, 'session')} without usage: {tokens}")
     assumed = Counter(line for log in logs for line in log.prices.assumed)
     if not is_flat:
-        lines += [f"assumed: {_sessions(count)}: {line}" for line, count in assumed.most_common()]
+        lines += [f"assumed: {counted(count, 'session')}: {line}" for line, count in assumed.most_common()]
     return lines
-
-
-def _sessions(count: int) -> str:
-    return f"{count:,} session" + ("s" if count > 1 else "")
 
 
 def check_text(sessions: Sequence[Session]) -> str:
@@ -125,7 +146,9 @@ def check_text(sessions: Sequence[Session]) -> str:
     sums = [Bill.total(part) for part in zip(*((t.logged, t.reckoned, s.reckoned) for _, t, s in found), strict=True)]
     mean = sum(timed.input_error for _, timed, _ in found) / len(found)
     worst = max((timed.second_half_error or 0.0 for _, timed, _ in found), default=0.0)
-    rows.append([_sessions(len(found)), f"{sums[0].requests:,}", _percent(mean), _percent(worst), *_differences(*sums)])
+    rows.append(
+        [counted(len(found), "session"), f"{sums[0].requests:,}", _percent(mean), _percent(worst), *_differences(*sums)]
+    )
     reasons = [
         f"{name}: {'; '.join(timed.notes)}"
         for name, timed, _ in found

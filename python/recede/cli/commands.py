@@ -11,6 +11,7 @@ from recede.cli.about import ABOUT
 from recede.cli.batch.command import batch
 from recede.cli.chat import chat
 from recede.cli.prices import prices
+from recede.cli.proxy import proxy
 from recede.cli.reduce import reduce
 from recede.cli.replay import replay
 from recede.cli.stats import stats
@@ -56,6 +57,7 @@ def recede() -> None:
 recede.add_command(batch)
 recede.add_command(chat)
 recede.add_command(prices)
+recede.add_command(proxy)
 recede.add_command(reduce)
 recede.add_command(replay)
 recede.add_command(stats)

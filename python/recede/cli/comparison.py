@@ -7,13 +7,23 @@ from typing import Any
 
 from recede.cli.files import Transcript
 from recede.cli.tables import cost_table, share, table
-from recede.cli.verdict import PASTE, Session, notes, percent, price_line, verdict
+from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
 __all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
 
 # The columns that a narrow screen lacks, the first to go first.
-_OPTIONAL = ("mean", "worst", "no cache", "summaries", "from cache", "tokens sent", "losses", "of optimum")
+_OPTIONAL = (
+    "mean",
+    "worst",
+    "worst moment",
+    "no cache",
+    "summaries",
+    "from cache",
+    "tokens sent",
+    "losses",
+    "of optimum",
+)
 
 
 def for_people(sessions: list[Session], said: list[str], *, by_format: bool, turns: bool, has_notes: bool) -> str:
@@ -48,11 +58,14 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
             [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
         )
         rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
+    headings.append("worst moment")
+    moments = ["-" if cost.worst_moment is None else percent(cost.worst_moment) for cost in costs]
+    rows = [[*row, moment] for row, moment in zip(rows, moments, strict=True)]
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = wanted.index(headings.index("no cache"))
     wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw
     best = costs.index(cheapest_policy(costs))
-    head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
+    head = requests_of(requests, sessions)
     return f"{head}\n\n{table(headings, rows, optional=wanted, best=best)}"
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from recede.cli.files import BadFile, Transcript, read, write
-from recede.cli.notices import warning_lines
+from recede.cli.notices import counted, warning_lines
 from recede.cli.processes import in_processes
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
@@ -86,12 +86,14 @@ def write_report(histories: list[dict[str, Any]], total: dict[str, Any], failed:
 
 
 def finish(done: Sequence[tuple[Transcript, _Done]], failed: Sequence[Failure], warn: bool) -> None:
-    """Report warnings and errors on standard error, and exit with 1 if a file that was named is bad."""
+    """Report warnings and errors on standard error, and exit with 1 if a file that was named is bad, or all are."""
     errors = [failure.error for failure in failed if failure.file.is_named]
     if warn:
         found = [failure.error for failure in failed if not failure.file.is_named]
         for line in warning_lines([(named(history), history.warnings) for history, _ in done], found):
             click.echo(f"recede: {line}", err=True)
+    if failed and not done and not errors:
+        errors = [BadFile(f"no session can be read, of {counted(len(failed), 'file')} that may hold one")]
     for error in errors:
         error.show()
     if errors:

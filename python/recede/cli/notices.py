@@ -12,7 +12,7 @@ import click
 
 from recede.cli.files import BadFile
 
-__all__ = ["has_colors", "output_options", "warning_lines"]
+__all__ = ["counted", "has_colors", "output_options", "warning_lines"]
 
 _COLOR = "recede.color"
 _VERBOSITY = "recede.verbosity"
@@ -38,6 +38,11 @@ def output_options(command: Any) -> Any:
         option = click.option(*names, is_flag=True, expose_value=False, callback=remember(key, value), help=words)
         command = option(command)
     return command
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def has_colors() -> bool:

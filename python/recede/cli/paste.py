@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recede.costs import CACHES, Cache, Prices
+from recede.costs import CACHES, Cache, Prices, parse_policy
 
 __all__ = ["line_for", "mask_options"]
 
@@ -23,7 +23,7 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
         >>> line_for("break_even:window=10", Prices())
         'view = recede.mask_observations(messages, keep_results=10, boundary="break_even").messages'
     """
-    kind, values = _parsed(policy)
+    kind, values = parse_policy(policy)
     mask = mask_options(policy, prices, cache)
     if mask is not None:
         return f"view = recede.mask_observations(messages, {_written(mask)}).messages"
@@ -32,29 +32,35 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
         return f"view = recede.reduction.truncate_history(messages, {window}).messages"
     if kind == "hybrid":
         at = '"break_even"' if values["at"] == "break_even" else values["at"]
-        options = ", ".join(filter(None, [values["window"], at, values["tail"], _written(_boundary(values))]))
+        rule = {**_boundary(values), **_warranted(values, cache)}
+        options = ", ".join(filter(None, [f"{values['window']}, {at}, {values['tail']}", _written(rule)]))
         return f"manager = recede.HybridContextManager(recede.summarizers.builtin(), {options})"
     return None
 
 
 def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | None:
     """The options of `mask_observations` for a policy; None if it does anything else than mask."""
-    kind, values = _parsed(policy)
+    kind, values = parse_policy(policy)
     if kind == "hybrid" and values["at"] == "never":
-        return {"keep_turns": int(values["window"]), **_boundary(values), **_cache(values, prices)}
+        return {
+            "keep_turns": values["window"],
+            **_boundary(values),
+            **_warranted(values, cache),
+            **_mark(values),
+            **_cache(values, prices),
+        }
     if kind == "clip":
-        return {"keep_results": 0, "max_observation_chars": int(values["chars"])}
+        return {"keep_results": 0, "max_observation_chars": values["chars"]}
     if kind in ("sliding", "stepped", "break_even"):
-        rule = {"cache": cache.rule} if kind == "break_even" and cache.rule != "ideal" else {}
-        mark = {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
         values = {**values, "boundary": kind}
-        return {"keep_results": int(values["window"]), **_boundary(values), **rule, **mark, **_cache(values, prices)}
+        return {
+            "keep_results": values["window"],
+            **_boundary(values),
+            **_warranted(values, cache),
+            **_mark(values),
+            **_cache(values, prices),
+        }
     return None
-
-
-def _parsed(policy: str) -> tuple[str, dict[str, str]]:
-    kind, _, rest = policy.partition(":")
-    return kind, dict(part.split("=") for part in filter(None, rest.split(",")) if "=" in part)
 
 
 def _written(options: dict[str, Any]) -> str:
@@ -62,13 +68,27 @@ def _written(options: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs)
 
 
-def _boundary(values: dict[str, str]) -> dict[str, Any]:
+def _boundary(values: dict[str, Any]) -> dict[str, Any]:
     if values.get("boundary") == "break_even":
         return {"boundary": "break_even"}
-    return {"mask_chunk": int(values["chunk"])} if "chunk" in values else {}
+    return {"mask_chunk": values["chunk"]} if values.get("chunk") else {}
 
 
-def _cache(values: dict[str, str], prices: Prices) -> dict[str, Any]:
+def _warranted(values: dict[str, Any], cache: Cache) -> dict[str, Any]:
+    """What break-even reckons with: the cache that the replay does, and the warranty."""
+    if values.get("boundary") != "break_even":
+        return {}
+    is_ideal = cache.rule == "ideal" or (cache.rule == "prefix" and not cache.step_tokens)
+    part = values.get("warranty", "0.1")
+    warranty = {} if part == "0.1" else {"warranty": None if part == "none" else float(part)}
+    return {**({} if is_ideal else {"cache": cache.rule}), **warranty}
+
+
+def _mark(values: dict[str, Any]) -> dict[str, Any]:
+    return {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
+
+
+def _cache(values: dict[str, Any], prices: Prices) -> dict[str, Any]:
     """What reading and writing cost compared with an uncached token, where that is not the default."""
     if values.get("boundary") != "break_even" or not prices.input:
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from click.core import ParameterSource
 
 from recede import mask_observations
 from recede.cli.anatomy import anatomy
-from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of
+from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
 from recede.cli.files import Transcript, keep_apart, write
@@ -271,10 +272,14 @@ def replay(
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
     played, failed = over(files_read, reading, play, is_parallel=True)
-    played = [(history, (session, found)) for history, (session, found) in played if _results(session) >= min_results]
-    done = [(history, session) for history, (session, _) in played]
+    read, done, suggestions = [], [], []
+    without = without_copies([session for _, (session, _) in played])
+    for (history, (_, suggested)), (session, warnings) in zip(played, without, strict=True):
+        read.append((dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session))
+        if session is not None and _results(session) >= min_results:
+            done.append((history, session))
+            suggestions += [] if suggested is None else [suggested]
     sessions = [session for _, session in done]
-    suggestions = [found for _, (_, found) in played if found is not None]
     suggestion = Suggestion.total(suggestions) if suggestions else None
     paths = [history.path for history, _ in done]
     drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]
@@ -290,9 +295,8 @@ def replay(
         if suggestion is not None:
             total["suggestion"] = suggestion_as_json(suggestion)
         write_report(histories, {"histories": len(sessions), **total}, failed)
-    elif not sessions and not any(failure.file.is_named for failure in failed):
-        reason = f"no session has {min_results} results or more" if min_results else "no session can be read"
-        write(None, f"{reason}\n".encode())
+    elif read and not sessions:
+        write(None, f"no session has {min_results} results or more\n".encode())
     elif suggestion is not None:
         lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
         lines += [*logged_lines(sessions, is_flat=prices is not None), price_line([one.replay for one in sessions])]
@@ -301,7 +305,7 @@ def replay(
         said = logged_lines(sessions, is_flat=prices is not None)
         text = for_people(sessions, said, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
         write(None, text.encode())
-    finish(done, failed, warn=not as_json)
+    finish(read, failed, warn=not as_json)
 
 
 def _is_given(parameter: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recede.cli.chart import at, column, element, label, picture, printable, shortened
+from recede.cli.notices import counted
 from recede.cli.verdict import Session, money, percent
 
 __all__ = ["Saving", "of_sessions", "savings_chart", "scale_of", "scatter_chart"]
@@ -36,7 +37,9 @@ class Saving(NamedTuple):
     def words(self) -> str:
         """The figures, for a title."""
         gain = f"{percent(abs(self.share))} {'less' if self.share >= 0 else 'more'}"
-        return f"{self.name}: {self.requests:,} requests, {money(self.cost)} instead of {money(self.raw)}, {gain}"
+        return (
+            f"{self.name}: {counted(self.requests, 'request')}, {money(self.cost)} instead of {money(self.raw)}, {gain}"
+        )
 
 
 def of_sessions(sessions: Sequence[Session], policy: str) -> list[Saving]:

@@ -10,7 +10,7 @@ import click
 from recede import JsonReduction, Reduction, approx_tokens, mask_observations, mask_observations_json
 from recede.cli.files import Transcript, write
 from recede.cli.many import finish, named, over, write_report
-from recede.cli.notices import output_options
+from recede.cli.notices import counted, output_options
 from recede.cli.options import policy_option
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen
@@ -94,7 +94,7 @@ def _for_people(history: Transcript, result: Reduction | JsonReduction, keep: in
     observations = sum(tool.observations for tool in result.tools.values())
     lines = [
         f"format: {history.format}, {history.records:,} records",
-        f"messages: {history.messages} in {result.turns} turns",
+        f"messages: {history.messages} in {counted(result.turns, 'turn')}",
         f"raw: {size(result.chars_before)}",
         f"masked: {size(result.chars_after)}, the newest {keep} results raw",
         f"results: {observations}, of which {result.masked_count} would be masked",

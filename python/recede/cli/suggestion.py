@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recede.cli.chart import bar, figure, label, picture
 from recede.cli.tables import table
-from recede.cli.verdict import money, percent
+from recede.cli.verdict import money, percent, requests_of
 from recede.costs import Choice, Suggestion
 
 __all__ = ["Curve", "curve_chart", "curves", "rows", "sentences", "suggestion_as_json", "tables_of"]
@@ -93,7 +93,7 @@ def rows(curve: Curve) -> tuple[list[str], list[list[str]]]:
 def tables_of(suggestion: Suggestion, sessions: int) -> str:
     """A table for each curve."""
     requests = suggestion.costs[0].usage.requests
-    head = f"{requests:,} requests" + (f" of {sessions:,} sessions" if sessions > 1 else "")
+    head = requests_of(requests, sessions)
     head += f", {len(suggestion.costs) - 1:,} policies beside raw\n"
     return "\n".join([head, *(table(*rows(curve)) for curve in curves(suggestion))])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from recede.cli.anatomy import Anatomy
+from recede.cli.notices import counted
 from recede.cli.paste import line_for
 from recede.costs import (
     CACHES,
@@ -19,7 +20,17 @@ from recede.costs import (
 )
 from recede.reduction import ToolReport
 
-__all__ = ["PASTE", "Session", "money", "notes", "percent", "price_line", "verdict"]
+__all__ = [
+    "PASTE",
+    "Logged",
+    "Session",
+    "money",
+    "notes",
+    "percent",
+    "price_line",
+    "requests_of",
+    "verdict",
+]
 
 PASTE = "to get it, before each request: "
 """What the sentence begins with that ends with the line to paste."""
@@ -32,13 +43,15 @@ class Logged(NamedTuple):
     """What the log of a session says.
 
     Attributes:
-        bill: what its requests cost.
+        bill: what its requests cost, but for copies of those that another file has.
+        bills: of each request: what identifies it, and its cost.
         prices: those of its models.
         timed: the replay of the raw history against it, with pauses from time stamps; None unless asked for.
         as_logged: the same, with a cache that is as cold as the log shows.
     """
 
     bill: Bill
+    bills: tuple[tuple[str | None, Bill], ...]
     prices: SessionPrices
     timed: BillCheck | None = None
     as_logged: BillCheck | None = None
@@ -71,6 +84,11 @@ def money(amount: float) -> str:
     if amount and amount < 0.01:
         return f"${amount:.2g}" if amount >= 0.0001 else f"${amount:.1e}"
     return f"${amount:,.2f}"
+
+
+def requests_of(requests: int, sessions: int) -> str:
+    """How many requests these are, and of how many sessions if of several."""
+    return counted(requests, "request") + (f" of {sessions:,} sessions" if sessions > 1 else "")
 
 
 def percent(share: float) -> str:
@@ -122,7 +140,7 @@ def verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[st
 def _paid(raw: PolicyCost, sessions: Sequence[Session]) -> str:
     """What was paid by the logs; where they say nothing, what the raw history is reckoned at."""
     logged = [session for session in sessions if session.log is not None and session.log.bill.requests]
-    of = f"{raw.usage.requests:,} requests" + (f" of {len(sessions):,} sessions" if len(sessions) > 1 else "")
+    of = requests_of(raw.usage.requests, len(sessions))
     if not logged:
         return f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
     reckoned = raw.cost - sum(session.replay.costs[0].cost for session in logged)
@@ -143,7 +161,7 @@ def notes(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
         lines.append(f"costs more than raw: {named}: a change invalidates the prompt cache from there on")
     lines += _window([raw, *others])
     if best.usage.summary_calls:
-        calls = f"{best.usage.summary_calls:,} calls of a model for {money(best.summary_cost)}"
+        calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
         lines.append(
             f"summaries: {calls} are reckoned in; that agents with summaries take more turns, 13 to 18 % in the "
             "research, is not"

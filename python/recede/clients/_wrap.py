@@ -160,12 +160,13 @@ def wrap(
     dispatch: bool = True,
     keep_messages: int | None = None, keep_turns: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None, cache_read: float = 0.1, cache_write: float = 1.25,
-    cache_cold: bool | Collection[int] = False, break_even_at: float = 0.5, warranty: float | None = 0.1,
-    marks_elsewhere: int = 2, max_observation_chars: int | None = None, placeholder: str | None = None,
-    min_masked_chars: int = 0, image_chars: int = 6400,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    break_even_at: float = 0.5, warranty: float | None = 0.1, marks_elsewhere: int = 2,
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400,
 ) -> _Client:  # fmt: skip
-    """A client of Anthropic or OpenAI whose requests send the view of their messages.
+    """A client of Anthropic or OpenAI whose requests send views; by default with a break-even boundary.
 
     It is a copy of the client with the same type and methods, and shares its connections. Masked are the messages of
     `messages.create` and `.stream` of Anthropic, those of ``beta`` too, of `chat.completions.create`, `.parse` and

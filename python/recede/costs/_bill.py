@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bill", "SessionPrices", "logged_bill", "session_prices"]
 
-_PER_TOKENS = 1_000_000
-
 
 class Bill(NamedTuple):
     """The tokens of requests by kind, and what they cost.
@@ -181,10 +179,9 @@ def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Pric
         return Bill()
     found = None if request.model is None else model_prices(request.model, own)
     prices = fallback if found is None else found.prices
-    written = usage.written_tokens + usage.written_1h_tokens
-    tokens = usage.input_tokens, usage.cached_tokens, written, usage.output_tokens
+    fresh, cached, written, written_1h, output = usage
+    tokens = fresh, cached, written + written_1h, output
     if prices is None:
         return Bill(1, *tokens, unpriced=1)
-    write_1h = prices.write if found is None else found.write_1h
-    paid = (prices.input, prices.cached, prices.write, write_1h, prices.output)
-    return Bill(1, *tokens, sum(count * price for count, price in zip(usage, paid, strict=True)) / _PER_TOKENS)
+    hour = prices if found is None else prices._replace(write=found.write_1h)
+    return Bill(1, *tokens, prices.cost(fresh, cached, written, output) + hour.cost(0, 0, written_1h, 0))

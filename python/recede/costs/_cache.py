@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
+from recede._errors import meant, one_of
 from recede.costs._prices import CHARS_PER_TOKEN, Prices
 
 __all__ = ["CACHES", "PROVIDERS", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
@@ -112,14 +113,17 @@ class CacheFacts(NamedTuple):
     input_price: float
     times: list[tuple[int, float]]
 
+    def cold_requests(self) -> list[int]:
+        """The requests after a pause longer than an entry lives, by how many messages preceded them."""
+        pairs = pairwise(self.times)
+        return [messages for (_, before), (messages, now) in pairs if now - before > self.ttl_seconds]
+
 
 def named_cache(cache: Cache | str) -> Cache:
     """A cache, given as one or by its name."""
     if isinstance(cache, str):
         if cache not in CACHES:
-            close = difflib.get_close_matches(cache, CACHES, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(CACHES)}"
-            raise ValueError(f"there is no cache {cache!r}{hint}")
+            raise ValueError(f"there is no cache {cache!r}{meant(cache, CACHES) or one_of(CACHES)}")
         return CACHES[cache]
     if not isinstance(cache, Cache):
         raise TypeError(f"cache must be recede.costs.Cache or its name, not {type(cache).__name__}")

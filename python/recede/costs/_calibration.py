@@ -8,11 +8,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from recede.costs._policies import values_of
+from recede.costs._prices import CHARS_PER_TOKEN
 from recede.costs._turn import ReplayedTurn
 
 __all__ = ["Calibration", "calibrated"]
-
-_CHARS_PER_TOKEN = 4  # of a calibrated replay, so that its characters are comparable to those of any other
 
 
 class Calibration(NamedTuple):
@@ -94,7 +93,9 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
         answer = turn.answer_chars if tokens is None else tokens / found.tokens_per_char
         sizes = view, cached, answer, turn.summary_input_chars, turn.summary_output_chars
         view, cached, answer, asked, summary = (
-            round(_CHARS_PER_TOKEN * found.tokens_per_char * chars) for chars in sizes
+            # Comparable to the characters of any other replay.
+            round(CHARS_PER_TOKEN * found.tokens_per_char * chars)
+            for chars in sizes
         )
         made.append(
             turn._replace(

@@ -11,7 +11,7 @@ from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES
-from recede.costs._prices import SUMMARY_CHARS, Prices
+from recede.costs._prices import CHARS_PER_TOKEN, SUMMARY_CHARS, Prices
 from recede.costs._replay import SYSTEM_CHARS, Replay, replay
 from recede.costs._turn import ReplayedTurn
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BillCheck", "check_bill", "replay_transcript"]
 
-_CHARS_PER_TOKEN = 4  # of a calibrated replay
-_PER_TOKENS = 1_000_000
 _PAUSES = ("logged", "timed", "none")
 _SHRUNK = 0.8  # of what the request before sent: less is a compaction
 
@@ -194,15 +192,13 @@ class _Pair(NamedTuple):
 
 
 def _tokens(chars: float) -> float:
-    return chars / _CHARS_PER_TOKEN
+    return chars / CHARS_PER_TOKEN
 
 
 def _reckoned(turn: ReplayedTurn, prices: Prices) -> Bill:
     plain = turn.view_chars - turn.cached_chars - turn.written_chars
     tokens = [_tokens(chars) for chars in (plain, turn.cached_chars, turn.written_chars, turn.answer_chars)]
-    paid = prices.input, prices.cached, prices.write, prices.output
-    cost = sum(count * price for count, price in zip(tokens, paid, strict=True)) / _PER_TOKENS
-    return Bill._make([1, *tokens, cost, 0])
+    return Bill._make([1, *tokens, prices.cost(*tokens), 0])
 
 
 def _second_half(transcript: Transcript) -> float | None:

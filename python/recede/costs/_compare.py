@@ -12,7 +12,7 @@ from typing import NamedTuple
 from recede.costs._policies import is_optimum, optimum_of, window_of
 from recede.costs._prices import Prices, Usage
 
-__all__ = ["PolicyCost", "ReplayUsage", "cheapest_policy", "costs_of"]
+__all__ = ["PolicyCost", "ReplayUsage", "cheapest_policy", "costs_of", "worst_moment"]
 
 # Of many sessions the median share is known to a thousandth: what is kept of them is then a few thousand numbers.
 _MOST_SHARES = 1_000
@@ -36,6 +36,8 @@ class PolicyCost(NamedTuple):
         of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
             does more than mask.
         summary_cost: the part of both costs that summary calls account for.
+        worst_moment: the largest share of raw that all requests of a session so far have cost, at any of its requests;
+            None where only sums are known.
 
     Example:
         >>> import recede
@@ -55,6 +57,7 @@ class PolicyCost(NamedTuple):
     dearer_count: int
     of_optimum: float | None
     summary_cost: float = 0.0
+    worst_moment: float | None = None
 
     @property
     def is_optimum(self) -> bool:
@@ -90,14 +93,16 @@ class ReplayUsage(NamedTuple):
     summary_prices: Prices | None = None
 
 
-def costs_of(sessions: Iterable[ReplayUsage]) -> tuple[PolicyCost, ...]:
-    """The cost of each policy, raw first. Sessions are added up one by one, and none of them is kept.
+def costs_of(sessions: Iterable[tuple[ReplayUsage, Mapping[str, float | None]]]) -> tuple[PolicyCost, ...]:
+    """The cost of each policy, raw first, from the usage of sessions and the worst moments of the policies in each.
+
+    Sessions are added up one by one, and none of them is kept.
 
     Raises:
         ValueError: there are none, their policies differ, or raw is missing.
     """
     sums: dict[str, _Sum] = {}
-    for session in sessions:
+    for session, moments in sessions:
         if not sums:
             if "raw" not in session.usage:
                 raise ValueError("the sessions must be replayed under raw too")
@@ -106,7 +111,7 @@ def costs_of(sessions: Iterable[ReplayUsage]) -> tuple[PolicyCost, ...]:
             raise ValueError("the sessions must be replayed under the same policies")
         raw = _cost(session.usage["raw"], session)
         for name, total in sums.items():
-            total.add(session.usage[name], _cost(session.usage[name], session), raw)
+            total.add(session.usage[name], _cost(session.usage[name], session), raw, moments.get(name))
     if not sums:
         raise ValueError("there is no session to compare")
     return tuple(_policy_cost(name, sums) for name in sums)
@@ -129,7 +134,14 @@ def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
         dearer_count=total.dearer_count,
         of_optimum=None if optimum is None else _share(total.cost.cost, optimum),
         summary_cost=total.cost.summary_cost,
+        worst_moment=total.moment,
     )
+
+
+def worst_moment(requests: Iterable[Usage], raw: Iterable[Usage], prices: tuple[Prices, Prices | None]) -> float:
+    """The largest share of raw that all requests of a session so far have cost, at any of them."""
+    so_far, raw_so_far = (accumulate(one.cost(*prices) for one in turns) for turns in (requests, raw))
+    return max(map(_share, so_far, raw_so_far), default=1.0)
 
 
 class _Cost(NamedTuple):
@@ -156,11 +168,12 @@ class _Sum:
         self.cost = _Cost(0.0, 0.0, 0.0)
         self.count = self.dearer_count = 0
         self.share_sum = self.worst = 0.0
+        self.moment: float | None = 0.0
         self._shares: Counter[float] = Counter()
         self._digits = _EXACT
 
-    def add(self, usage: Usage, cost: _Cost, raw: _Cost) -> None:
-        """Add a session, with its cost and that of raw."""
+    def add(self, usage: Usage, cost: _Cost, raw: _Cost, moment: float | None) -> None:
+        """Add a session, with its cost and that of raw, and its worst moment."""
         share = _share(cost.cost, raw.cost)
         self.usage = Usage.total([self.usage, usage])
         self.cost = _Cost(*map(add, self.cost, cost))
@@ -168,6 +181,7 @@ class _Sum:
         self.dearer_count += cost.cost > raw.cost
         self.share_sum += share
         self.worst = max(self.worst, share)
+        self.moment = None if moment is None or self.moment is None else max(self.moment, moment)
         self._shares[round(share, self._digits)] += 1
         if len(self._shares) > _MOST_SHARES and self._digits == _EXACT:
             self._digits = _ROUNDED

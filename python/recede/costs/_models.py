@@ -19,7 +19,7 @@ class ModelPrices(NamedTuple):
         write_1h: input written to the cache of one hour; the price of other writes if there is no such cache.
         provider: a name of `PRESETS`.
         date: when the prices were valid, as year and month.
-        source: where they were read.
+        source: the provider's page; "as others quote it" where the page itself was not read.
 
     Example:
         >>> import recede
@@ -35,16 +35,19 @@ class ModelPrices(NamedTuple):
     source: str
 
 
+_QUOTED = ", as others quote it"
 _CLAUDE = "platform.claude.com/docs: pricing, models, prompt caching"
-_OPENAI = "developers.openai.com/api/docs/pricing"
-_GEMINI = "ai.google.dev/gemini-api/docs/pricing"
+_OPENAI = "developers.openai.com/api/docs/pricing" + _QUOTED
+_GEMINI = "ai.google.dev/gemini-api/docs/pricing" + _QUOTED
 
 
-def _claude(date: str, input: float, output: float, least: int = 2_048, cached: float | None = None) -> ModelPrices:
+def _claude(
+    date: str, input: float, output: float, least: int = 2_048, cached: float | None = None, read: str = ""
+) -> ModelPrices:
     # Writing costs 1.25 times the input for five minutes, twice for an hour; reading a tenth unless `cached` says more.
     cached = input / 10 if cached is None else cached
     prices = Prices(input, round(cached, 4), input * 1.25, output, least)
-    return ModelPrices(prices, input * 2, "anthropic", date, _CLAUDE)
+    return ModelPrices(prices, input * 2, "anthropic", date, _CLAUDE + read)
 
 
 def _openai(date: str, input: float, cached: float, output: float, write: float | None = None) -> ModelPrices:
@@ -60,10 +63,12 @@ def _gemini(date: str, input: float, output: float, least: int) -> ModelPrices:
 
 
 # The smallest prompt that is cached is documented for Claude models up to Opus 4.8; for newer ones 2,048 is assumed.
+# Models whose price depends on the length of the prompt (Claude Haiku 5.5) have no row; of those that cost more above a
+# limit (GPT above 272,000 tokens, Gemini above 200,000), the row has the lower price.
 MODELS: Mapping[str, ModelPrices] = {
     "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, cached=0.25),
     "claude-fable-5": _claude("2026-07", 10.0, 50.0),
-    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, cached=0.2),
+    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, cached=0.2, read=_QUOTED),
     "claude-opus-5": _claude("2026-10", 5.0, 25.0),
     "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
     "claude-opus-4-7": _claude("2026-06", 5.0, 25.0, 4_096),
@@ -71,19 +76,21 @@ MODELS: Mapping[str, ModelPrices] = {
     "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096),
     "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024),
     "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024),
-    "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0),
+    "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0, cached=0.1, read=_QUOTED),
     "claude-sonnet-5": _claude("2026-10", 2.0, 10.0),
-    "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0),
-    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024),
-    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024),
-    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024),
-    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024),
+    "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
+    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024, read=_QUOTED),
+    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
+    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
+    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
     "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096),
-    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0),
+    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0, read=_QUOTED),
+    # From GPT-5.6 on, writing to the cache costs 1.25 times the input.
+    "gpt-6.1-terra": _openai("2026-10", 1.0, 0.05, 5.0, write=1.25),
     "gpt-6-sol": _openai("2026-09", 2.0, 0.2, 10.0, write=2.5),
     "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125),
-    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0),
-    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0),
+    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0, write=5.0),
+    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0, write=2.5),
     "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2, write=0.25),
     "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0),
     "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from recede import _engine
+from recede._errors import meant, one_of
 from recede.costs._cache import CacheFacts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
 from recede.reduction._options import SESSION_DEFAULTS
@@ -18,6 +18,7 @@ __all__ = [
     "compiled_policies",
     "is_optimum",
     "optimum_of",
+    "parse_policy",
     "replay_policies",
     "values_of",
     "window_of",
@@ -41,12 +42,13 @@ class _Key(NamedTuple):
 _WINDOW = _Key(0)
 _TAIL = _Key(1, 10)
 _BREAKPOINT = _Key(None, "keep", ("keep", "boundary"))
+_WARRANTY = _Key(0, "0.1", ("none",), is_share=True)
 _TRIGGER = _Key(1, 100_000)
 _POLICIES: dict[str, dict[str, _Key]] = {
     "raw": {},
     "sliding": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "stepped": {"window": _WINDOW, "chunk": _Key(1), "cache_breakpoint": _BREAKPOINT},
-    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
+    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT, "warranty": _WARRANTY},
     "high_water": {"window": _WINDOW, "chars": _Key(0), "cache_breakpoint": _BREAKPOINT},
     "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "clear_tool_uses": {"trigger": _TRIGGER, "keep": _Key(0, 3), "at_least": _Key(0, 0)},
@@ -61,6 +63,7 @@ _POLICIES: dict[str, dict[str, _Key]] = {
         "boundary": _Key(None, "sliding", ("sliding", "stepped", "break_even")),
         "chunk": _Key(1, 0),
         "cache_breakpoint": _BREAKPOINT,
+        "warranty": _WARRANTY,
     },
     "budget": {
         "tokens": _Key(1, 0),
@@ -73,6 +76,7 @@ _UNSAID = (
     ("boundary", "sliding"),
     ("chunk", 0),
     ("cache_breakpoint", "keep"),
+    ("warranty", "0.1"),
     ("at_least", 0),
     ("tokens", 0),
     ("chars", 0),
@@ -138,7 +142,7 @@ def compiled_policies(
     """The policies by their normalized names; raw first."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
-    read = {_name(*parsed): parsed for parsed in map(_parsed, ("raw", *specs))}
+    read = {_name(*parsed): parsed for parsed in map(parse_policy, ("raw", *specs))}
     model = (min(summary_chars, _EVERYTHING), SUMMARY_PROMPT_CHARS) if summary_chars else None
     return {
         name: Compiled(_compiled(*parsed, prices, summary_prices, model, facts), model, parsed[0] == "budget")
@@ -149,19 +153,31 @@ def compiled_policies(
 _Values = dict[str, "int | str"]
 
 
-def _parsed(spec: str) -> tuple[str, _Values]:
-    """The name of a policy, and the values of all its keys."""
+def parse_policy(spec: str) -> tuple[str, _Values]:
+    """The name of a policy, and the values of all its keys.
+
+    Args:
+        spec: the policy as `replay` takes it.
+
+    Raises:
+        TypeError, ValueError: there is no such policy, or a value is wrong; says which.
+
+    Example:
+        >>> from recede.costs import parse_policy
+        >>> parse_policy("summary:every=30")
+        ('summary', {'every': 30, 'tail': 10})
+    """
     if not isinstance(spec, str):
         raise TypeError(f"a policy must be a string, not {type(spec).__name__}")
     name, _, rest = spec.strip().partition(":")
     if name not in _POLICIES:
-        raise ValueError(f"there is no policy {name!r}{_hint(name, list(_POLICIES))}")
+        raise ValueError(f"there is no policy {name!r}{meant(name, _POLICIES) or one_of(_POLICIES)}")
     keys = _POLICIES[name]
     given: _Values = {}
     for part in filter(None, (part.strip() for part in rest.split(","))):
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in keys:
-            raise ValueError(f"the policy {name!r} has no key {key!r}{_hint(key, list(keys))}")
+            raise ValueError(f"the policy {name!r} has no key {key!r}{meant(key, keys) or one_of(keys)}")
         given[key] = _value(name, key, value)
     values: _Values = {}
     for key, allowed in keys.items():
@@ -245,17 +261,17 @@ def _compiled(
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
-    if name == "break_even":
+    if boundary is not None and boundary[0] == "break_even" and name != "budget":
         options["cache"] = facts.rule if facts.rule == "breakpoints" or facts.step_tokens else "ideal"
-    if summaries is not None:
-        options["warranty"] = None
+        options["warranty"] = None if values["warranty"] == "none" else float(values["warranty"])
+        options["cache_cold"] = facts.cold_requests()
     if goal == "mask":
         options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
     return replay_policy(_engine.engine, goal, options, boundary, summaries)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
-    """When summaries are due, how many turns stay, and the size of their prompts and texts."""
+    """When summaries are due, what they cost, how many turns stay, and the size of their prompts and texts."""
     tail = min(int(values["tail"]), _EVERYTHING)
     every = values.get("at", values.get("every"))
     if every == "break_even":
@@ -263,19 +279,12 @@ def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int
     every = min(int(every or 0), _EVERYTHING)
     # The hybrid counts all turns, like its preset; summaries alone count only turns older than the tail.
     first = every if "at" in values else every + tail
-    return (first, every), None, tail, model
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known)}" if known else "; it has none"
+    return (first, every), prices, tail, model
 
 
 def values_of(policy: str) -> dict[str, int | str]:
     """The values of all keys of a valid policy."""
-    return _parsed(policy)[1]
+    return parse_policy(policy)[1]
 
 
 def is_optimum(policy: str) -> bool:
@@ -285,7 +294,7 @@ def is_optimum(policy: str) -> bool:
 
 def optimum_of(policy: str) -> str | None:
     """The optimum with the same window and breakpoints; None if the policy is not a mask or counts turns."""
-    name, values = _parsed(policy)
+    name, values = parse_policy(policy)
     if name not in _MASKS:
         return None
     return _name("optimum", {key: values[key] for key in _POLICIES["optimum"]})

@@ -7,9 +7,10 @@ request that is too short for the cache does neither.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+from recede._errors import meant, one_of
 
 __all__ = ["CHARS_PER_TOKEN", "PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
 
@@ -68,14 +69,23 @@ class Prices(NamedTuple):
                 continue
             if name not in cls._fields:
                 known = [*cls._fields, *PRESETS]
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
-                raise ValueError(f"there is no price {name!r}{hint}")
+                raise ValueError(f"there is no price {name!r}{meant(name, known) or one_of(known)}")
             try:
                 prices[name] = int(price) if name == "min_cached_tokens" else float(price)
             except ValueError:
                 raise ValueError(f"the price {name!r} must be a number, not {price!r}") from None
         return cls(**prices).checked()
+
+    def cost(self, input: float, cached: float, written: float, output: float) -> float:
+        """What so many tokens of each kind cost, in dollars.
+
+        Example:
+            >>> import recede
+            >>> recede.costs.Prices().cost(1_000, 20_000, 4_000, 500)
+            0.0315
+        """
+        tokens = input, cached, written, output
+        return float(sum(count * price for count, price in zip(tokens, self, strict=False))) / _PER_TOKENS
 
     def checked(self) -> Prices:
         """Return these prices if each is a number from 0; raise an error that names the first that is not."""

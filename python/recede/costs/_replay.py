@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
-from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of
+from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
 from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._turn import ReplayedTurn
@@ -55,9 +55,7 @@ class PolicyReplay(NamedTuple):
     @property
     def usage(self) -> Usage:
         """The usage of all requests."""
-        totals = [sum(column) for column in zip(*self.turns, strict=True)] or [0] * len(ReplayedTurn._fields)
-        calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
-        return Usage._make([len(self.turns), *totals[1:5], calls, *totals[7:]])
+        return Usage.total(turn.usage for turn in self.turns)
 
 
 class Replay(NamedTuple):
@@ -245,7 +243,14 @@ def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, 
         >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.dearer_count
         ('sliding:window=10', 0.022504, 1.0, 0)
     """
-    return costs_of(one.usage if isinstance(one, Replay) else one for one in replays)
+    return costs_of((one.usage, _moments(one)) if isinstance(one, Replay) else (one, {}) for one in replays)
+
+
+def _moments(session: Replay) -> dict[str, float | None]:
+    """The worst moment of each policy."""
+    requests = {one.policy: [turn.usage for turn in one.turns] for one in session.policies}
+    both = session.prices, session.summary_prices
+    return {name: worst_moment(usages, requests.get("raw", []), both) for name, usages in requests.items()}
 
 
 def _checked(name: str, prices: Prices) -> Prices:

@@ -60,7 +60,7 @@ class Suggestion(NamedTuple):
         >>> found
         <Suggestion: window 5, chunk 'break_even', summarize_at 'never', 66% of raw>
         >>> [(choice.value, f"{choice.over_least:+.0%}") for choice in found.windows]
-        [(5, '+0%'), (10, '+22%'), (20, '+51%')]
+        [(5, '+0%'), (10, '+27%'), (20, '+56%')]
     """
 
     costs: tuple[PolicyCost, ...]
@@ -131,7 +131,13 @@ class Suggestion(NamedTuple):
         parts = list(suggestions)
         if not parts:
             raise ValueError("there is no session to compare")
-        used = (ReplayUsage({cost.policy: cost.usage for cost in part.costs}, *part[1:]) for part in parts)
+        used = (
+            (
+                ReplayUsage({cost.policy: cost.usage for cost in part.costs}, *part[1:]),
+                {cost.policy: cost.worst_moment for cost in part.costs},
+            )
+            for part in parts
+        )
         return cls(costs_of(used), *parts[0][1:])
 
     @classmethod

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from recede.costs._prices import Usage
+
 __all__ = ["ReplayedTurn"]
 
 
@@ -36,6 +38,11 @@ class ReplayedTurn(NamedTuple):
     summarized_turns: int = 0
     summary_input_chars: int = 0
     summary_output_chars: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        """Its usage."""
+        return Usage(1, *self[1:5], int(self.summary_input_chars > 0), *self[7:])
 
     @property
     def view_tokens(self) -> int:

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections import OrderedDict
+from collections.abc import Collection, Hashable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from recede import _engine
-from recede._errors import no_such
-from recede.masker._cold import cold_masks, observations_of
-from recede.masker._facts import ResultFacts
+from recede._errors import TranscriptError, no_such
+from recede.masker._conversation import Conversation
+from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
 from recede.reduction._counting import approx_tokens
 from recede.reduction._masks import Masks
@@ -19,6 +21,8 @@ from recede.reduction._options import whole_number
 from recede.reduction._policy import compiled
 from recede.reduction._signature import runs
 from recede.reduction._stages import mask_observations
+from recede.session._known import NEWEST, KnownMessages
+from recede.session._reported import Reported
 
 if TYPE_CHECKING:
     from recede.masker._facts import Adapter
@@ -29,11 +33,12 @@ _M = TypeVar("_M")
 
 
 class Masker(Generic[_M]):
-    """Masks conversations that are handed over whole before each request, of messages of any type.
+    """Masks conversations that are handed over whole before each request; by default with a break-even boundary.
 
-    What it remembers of a conversation only saves time: each view is that of `mask_observations` for the messages
-    given, whatever was asked before, and of which conversation. So one object serves many of them, and nothing is to
-    be saved. A conversation is found by its content; one more message costs microseconds.
+    Messages may be of any type. What it remembers of a conversation only saves time: each view is that of
+    `mask_observations` for the messages given, whatever was asked before, and of which conversation. So one object
+    serves many of them, and nothing is to be saved. A conversation is found by its content; one more message costs
+    microseconds.
 
     Args:
         adapter: how messages of your own type are read and masked: a `recede.masker.Adapter`. None: messages are
@@ -72,10 +77,10 @@ class Masker(Generic[_M]):
         dispatch: bool = True,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None, cache_read: float = 0.1, cache_write: float = 1.25,
-        cache_cold: bool | Collection[int] = False, cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
-        break_even_at: float = 0.5, warranty: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400,
     ) -> None:  # fmt: skip
@@ -99,54 +104,57 @@ class Masker(Generic[_M]):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
         if "boundary" not in options and options.get("mask_chunk") is None:
             options["boundary"] = "break_even"
-        options["keep_results"] = keep
-        self._adapter = adapter
+        self._options = {**options, "keep_results": keep}
+        self._core = core = _engine.core("Masker")
+        self._policy = compiled(core, "mask", self._options)
+        self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
+        self._dispatch = dispatch and self._reader.text is not None
         self._most = whole_number(1)("most", most)
-        self._options = options
-        self._policy = compiled(_engine.engine, "mask", options)
+        self._check = check
         self._lock = threading.RLock()
-        self._last: list[Any] = []
-        self._calls = 0
+        self._conversations: OrderedDict[Conversation, None] = OrderedDict()  # the one used last is at the end
+        self._by_key: dict[Hashable, list[Conversation]] = {}
+        self._of_thread = threading.local()
+        self._figures = MaskerStats()
 
     def view(self, messages: list[_M]) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
 
+        Masked messages are copies, which later views have again: do not change them.
+
         Raises:
             TranscriptError: the messages are no history.
+            TypeError: the facts of a message have another form.
         """
-        if self._adapter is None:
-            self.masks(messages)
-            return list(mask_observations(list(messages), **self._options).messages)
-        by_message: dict[int, dict[int, str]] = {}
-        for index, place, text in self.masks(messages).masks:
-            by_message.setdefault(index, {})[place] = text
-        view = list(messages)
-        for index, texts in by_message.items():
-            view[index] = self._adapter.masked(messages[index], texts)
-        return view
+        with self._lock:
+            conversation = self._synced(messages)
+            if self._options.get("cache_breakpoint") == "boundary" and isinstance(self._reader, DictReader):
+                return list(mask_observations(list(conversation.known.messages), **self._options).messages)
+            return conversation.view()
 
     def masks(self, messages: list[_M]) -> Masks:
         """Which results the view of these messages masks, without making it.
 
+        `first_changed` compares with the last call of this method for the conversation.
+
         Raises:
             TranscriptError: the messages are no history.
+            TypeError: the facts of a message have another form.
         """
         with self._lock:
-            masks, _ = cold_masks(self._adapter, messages, self._options)
-            now = [(one, [mask for mask in masks if mask.message_index == index]) for index, one in enumerate(messages)]
-            before, self._last = self._last, now
-            self._calls += 1
-        pairs = enumerate(zip(before, now, strict=False))
-        same = next((index for index, (old, new) in pairs if old != new), min(len(before), len(now)))
-        return Masks(same, masks)
+            conversation = self._synced(messages)
+            first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
+            return Masks(first, list(conversation.masks))
 
     def count_tokens(self, messages: list[_M]) -> int:
         """The approximate tokens of the view of these messages: a quarter of its characters.
 
         Raises:
             TranscriptError: the messages are no history.
+            TypeError: the facts of a message have another form.
         """
-        return approx_tokens(cold_masks(self._adapter, messages, self._options)[1])
+        with self._lock:
+            return approx_tokens(self._synced(messages).session.sizes()[0])
 
     def place(self, messages: list[_M], observation: int | str) -> tuple[int, int]:
         """The place of an observation: its message, and its place among the results of that.
@@ -158,21 +166,11 @@ class Masker(Generic[_M]):
         Raises:
             LookupError: there is no such observation.
         """
-        number = 0
-        found = None
-        for index, message in enumerate(messages):
-            for place, call in enumerate(self._ids(message)):
-                number += 1
-                if observation == (call if isinstance(observation, str) else number):
-                    found = index, place
-        if found is None:
+        with self._lock:
+            place: tuple[int, int] | None = self._synced(messages).session.place(observation)
+        if place is None:
             raise no_such("observation", observation)
-        return found
-
-    def _ids(self, message: Any) -> list[str | None]:
-        if self._adapter is None:
-            return [None for _ in observations_of(message)]
-        return [ResultFacts(*result).id for result in self._adapter.facts(message).results]
+        return place
 
     def recall(self, messages: list[_M], observation: int | str) -> str:
         """The full text of an observation, masked or not.
@@ -185,25 +183,95 @@ class Masker(Generic[_M]):
             LookupError: there is no such observation.
             TypeError: the adapter has no `text`.
         """
+        if self._reader.text is None:
+            raise TypeError("recall needs an adapter with a method 'text'")
         index, place = self.place(messages, observation)
-        if self._adapter is None:
-            return observations_of(messages[index])[place]  # type: ignore[arg-type]
-        if not hasattr(self._adapter, "text"):
-            raise TypeError(f"recall needs a method 'text', which {type(self._adapter).__name__} does not have")
-        text: str = self._adapter.text(messages[index], place)
-        return text
+        return self._reader.text(messages[index], place)
 
     def reported(self, usage: Any, messages: list[_M] | None = None) -> None:
-        """Report the usage of a response: two requests in a row that found the cache cold move the boundary.
+        """Report what the provider counted for a request, before the next one is made.
+
+        A request found the cache cold if it was served less than half of what the request before it had sent, though
+        its view begins with that one's. After two in a row the cache is taken to keep nothing, and the boundary moves
+        with the next request. This is all that views depend on besides the messages, as long as the conversation is
+        remembered.
 
         Args:
-            usage: that of the response, of any provider.
-            messages: the conversation; by default that of the last call of this thread.
+            usage: that of a response of Anthropic or OpenAI (chat completions or Responses), or a dict of that form.
+            messages: the messages of the request; by default those of the last call of this thread.
 
         Raises:
             TypeError: it is no usage.
         """
+        with self._lock:
+            last: Conversation | None = getattr(self._of_thread, "last", None)
+            conversation = last if messages is None else self._synced(messages)
+            if conversation is None:
+                return
+            reported = Reported.of(usage, conversation.epoch, conversation.session.sizes()[0])
+            if reported is not None:
+                _, is_cold = conversation.reports.add([], reported)
+                if is_cold:
+                    conversation.session.tell_cold()
 
     def stats(self) -> MaskerStats:
         """What became of the calls so far."""
-        return MaskerStats(conversations=1, begun=1, continued=self._calls - 1)
+        with self._lock:
+            return self._figures._replace(conversations=len(self._conversations))
+
+    def _synced(self, messages: list[_M]) -> Conversation:
+        """The conversation of these messages, which it has taken."""
+        if not isinstance(messages, (list, tuple)):
+            raise TranscriptError("history")
+        given = list(messages)
+        conversation, same, marked = self._found(given)
+        try:
+            conversation.sync(given, same, marked)
+        except BaseException:
+            self._forget(conversation)
+            raise
+        self._of_thread.last = conversation
+        return conversation
+
+    def _found(self, messages: list[_M]) -> tuple[Conversation, int, list[int]]:
+        """A conversation with which to continue, how many messages are known, and which have other cache marks."""
+        for last in islice(reversed(self._conversations), 1):
+            same, marked = last.known.prefix(messages)
+            if same == len(last.known.messages) > 0:
+                self._count(continued=1)
+                return last, same, marked
+        key = self._reader.key(messages)
+        found = [(one, *one.known.prefix(messages)) for one in reversed(self._by_key.get(key, ()))]
+        best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
+        if best is None or same == 0:
+            self._count(begun=1)
+            return self._remember(self._new(key)), 0, []
+        if len(best.known.messages) - same > NEWEST:
+            self._count(forked=1)
+            return self._remember(best.fork(key)), same, marked
+        self._conversations.move_to_end(best)
+        self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
+        return best, same, marked
+
+    def _new(self, key: Hashable) -> Conversation:
+        session = self._core.FactsSession(self._policy, self._dispatch)
+        return Conversation(self._reader, session, key, KnownMessages(self._reader, check=self._check))
+
+    def _remember(self, conversation: Conversation) -> Conversation:
+        self._conversations[conversation] = None
+        self._by_key.setdefault(conversation.key, []).append(conversation)
+        if len(self._conversations) > self._most:
+            self._forget(next(iter(self._conversations)))
+            self._count(evicted=1)
+        return conversation
+
+    def _forget(self, conversation: Conversation) -> None:
+        del self._conversations[conversation]
+        alike = self._by_key[conversation.key]
+        alike.remove(conversation)
+        if not alike:
+            del self._by_key[conversation.key]
+
+    def _count(self, **figures: int) -> None:
+        added = {name: getattr(self._figures, name) + count for name, count in figures.items()}
+        self._figures = self._figures._replace(**added)

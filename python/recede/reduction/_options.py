@@ -18,6 +18,7 @@ __all__ = [
     "BODY_KEYS",
     "BUDGETS",
     "CEILING",
+    "ENTRANCES",
     "OPTIONS",
     "SESSION_DEFAULTS",
     "TURN_FIELDS",
@@ -177,6 +178,23 @@ def _tools(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} must be a list of texts, not {type(value).__name__}")
+    for text in value:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must have texts, not {type(text).__name__}")
+        if not text.strip("*"):
+            raise ValueError(f"{name} has {text!r}, which any text matches")
+        if len(text) > _MAX_PATTERN_CHARS:
+            raise ValueError(
+                f"{name} has a text of {len(text):,} characters, and may have {_MAX_PATTERN_CHARS:,} in one"
+            )
+    if len(value) > _MAX_PATTERNS:
+        raise ValueError(f"{name} has {len(value):,} texts, and may have {_MAX_PATTERNS}")
+    return tuple(value)
+
+
 def _check_patterns(name: str, tools: Collection[str]) -> None:
     patterns = [tool for tool in tools if "*" in tool or "?" in tool]
     if len(patterns) > _MAX_PATTERNS:
@@ -289,6 +307,8 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "results of these tools (names or patterns) are never masked", "--exclude-tool"),
     ("keep_errors", _FLAG, False, _BLOCK,
      "results flagged as errors are never masked"),
+    ("keep_matching", Kind("Collection[str]", _texts), (), _BLOCK,
+     "results whose text begins so, or with `*` matches as a whole, are never masked", None),
     ("mask_chunk", Kind("int | None", whole_number(1, optional=True), least=1), None, _BLOCK,
      "the boundary moves in steps of N results, which preserves prompt caches"),
     ("boundary", _choice("sliding", "stepped", "break_even"), "sliding", _BLOCK,
@@ -334,3 +354,18 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
 OPTIONS = {name: Option(name, *declared) for name, *declared in _DECLARED}
 SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
 """What a `History` with a budget has instead: a compaction leaves room for what comes."""
+
+# fmt: off
+ENTRANCES: tuple[tuple[str, str, dict[str, Any], int], ...] = (
+    ("reduce, reduce_json, recede reduce", "sliding", {"fill": 0.9, "clip_results": None}, 0),
+    ("HistoryReducer", "sliding", {"fill": None, "clip_results": None}, 0),
+    ("mask_observations, mask_observations_json", "sliding", {}, 0),
+    ("mask_old_observations, mask_old_observations_json, Budget", "sliding", {}, _MIN_KEEP),
+    ("ObservationMaskingContextManager, HybridContextManager, ProductionHybridContextManager", "sliding", {}, 0),
+    ("wrap, Masker", "break_even", {}, 0),
+    ("History", "break_even", SESSION_DEFAULTS, 0),
+    ("Conversation", "break_even", {}, _MIN_KEEP),
+)
+# fmt: on
+"""Names, when the boundary moves by default, how a budget is filled, and the fewest results that a window may keep. A
+`Conversation` is one without a `Budget`."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 
+from recede._errors import meant
 from recede.reduction._options import CEILING, OPTIONS, TURN_FIELDS, template, whole_number
 
 TYPE_CHECKING = False
@@ -60,11 +61,7 @@ def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
     allowed = [name for name, option in OPTIONS.items() if goal in option.goals]
     for name in options:
         if name not in allowed:
-            import difflib  # here, since misspelled options are rare
-
-            close = difflib.get_close_matches(name, allowed, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"there is no option {name!r}{hint}")
+            raise TypeError(f"there is no option {name!r}{meant(name, allowed)}")
     return {
         name: option.check(name, options[name]) if name in options else option.parameter
         for name, option in OPTIONS.items()
@@ -172,8 +169,6 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
-    if summaries is not None:  # the warranty is one of masks
-        options = {**options, "warranty": None}
     return _policy(engine, "block", options, keep_results=window, placeholder=fields, summaries=summaries)
 
 

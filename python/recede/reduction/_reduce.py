@@ -22,14 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["HistoryReducer", "reduce", "reduce_json"]
 
 
-@runs(lambda messages, **options: reduce_messages("reduce", messages, options))
+def _of_messages(messages: list[Any], *more: Any, **options: Any) -> Reduction:
+    if more:  # the published reducer is called so
+        raise TypeError(
+            "reduce(messages, max_input_chars=N) takes its options by name; with a mapping of options, use "
+            "recede.HistoryReducer().reduce(messages, options)"
+        )
+    return reduce_messages("reduce", messages, options)
+
+
+@runs(_of_messages)
 def reduce(
     messages: list[Any], *,
     max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.9,
     clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -40,7 +49,7 @@ def reduce(
     summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> Reduction:  # fmt: skip
-    """Reduce a history to a budget: mask old observations, then summarize, then truncate.
+    """Reduce a history to a budget: mask, by default with a sliding boundary, then summarize, then truncate.
 
     A history within the budget is unchanged. The input is never modified, and unchanged messages of the
     view are the caller's objects.
@@ -61,6 +70,7 @@ def reduce(
         keep_by_tool: tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all.
         exclude_tools: results of these tools (names or patterns) are never masked.
         keep_errors: results flagged as errors are never masked.
+        keep_matching: results whose text begins so, or with `*` matches as a whole, are never masked.
         mask_chunk: the boundary moves in steps of N results, which preserves prompt caches.
         boundary: it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache.
         cache_read: for break_even: the price of a token read from the cache; an uncached one costs 1.
@@ -115,7 +125,7 @@ def reduce_json(
     clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -158,8 +168,8 @@ def reduce_json(
 class HistoryReducer:
     """A reducer with fixed options, checked once; by default with a sliding boundary.
 
-    The options are those of `reduce`; each call of its method `reduce` may give others, as a mapping. Without a `fill`
-    the published rule applies.
+    The options are those of `reduce`; each call of its method `reduce` may give others, in a mapping or by
+    name. Without a `fill` the published rule applies.
 
     Raises:
         TypeError, ValueError: as for `reduce`; that a budget is missing is reported by the call.
@@ -170,6 +180,8 @@ class HistoryReducer:
         >>> reducer.reduce([{"role": "user", "content": "hello"}]).reduced
         False
         >>> reducer.reduce([{"role": "user", "content": "hello"}], {"max_input_chars": 5}).reduced
+        False
+        >>> reducer.reduce([{"role": "user", "content": "hello"}], max_input_chars=5).reduced
         False
         >>> reducer.reduce_json(b"[]").json
         b'[]'
@@ -184,7 +196,7 @@ class HistoryReducer:
         clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -203,24 +215,60 @@ class HistoryReducer:
         has_budget = any(options.get(name) is not None for name in BUDGETS)
         compiled(_engine.engine, "reduce", self._options if has_budget else {**self._options, "max_input_chars": 0})
 
-    def reduce(self, messages: list[Any], options: Mapping[str, Any] | None = None) -> Reduction:
-        """`recede.reduce` with these options; those of the call take precedence."""
-        return reduce_messages("reduce", messages, self._merged(options))
+    @runs(
+        lambda self, messages, options=None, **named: reduce_messages("reduce", messages, self._merged(options, named))
+    )
+    def reduce(
+        self, messages: list[Any], options: Mapping[str, Any] | None = None, *,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = None,
+        clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        token_counter: TokenCounter | None = None,
+    ) -> Reduction:  # fmt: skip
+        """`recede.reduce` with these options; those of the call, in a mapping or by name, take precedence over them.
 
-    def _merged(self, options: Mapping[str, Any] | None) -> Any:
-        if options is None:
-            return self._options
-        if not hasattr(options, "keys"):
-            raise TypeError(f"options must be a mapping of names to values, not {type(options).__name__}")
-        held = dict(self._options)
-        if not options.keys().isdisjoint(BUDGETS):  # the other unit may be held
-            for name in BUDGETS:
-                held.pop(name, None)
-        return {**held, **options}
+        The defaults shown are those of the constructor.
+        """
 
-    def reduce_json(self, data: Json, options: Mapping[str, Any] | None = None) -> JsonReduction:
+    @runs(lambda self, data, options=None, **named: reduce_bytes("reduce", data, self._merged(options, named)))
+    def reduce_json(
+        self, data: Json, options: Mapping[str, Any] | None = None, *,
+        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = None,
+        clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
+        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
+        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
+        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
+        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+        token_counter: TokenCounter | None = None,
+    ) -> JsonReduction:  # fmt: skip
         """`recede.reduce_json`, likewise."""
-        return reduce_bytes("reduce", data, self._merged(options))
+
+    def _merged(self, options: Mapping[str, Any] | None, named: dict[str, Any]) -> Any:
+        if options is not None:
+            if not hasattr(options, "keys"):
+                raise TypeError(f"options must be a mapping of names to values, not {type(options).__name__}")
+            named = {**options, **named}
+        held = self._options
+        if not named.keys().isdisjoint(BUDGETS):  # the other unit may be held
+            held = {name: value for name, value in held.items() if name not in BUDGETS}
+        return {**held, **named}
 
     def __repr__(self) -> str:
         given = ((name, value) for name, value in self._options.items() if (name, value) != ("fill", None))

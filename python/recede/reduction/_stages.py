@@ -49,7 +49,7 @@ def mask_observations(
     messages: list[Any], *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -85,7 +85,7 @@ def mask_observations_json(
     data: Json, *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, mask_chunk: int | None = None,
+    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -118,8 +118,9 @@ def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **op
 def mask_old_observations(
     messages: list[Any], keep: int = 4, mask_chunk: int | None = None, *,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    keep_errors: bool = False, keep_matching: Collection[str] = (),
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
     warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> list[Any]:  # fmt: skip
@@ -152,8 +153,9 @@ def mask_old_observations(
 def mask_old_observations_json(
     data: Json, keep: int = 4, mask_chunk: int | None = None, *,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+    keep_errors: bool = False, keep_matching: Collection[str] = (),
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
     warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> bytes:  # fmt: skip

@@ -18,12 +18,14 @@ from recede._objects import is_object, plain, plain_message
 from recede._recall import recall_tool
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
+from recede.reduction._masks import Mask, Masks
 from recede.reduction._options import CEILING, optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import compiled
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 from recede.session._callbacks import Callbacks
 from recede.session._json import elements, loads
+from recede.session._known import DictComparison, KnownMessages
 from recede.session._messages import Messages
 from recede.session._moves import StoredMoves
 from recede.session._options import HistoryOptions, saved_options
@@ -104,7 +106,7 @@ class History:
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -140,6 +142,7 @@ class History:
         self._open = b""
         self._has_uncounted = False  # the messages after a new summary are not counted yet
         self._is_replaying = False  # stored messages must be appended to the session again
+        self._known: KnownMessages | None = None  # what `sync` was given last
         if store is not None:
             try:
                 self._resume(store)
@@ -216,6 +219,66 @@ class History:
             self._messages.evict(first)
             self._tell_moves()
 
+    def sync(self, messages: list[Any]) -> int:
+        """Take the whole history again: append what is new in it, and before that rewind to where it departs.
+
+        For loops and frameworks that hand over all messages before each request. Messages are compared by identity,
+        then by equality; of those whose objects were given before, only the newest 16 are compared again, which
+        detects that they were changed in place. Messages that differ only in their cache marks are the same: `view`
+        has the objects of this call, `view_json` the bytes of the first one. `Masker` does the same for many
+        conversations and for messages of any type.
+
+        Args:
+            messages: the history so far.
+
+        Returns:
+            How many of its first messages were known.
+
+        Raises:
+            TranscriptError, TypeError, ValueError, StoreError: as `append`; the messages before the one that is refused
+                are appended.
+
+        The cost is that of comparing the lists, and of what is dropped and appended.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History()
+            >>> messages = [{"role": "user", "content": "Find the bug."}]
+            >>> history.sync(messages), history.sync([*messages, {"role": "assistant", "content": "It is in line 3."}])
+            (0, 1)
+            >>> history.sync([{"role": "user", "content": "Find the typo."}]), len(history)
+            (0, 1)
+        """
+        if not isinstance(messages, list):
+            raise TypeError(f"sync takes the list of all messages, not {type(messages).__name__}")
+        given = list(messages)
+        with self._lock:
+            self._callbacks.refuse()
+            self._resume_replay()
+            known = self._known_messages()
+            before = known.messages
+            same, marked = known.prefix(given)
+            if same < len(self):
+                self.rewind(same)
+            own = {id(old): new for old, new in zip(before[:same], given, strict=False) if old is not new}
+            if own:
+                self._messages.replace(given[:same])
+                self._list = [own.get(id(message), message) for message in self._list]
+            known.take(given[:same], same, marked)
+            for message in given[same:]:
+                self.append(message)
+            known.take(given, same, marked)
+            self._known = known
+        return same
+
+    def _known_messages(self) -> KnownMessages:
+        """What `sync` compares with; all messages are compared by equality after others were appended."""
+        known, self._known = self._known, None
+        if known is None or len(known.messages) != len(self):
+            known = KnownMessages(DictComparison(self._options.engine))
+            known.take(self.messages, 0, [])
+        return known
+
     def rewind(self, messages: int) -> None:
         """Drop all but the first messages, to edit a turn or try another answer.
 
@@ -248,6 +311,7 @@ class History:
             self._callbacks.refuse()
             self._resume_replay()
             before = len(self)
+            self._known = None
             if messages > before:
                 raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
             if not self._session.rewind(messages):
@@ -294,7 +358,7 @@ class History:
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -326,7 +390,7 @@ class History:
         clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, mask_chunk: int | None = None,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
         cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
@@ -382,6 +446,42 @@ class History:
             if not keeps:
                 self._list = []
             return view
+
+    def masks(self, since: int | None = None) -> Masks:
+        """What the view masks, without making it: of a history without a budget.
+
+        Args:
+            since: only the masks of messages from this one on, or from ``first_changed`` on if that is earlier; None:
+                all.
+
+        Returns:
+            `Masks`; its ``first_changed`` is the first message that the view at the last call of this method showed
+            otherwise or did not have.
+
+        Raises:
+            TypeError, ValueError: `since` is no whole number from 0; or a budget may drop messages.
+
+        The cost is that of what changed, and of the masks that are returned.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History(keep=3, boundary="sliding")
+            >>> for number in range(5):
+            ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 90})
+            >>> [mask.message_index for mask in history.masks().masks]
+            [0, 1]
+            >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 90})
+            >>> history.masks(since=5)
+            Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)])
+        """
+        whole_number(optional=True)("since", since)
+        if self._options.has_budget:
+            raise ValueError("masks are of a History without a budget: with one, messages may be dropped")
+        with self._lock:
+            self._update_view()
+            self._tell_moves()
+            first, masks = self._session.masks(0 if since is None else since)
+            return Masks(first, list(map(Mask._make, masks)))
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""

@@ -24,6 +24,11 @@ class Messages:
         if has_objects:
             self._of_clients.add(index)
 
+    def replace(self, messages: list[Any]) -> None:
+        """Keep these objects, which are equal to those that were appended."""
+        for index in range(self.first, len(messages)):
+            self._objects[index] = messages[index]
+
     def forget(self, indices: range) -> None:
         """Drop messages."""
         for index in indices:

@@ -38,6 +38,7 @@ class HistoryOptions:
         threshold_tokens, image_chars: the checked numbers.
         counter, summarizer: the caller's functions.
         counts: whether there is a counter.
+        has_budget: whether there is a budget.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class HistoryOptions:
             options["boundary"] = "break_even"
         self.engine = _engine.core("History")
         self.summarizer: Summarizer | None = options.get("summarizer")
-        has_budget = any(options.get(name) is not None for name in BUDGETS)
+        self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)
         handles = _HANDLES[has_budget] if recall_handles else None
         if has_budget:
             if handles is not None:

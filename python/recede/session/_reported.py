@@ -9,7 +9,6 @@ from recede._usage import LoggedUsage, tells_of_cache, usage_of
 
 __all__ = ["Reported", "ReportedUsage", "Reports", "usage_of_sums"]
 
-_PER_TOKENS = 1_000_000
 # Some providers cache no request that is shorter.
 _MIN_CACHED_TOKENS = 2_048
 # One cold request is a pause that is over; after this many in a row, the cache is taken to keep nothing.
@@ -51,8 +50,8 @@ class ReportedUsage(NamedTuple):
 
     def cost(self, prices: Any) -> float:
         """What they cost in dollars, at the prices of a `recede.costs.Prices`."""
-        paid = (prices.input, prices.cached, prices.write, prices.output)
-        return float(sum(tokens * price for tokens, price in zip(self[1:5], paid, strict=True))) / _PER_TOKENS
+        cost: float = prices.cost(*self[1:5])
+        return cost
 
 
 class Reported(NamedTuple):

@@ -91,7 +91,7 @@ class _Session:
         content = message.get("content")
         self._answered |= {_name(block.get("tool_use_id")) for block in objects(content)} - {None}
         if role == "assistant":
-            self._answer(message, value.get("timestamp"), record.line)
+            self._answer(value, message, record.line)
         else:
             self.draft.add({"role": role, "content": content}, record.line)
 
@@ -100,7 +100,7 @@ class _Session:
         if [compaction.messages for compaction in self.draft.compactions[-1:]] != [len(self.draft.messages)]:
             self.draft.compacted(line)
 
-    def _answer(self, message: dict[str, Any], time: Any, line: int) -> None:
+    def _answer(self, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
         """Append the blocks of a line to the same answer, so that parallel calls are one turn."""
         identity, content = message.get("id"), message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -112,16 +112,18 @@ class _Session:
             answer.message["content"] += [block for block in blocks if block not in answer.message["content"]]
             self._count(answer, message.get("usage"), line)
             return
-        request = self._request(message, time, line) if answer is None else answer.request
+        request = self._request(value, message, line) if answer is None else answer.request
         answer = _Answer({"role": "assistant", "content": blocks}, request)
         if isinstance(identity, str):
             self._answers[identity] = answer
         self.draft.add(answer.message, line)
 
-    def _request(self, message: dict[str, Any], time: Any, line: int) -> int | None:
+    def _request(self, value: dict[str, Any], message: dict[str, Any], line: int) -> int | None:
         if message.get("model") == "<synthetic>":  # an error, which the program logs as an answer
             return None
-        self.draft.request(message.get("usage"), message.get("model"), time, line)
+        answer, asked = message.get("id"), value.get("requestId")
+        identity = f"{answer}/{asked}" if isinstance(answer, str) and isinstance(asked, str) else None
+        self.draft.request(message.get("usage"), message.get("model"), value.get("timestamp"), line, id=identity)
         return len(self.draft.requests) - 1
 
     def _count(self, answer: _Answer, usage: Any, line: int) -> None:

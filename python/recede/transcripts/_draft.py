@@ -54,11 +54,19 @@ class Draft:
             else:
                 self.add(message, line)
 
-    def request(self, usage: Any, model: Any, time: Any, line: int | None = None, messages: int | None = None) -> None:
+    def request(
+        self,
+        usage: Any,
+        model: Any,
+        time: Any,
+        line: int | None = None,
+        messages: int | None = None,
+        id: str | None = None,
+    ) -> None:
         """A request whose answer follows, or follows that many messages; fields as the log has them."""
         messages = len(self.messages) if messages is None else messages
         found = usage_of(usage, lambda what: self.note(what, line))
-        self.requests.append(LoggedRequest(messages, text(model) or None, time_of(time), found))
+        self.requests.append(LoggedRequest(messages, text(model) or None, time_of(time), found, id))
 
     def compacted(self, line: int | None = None, shown: list[dict[str, Any]] | None = None) -> None:
         """The model sees `shown`, and the messages that follow."""

@@ -14,7 +14,7 @@ from recede.transcripts._spans import Request, histories
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
 
-_MODELS = frozenset(["chat_model", "llm"])
+_MODELS = ("chat_model", "llm")
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
 

@@ -18,6 +18,7 @@ class LoggedRequest(NamedTuple):
         model: the model, as the log names it.
         time: when the first record of its answer was written, in Unix seconds; UTC if the log names no time zone.
         usage: its tokens; None if the log omits them.
+        id: what identifies it in any file; a session that is resumed begins with copies. None if the log omits it.
 
     Example:
         >>> from recede import transcripts
@@ -31,6 +32,7 @@ class LoggedRequest(NamedTuple):
     model: str | None
     time: float | None
     usage: LoggedUsage | None
+    id: str | None = None
 
 
 class Compaction(NamedTuple):

@@ -4,8 +4,8 @@ from recede.turns._apply import apply_observation_masking
 from recede.turns._hybrid import HybridContextManager
 from recede.turns._log import Summary, Turn
 from recede.turns._masking import ObservationMaskingContextManager, TokenSavings, TurnStats
-from recede.turns._production import AgentRun, EfficiencyReport, ProductionHybridContextManager
-from recede.turns._report import ContextReport, TurnTokens
+from recede.turns._production import AgentRun, ProductionHybridContextManager
+from recede.turns._report import ContextReport, EfficiencyReport, TurnTokens
 
 __all__ = [
     "AgentRun",

@@ -25,7 +25,7 @@ def apply_observation_masking(
     Args:
         trajectory: each turn as (reasoning, action, observation), as a dict with these keys, or as an entry of a
             manager's `trajectory`. Prompts are recognized by their role (``system``, ``developer`` or ``user``): a dict
-            or object that has one, or a pair (role, text). They are never masked.
+            or object that has one, or a pair (role, text). They are never masked. Three texts are always a turn.
         current_turn: the next turn, t.
         window_size_m: M; the observation of turn i is masked when i < t - M.
         placeholder: as for the manager.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from recede._errors import StoreError
 from recede._summarizer import bound, is_async, text_of_summary
-from recede.costs._prices import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
+from recede.costs._prices import Prices
+from recede.turns._due import due_summaries
 from recede.turns._log import Summary, Turn
 from recede.turns._masking import TurnManager, preset
 from recede.types import Generates
@@ -42,7 +43,7 @@ class _Task(NamedTuple):
 
 
 class HybridContextManager(TurnManager):
-    """Mask old observations until turn N, then summarize all but the last M turns; again at 2N, 3N and so on.
+    """Mask, by default with a sliding boundary, and at turn N, 2N, … summarize all but the last M turns.
 
     Every turn is in the context exactly once: in the summary, or rendered (masked if older than W). If the summarizer
     raises or returns nothing, masking continues, the failure is counted and logged (the first with its traceback), and
@@ -57,7 +58,9 @@ class HybridContextManager(TurnManager):
         summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns are never summarized, M.
-        mask_chunk, boundary, token_counter: as for `ObservationMaskingContextManager`.
+        mask_chunk, boundary, cache, warranty, token_counter: as for `ObservationMaskingContextManager`. The warranty of
+            a break_even `boundary` permits a break-even summary too, whose calls of a model count; one at a turn N is
+            always made, and counts.
         prices: the prices for break-even; the preset ``anthropic`` by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
@@ -106,6 +109,8 @@ class HybridContextManager(TurnManager):
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -116,11 +121,10 @@ class HybridContextManager(TurnManager):
             "masking_window_w",
             masking_window_w,
             _PLACEHOLDER,
-            mask_chunk,
-            boundary,
+            {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty},
             token_counter,
             prices,
-            _summaries(summarize_at_n, tail_window_m, prices),
+            due_summaries(summarize_at_n, tail_window_m, prices),
             {
                 "summarize_at_n": summarize_at_n,
                 "tail_window_m": tail_window_m,
@@ -140,6 +144,8 @@ class HybridContextManager(TurnManager):
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -156,6 +162,8 @@ class HybridContextManager(TurnManager):
             *preset(PRESETS, name),
             mask_chunk=mask_chunk,
             boundary=boundary,
+            cache=cache,
+            warranty=warranty,
             token_counter=token_counter,
             prices=prices,
             store=store,
@@ -375,21 +383,3 @@ class HybridContextManager(TurnManager):
 def _block(summary: Summary | None) -> str:
     """The summary as rendered in a context, after another text."""
     return "" if summary is None else f"\n\n[Summary through turn {summary.end_turn}:\n{summary.content}\n]"
-
-
-def _summaries(at: Any, tail: Any, prices: Prices) -> tuple[Any, ...]:
-    """When summaries are made, as an argument for the engine."""
-    numbers = {"a whole number": ("tail_window_m", tail)}
-    if at != "break_even":
-        numbers["a whole number or 'break_even'"] = ("summarize_at_n", at)
-    for wanted, (name, turns) in numbers.items():
-        if not isinstance(turns, int) or isinstance(turns, bool):
-            raise TypeError(f"{name} must be {wanted}, not {type(turns).__name__}")
-    if tail < 0:
-        raise ValueError(f"tail_window_m must be at least 0, not {tail}")
-    if at == "break_even":
-        paid = float(prices.cached), float(prices.write), float(prices.input), float(prices.output)
-        return None, paid, tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
-    if at <= tail:
-        raise ValueError(f"summarize_at_n ({at}) must be more than tail_window_m ({tail})")
-    return (at, at), None, tail, None

@@ -27,6 +27,7 @@ __all__ = ["ObservationMaskingContextManager", "TokenSavings", "TurnManager", "T
 # The best published window for each agent (docs/managers.md has the source).
 _PRESETS = {"swe-agent": 10, "openhands": 58}
 _PLACEHOLDER = "[Observation omitted for brevity]"
+_UNSAID = (("cache", "ideal"), ("warranty", 0.1))
 
 
 class TokenSavings(TypedDict):
@@ -79,8 +80,7 @@ class TurnManager:
         window_name: str,
         window: int,
         placeholder: str,
-        mask_chunk: int | None,
-        boundary: str,
+        options: Mapping[str, Any],
         token_counter: TokenCounter | None,
         prices: Prices | None = None,
         summaries: tuple[Any, ...] | None = None,
@@ -90,14 +90,16 @@ class TurnManager:
         optional_function("token_counter", token_counter)
         engine = _engine.core(type(self).__name__)
         paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
-        options = {"mask_chunk": mask_chunk, "boundary": boundary, **paid}
+        options = {**options, **paid}
         policy = turn_policy(engine, window_name, window, placeholder, options, summaries)
         self._counter = token_counter
         self._lock = threading.RLock()
         self._is_counting = False
-        named = {window_name: window, "placeholder": placeholder, **options, **(summary_options or {})}
+        # A store names what differs from this, so that an older one is opened again.
+        said = {name: value for name, value in options.items() if (name, value) not in _UNSAID}
+        named = {window_name: window, "placeholder": placeholder, **said, **(summary_options or {})}
         self._window, self._placeholder = window, placeholder
-        self._boundary = boundary if mask_chunk is None else "stepped"
+        self._boundary = options["boundary"] if options["mask_chunk"] is None else "stepped"
         self._kept = Turns(policy, store, named)
         self._kept.resume(self._tokens)
 
@@ -222,7 +224,7 @@ class TurnManager:
 
 
 class ObservationMaskingContextManager(TurnManager):
-    """Show the observations of the last turns, and placeholders for older ones.
+    """Show the observations of the last turns, and placeholders for older ones; by default with a sliding boundary.
 
     Turns are stored in full. Get the context before each turn; the same turns always produce the same text.
 
@@ -234,6 +236,8 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: mask this many turns at once, so that the prompt cache serves the requests in between.
         boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when the
             move pays off under prompt caching; docs/caching.md).
+        cache, warranty: for ``"break_even"``: which cache is reckoned with, and how much more than the raw history all
+            requests so far may cost at any of them; None: no promise. As for `mask_observations`.
         token_counter: ``text -> tokens`` for the statistics; words by default.
         store: a `TurnStore` that keeps the turns, so that memory does not grow with them. With a store that has turns,
             a manager resumes from the last sync; its options must be the same. ``sync_every`` of the store decides when
@@ -278,11 +282,14 @@ class ObservationMaskingContextManager(TurnManager):
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
-        super().__init__("window_size_m", window_size_m, text, mask_chunk, boundary, token_counter, store=store)
+        options = {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty}
+        super().__init__("window_size_m", window_size_m, text, options, token_counter, store=store)
 
     @classmethod
     def from_preset(
@@ -292,6 +299,8 @@ class ObservationMaskingContextManager(TurnManager):
         placeholder: str | None = None,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
     ) -> ObservationMaskingContextManager:
@@ -304,7 +313,14 @@ class ObservationMaskingContextManager(TurnManager):
         """
         window = preset(_PRESETS, name)
         return cls(
-            window, placeholder, mask_chunk=mask_chunk, boundary=boundary, token_counter=token_counter, store=store
+            window,
+            placeholder,
+            mask_chunk=mask_chunk,
+            boundary=boundary,
+            cache=cache,
+            warranty=warranty,
+            token_counter=token_counter,
+            store=store,
         )
 
     @property

@@ -10,6 +10,7 @@ from recede.reduction._options import whole_number
 from recede.turns._hybrid import PRESETS, HybridContextManager
 from recede.turns._log import Turn
 from recede.turns._masking import preset
+from recede.turns._report import EfficiencyReport
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -20,43 +21,10 @@ if TYPE_CHECKING:
     from recede.turns._report import ContextReport
     from recede.types import TokenCounter
 
-__all__ = ["AgentRun", "EfficiencyReport", "ProductionHybridContextManager"]
+__all__ = ["AgentRun", "ProductionHybridContextManager"]
 
 _DEFAULTS = {"masking_window": 10, "summarize_at": 43, "tail_window": 10, "max_trajectory_length": 250}
 _NO_EXECUTE = "execute is missing: give execute=, a function action -> observation, or override _execute in a subclass"
-
-
-class _Phases(TypedDict):
-    masking: int
-    summarizing: int
-
-
-class _Summaries(TypedDict):
-    count: int
-    frequency: float
-
-
-class _Savings(TypedDict):
-    tokens: int
-    estimated_cost: float
-
-
-class EfficiencyReport(TypedDict):
-    """The result of `ProductionHybridContextManager.get_efficiency_report`.
-
-    Example:
-        >>> import recede
-        >>> agent = recede.ProductionHybridContextManager(
-        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
-        >>> report: recede.turns.EfficiencyReport = agent.get_efficiency_report()
-        >>> report["savings"]
-        {'tokens': 0, 'estimated_cost': 0.0}
-    """
-
-    phases: _Phases
-    summaries: _Summaries
-    savings: _Savings
-    efficiency_score: float
 
 
 class AgentRun(TypedDict):
@@ -79,7 +47,7 @@ class AgentRun(TypedDict):
 
 
 class ProductionHybridContextManager(HybridContextManager):
-    """`HybridContextManager` with an agent loop and reports.
+    """`HybridContextManager` with an agent loop and reports; by default with a sliding boundary.
 
     Args:
         agent_llm: a callable, or an object with ``.generate``, from the context to ``(reasoning, action)``.
@@ -90,7 +58,7 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        mask_chunk, boundary, token_counter, prices, store: as for `HybridContextManager`.
+        mask_chunk, boundary, cache, warranty, token_counter, prices, store: as for `HybridContextManager`.
 
     Any of the functions may be async; then use `arun_agent`.
 
@@ -125,6 +93,8 @@ class ProductionHybridContextManager(HybridContextManager):
         price_per_token: float = 0.00001,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -148,6 +118,8 @@ class ProductionHybridContextManager(HybridContextManager):
             values["tail_window"],
             mask_chunk=mask_chunk,
             boundary=boundary,
+            cache=cache,
+            warranty=warranty,
             token_counter=token_counter,
             prices=prices,
             store=store,
@@ -169,6 +141,8 @@ class ProductionHybridContextManager(HybridContextManager):
         price_per_token: float = 0.00001,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -192,6 +166,8 @@ class ProductionHybridContextManager(HybridContextManager):
             price_per_token=price_per_token,
             mask_chunk=mask_chunk,
             boundary=boundary,
+            cache=cache,
+            warranty=warranty,
             token_counter=token_counter,
             prices=prices,
             store=store,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
-__all__ = ["ContextReport", "TurnTokens"]
+__all__ = ["ContextReport", "EfficiencyReport", "TurnTokens"]
 
 
 class TurnTokens(NamedTuple):
@@ -95,3 +95,36 @@ class ContextReport(NamedTuple):
             f"{self.saved_tokens:,} saved ({self.efficiency_score:.0%}), "
             f"cost {self.cost:.2g} instead of {self.raw_cost:.2g}>"
         ).replace("%)", " %)")
+
+
+class _Phases(TypedDict):
+    masking: int
+    summarizing: int
+
+
+class _Summaries(TypedDict):
+    count: int
+    frequency: float
+
+
+class _Savings(TypedDict):
+    tokens: int
+    estimated_cost: float
+
+
+class EfficiencyReport(TypedDict):
+    """The result of `ProductionHybridContextManager.get_efficiency_report`.
+
+    Example:
+        >>> import recede
+        >>> agent = recede.ProductionHybridContextManager(
+        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
+        >>> report: recede.turns.EfficiencyReport = agent.get_efficiency_report()
+        >>> report["savings"]
+        {'tokens': 0, 'estimated_cost': 0.0}
+    """
+
+    phases: _Phases
+    summaries: _Summaries
+    savings: _Savings
+    efficiency_score: float

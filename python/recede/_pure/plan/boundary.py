@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Move, Plan
 from recede._pure.plan.mask import exempt, own_windows
-from recede._pure.plan.warranty import Charged, charged, raw_request, served, stays_cached
+from recede._pure.plan.warranty import Charged, again, call_cost, charged, raw_request, served, stays_cached
 from recede._pure.policy import LOOKBACK_BLOCKS, NOW
 
 
@@ -61,6 +61,8 @@ class Fold:
         ages = ages_of(facts)
         self.to_come = sorted((age, place) for place, age in enumerate(ages) if age < math.inf)[::-1]
         self.view: list[int] = []  # chars of each message in the view
+        self.raw: list[int] = []  # and in the raw history
+        self.replaced = (0, 0)  # of a session of turns: chars of those that a summary replaces, and of the summary
         self.chars = self.cost = 0  # of the whole view
         self.older_end = 0
         self.waiting: dict[int, Masked] = {}  # maskable, but still raw
@@ -70,12 +72,14 @@ class Fold:
         self.requests = 0
         self.before = before or 0  # messages at the previous request; later ones are written to the cache in any case
         self.paid = self.paid_raw = Charged()  # by all requests, and with the raw history
+        self.calls = (0, 0)  # chars given to models for summaries, and written by them
+        self.again = 0  # chars of the system prompt that a move may write again
         self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
 
     def request(self, end: int, is_now: bool = False) -> None:
         """Make a request after so many messages."""
-        self._grow(end)
+        self.grow(end)
         rule, first_number, second_number = self.facts.policy.boundary
         policy = self.facts.policy
         gain = self._removed(self.waiting)
@@ -90,7 +94,7 @@ class Fold:
         is_over = policy.max_cost is not None and self.cost > policy.max_cost
         pinned = self._is_pinned()
         is_moved = bool((pays or is_over) and gain and self._advance())
-        self.paid = self.paid.and_(go if is_moved else stay)
+        self.paid = self.paid.and_(go.and_written(self.again) if is_moved else stay)
         self.paid_raw = self.paid_raw.and_(raw)
         self.marked = self._boundary_chars() if pinned and not is_moved else None
         self.requests += 1
@@ -100,13 +104,37 @@ class Fold:
     def _bill(self, end: int, is_now: bool) -> tuple[Charged, Charged, Charged]:
         """What a request is charged: with the raw history, with the boundary where it is, and after a move."""
         cache, cold = self.facts.policy.cache, self.facts.policy.cache_cold
-        is_cold = self.is_rewritten or end in cold or (is_now and NOW in cold)
-        sent, removed = sum(self.view[: self.before]), self._removed(self.masked)
-        kept = self._kept()
-        raw = raw_request(cache, sent + removed, self.chars + removed, is_cold)
-        stay = charged(self.chars, served(cache, 0 if is_cold else sent)) if removed else raw
-        go = charged(self.chars - self._removed(self.waiting), served(cache, 0 if is_cold else kept))
-        return raw, stay, go
+        is_cold = end in cold or (is_now and NOW in cold)
+        raw = raw_request(cache, sum(self.raw[: self.before]), sum(self.raw), is_cold)
+        chars, is_written = self._shown(len(self.view)), is_cold or self.is_rewritten
+        sent, kept = (0, 0) if is_written else (self._shown(self.before), self._kept())
+        self.again = again(cache, kept, is_cold)
+        stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
+        go = charged(chars - self._removed(self.waiting), served(cache, kept))
+        return raw, raw if chars == raw.chars and not self.is_rewritten else stay, go
+
+    def _shown(self, messages: int) -> int:
+        """Chars of the view before a message."""
+        return sum(self.view[:messages]) + self.replaced[1] - self.replaced[0]
+
+    def _is_within(self, view: Charged, raw: Charged, read: float, write: float) -> bool:
+        """Whether all requests, with one more, are within the warranty."""
+        policy = self.facts.policy
+        calls = 0.0 if policy.summaries is None else call_cost(policy.summaries[1], self.calls)
+        most = (1.0 + policy.warranty) * self.paid_raw.and_(raw).cost(read, write)
+        return bool(self.paid.and_(view).cost(read, write) + calls <= most)
+
+    def permits_summary(self, end: int, chars: int, call: tuple[int, int]) -> bool:
+        """Whether a summary keeps the warranty that leaves so many chars of the view, all written again."""
+        policy = self.facts.policy
+        rule, read, write = policy.boundary
+        if rule != "break_even" or policy.warranty is None:
+            return True
+        raw, view = self._bill(end, False)[0], charged(chars, 0)
+        before, self.calls = self.calls, (self.calls[0] + call[0], self.calls[1] + call[1])
+        is_within = self._is_within(view.and_written(again(policy.cache, 0, False)), raw, read, write)
+        self.calls = before
+        return is_within and stays_cached(policy.cache, raw, view, policy.warranty, read, write)
 
     def _breaks_even(self, raw: Charged, stay: Charged, go: Charged, read: float, write: float) -> bool:
         policy = self.facts.policy
@@ -115,14 +143,13 @@ class Fold:
             return False
         if policy.warranty is None:
             return True
-        most = (1.0 + policy.warranty) * self.paid_raw.and_(raw).cost(read, write)
-        is_within = extra <= 0 or self.paid.and_(go).cost(read, write) <= most
+        is_within = extra + self.again * write <= 0 or self._is_within(go.and_written(self.again), raw, read, write)
         return is_within and stays_cached(policy.cache, raw, go, policy.warranty, read, write)
 
     def _kept(self) -> int:
         """Chars of the beginning of the view that stay in the cache at a move."""
         if self.facts.policy.cache != "breakpoints":
-            return sum(self.view[: min(self._first_waiting(), self.before)])
+            return self._shown(min(self._first_waiting(), self.before))
         is_behind = bool(self.waiting) and max(self.masked, default=-1) < min(self.waiting)
         return self.marked or 0 if is_behind and self._is_pinned() else 0
 
@@ -142,15 +169,17 @@ class Fold:
 
     def advance(self, end: int) -> None:
         """Move the boundary after so many messages, whether that pays or not."""
-        self._grow(end)
+        self.grow(end)
         if self.waiting:
             self._advance()
 
-    def _grow(self, end: int) -> None:
+    def grow(self, end: int) -> None:
+        """Add the messages up to this one."""
         facts = self.facts
         for message in facts.outline.messages[len(self.view) : end]:
             places = [result.index for result in message.results]
             chars = facts.own_chars[message.index] + sum(facts.observation_chars[place] for place in places)
+            self.raw.append(chars)
             if message.index in self.hidden:
                 chars = self.summary_chars if message.index == min(self.hidden) else 0
             self.view.append(chars)
@@ -171,18 +200,25 @@ class Fold:
         if self._removed(self.masked) + removed < facts.policy.min_masked_chars:
             return False
         known = {place: one for place, one in self.waiting.items() if self._message(place) < self.before}
-        written_again = sum(self.view[: self.before]) - self._removed(known) - self._kept()
-        for place, masked in self.waiting.items():
-            self.view[self._message(place)] -= facts.observation_chars[place] - masked.chars
-            self.cost += facts.observation_cost(place, masked) - facts.observation_cost(place, None)
-        self.chars -= removed
+        written_again = self._shown(self.before) - self._removed(known) - self._kept()
         self.moves.append((self.requests, len(self.waiting), removed, written_again))
-        self.masked.update(self.waiting)
-        self.waiting = {}
+        self._mask(self.waiting)
         self.boundary = self.older_end
         self.waste = 0
         self.marked = None
         return True
+
+    def mask_before(self, message: int) -> None:
+        """Mask what waits before a message, which the view does not show."""
+        self._mask({place: one for place, one in self.waiting.items() if self._message(place) < message})
+
+    def _mask(self, now: dict[int, Masked]) -> None:
+        for place, masked in now.items():
+            self.view[self._message(place)] -= self.facts.observation_chars[place] - masked.chars
+            self.cost += self.facts.observation_cost(place, masked) - self.facts.observation_cost(place, None)
+        self.chars -= self._removed(now)
+        self.masked.update(now)
+        self.waiting = {place: one for place, one in self.waiting.items() if place not in now}
 
     def _removed(self, masked: dict[int, Masked]) -> int:
         return sum(self.facts.observation_chars[place] - one.chars for place, one in masked.items())

@@ -87,10 +87,26 @@ def own_windows(facts: Facts) -> dict[int, tuple[int | None, Sequence[int], int]
 def exempt(facts: Facts) -> list[bool]:
     """Whether an observation is never masked, for each."""
     excluded = _matches(facts.tools, facts.policy.exclude_tools)
+    policy = facts.policy
     return [
-        facts.tools[result.index] in excluded or (facts.policy.keep_errors and result.is_error)
+        facts.tools[result.index] in excluded
+        or (policy.keep_errors and result.is_error)
+        or any(_fits(pattern, result.observation) for pattern in policy.keep_matching)
         for result in facts.outline.results
     ]
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a text begins with the pattern, or with `*` matches it as a whole."""
+    first, *parts = pattern.split("*")
+    if not parts or not text.startswith(first):
+        return text.startswith(first)
+    at = len(first)
+    for part in parts[:-1]:
+        at = text.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return text.endswith(parts[-1]) and len(text) - len(parts[-1]) >= at
 
 
 def _matches(tools: Sequence[str | None], patterns: Sequence[str]) -> dict[str | None, str]:

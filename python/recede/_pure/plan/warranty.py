@@ -24,6 +24,9 @@ class Charged(NamedTuple):
     def cost(self, read: float, write: float) -> float:
         return self.read * read + self.written * write
 
+    def and_written(self, chars: int) -> Charged:
+        return Charged(self.read, self.written + chars)
+
     @property
     def chars(self) -> int:
         return self.read + self.written
@@ -34,11 +37,24 @@ def charged(chars: int, read: int) -> Charged:
     return Charged(read, chars - read)
 
 
+def call_cost(prices: tuple[float, float, float, float], call: tuple[int, int]) -> float:
+    """What a model costs that is given so many chars for a summary, and writes so many."""
+    return call[0] * prices[2] + call[1] * prices[3]
+
+
 def served(cache: str, chars: int) -> int:
     """What is served, at the least, of a prefix of so many chars."""
     if chars < _MIN_CHARS[cache]:
         return 0
     return chars - _STEP_REST_CHARS if cache == "prefix" else chars
+
+
+def again(cache: str, kept: int, is_cold: bool) -> int:
+    """Chars of a system prompt that may be written again with a view of whose beginning the cache keeps so many.
+
+    Where these are too few, and those of the prompt as well.
+    """
+    return 0 if is_cold or served(cache, kept) else _MIN_CHARS[cache]
 
 
 def raw_request(cache: str, sent: int, chars: int, is_cold: bool) -> Charged:

@@ -1,0 +1,95 @@
+"""The section of the table that says what a boundary costs by the providers' rules, on recorded sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import recede
+from claims import Claim, Plan, Section
+from recede import transcripts
+from recede.costs import Prices, Replay, compare_costs, replay
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+MIN_OBSERVATIONS = 30
+PRICES = Prices(output=0)
+PINNED = "break_even:window=10,cache_breakpoint=boundary"
+# Format, characters of system prompt and tools -> the most of raw that all sessions together may cost.
+TARGETS = {
+    ("claude_code", 12_000): 0.60,
+    ("codex", 12_000): 0.52,
+    ("claude_code", 90_000): 0.70,
+    ("codex", 90_000): 0.61,
+}
+
+
+def economy(_: Plan) -> Section:
+    """Line 11: what sessions of 30 observations or more cost, of raw, at Anthropic's prices and by its cache's rule."""
+    if not CORPUS.is_dir():
+        return Section([Claim("11", "what recorded sessions cost", f"not measured: there is no {CORPUS}")], "")
+    claims = []
+    for (name, system_chars), most in TARGETS.items():
+        cost = _cost([_replayed(one, PINNED, "anthropic", system_chars) for one in _long(name)])
+        what = f"{name}, {system_chars:,} characters before the messages: {PINNED} / raw"
+        figure = f"{cost.of_raw:.3f} (worst session {cost.worst_of_raw:.2f}, worst moment {cost.worst_moment:.2f})"
+        is_met = cost.of_raw <= most and cost.worst_of_raw <= 1.1 and cost.worst_moment <= 1.1
+        claims.append(Claim("11", what, figure, f"at most {most:.2f}, no session over 1.10", is_met))
+    paused = [
+        replay(one.messages, [PINNED], prices=PRICES, system_chars=12_000, times=_times(one))
+        for one in _sessions(CORPUS / "claude_code")
+        if _is_long(one.messages)
+    ]
+    cost = _cost(paused)
+    what = f"claude_code, the same with 12,000 and the pauses of the logs: {PINNED} / raw"
+    claims.append(Claim("11", what, f"{cost.of_raw:.3f}", "at most 0.57", cost.of_raw <= 0.57))
+    every = [_replayed(one, "break_even:window=10", "ideal", 12_000, optimum=True) for one in _every()]
+    cost = _cost(every)
+    figure = f"{cost.of_optimum or 0:.3f} (worst session {cost.worst_of_raw:.2f} of raw)"
+    is_met = (cost.of_optimum or 2) <= 1.04 and cost.worst_of_raw <= 1.1
+    what = "all sessions, an ideal cache: break_even:window=10 / optimum"
+    claims.append(Claim("11", what, figure, "at most 1.04, no session over 1.10", is_met))
+    return Section(claims, "")
+
+
+def _replayed(messages: list[Any], policy: str, cache: str, system_chars: int, optimum: bool = False) -> Replay:
+    policies = [policy, *(["optimum:window=10"] if optimum else [])]
+    return replay(messages, policies, prices=PRICES, cache=cache, system_chars=system_chars)
+
+
+def _cost(replays: list[Replay]) -> Any:
+    return compare_costs(replays)[1]
+
+
+def _long(name: str) -> Iterator[list[Any]]:
+    return (one.messages for one in _sessions(CORPUS / name) if _is_long(one.messages))
+
+
+def _is_long(messages: list[Any]) -> bool:
+    tools = recede.mask_observations(messages, keep_results=0, boundary="sliding").tools.values()
+    return sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS
+
+
+def _every() -> Iterator[list[Any]]:
+    folders = (folder for folder in sorted(CORPUS.iterdir()) if folder.is_dir())
+    return (one.messages for folder in folders for one in _sessions(folder))
+
+
+def _times(session: transcripts.Transcript) -> dict[int, float]:
+    return {request.messages: request.time for request in session.requests if request.time is not None}
+
+
+def _sessions(folder: Path) -> Iterator[transcripts.Transcript]:
+    for path in sorted(folder.iterdir()):
+        try:
+            found = transcripts.read_all(path)
+        except (ValueError, OSError):
+            continue  # no history
+        yield from found
+
+
+if __name__ == "__main__":
+    from claims import FULL
+
+    for claim in economy(FULL).claims:
+        print(f"{'met' if claim.is_met else 'missed'}: {claim.what}: {claim.figure}; {claim.target}")

@@ -1,0 +1,198 @@
+"""`recede proxy`: masks the requests of agents whose code is not yours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recede import RequestMasker, StoreError
+from recede.cli.files import BadFile
+from recede.cli.options import policy_option
+
+__all__ = ["proxy"]
+
+_PORT = 8787
+# The variables by which clients find a provider, and what comes after its host there.
+_VARIABLES = {
+    "ANTHROPIC_BASE_URL": ("anthropic", ""),
+    "OPENAI_BASE_URL": ("openai", "/v1"),
+    "OPENAI_API_BASE": ("openai", "/v1"),
+    "GOOGLE_GEMINI_BASE_URL": ("gemini", ""),
+}
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
+
+
+@click.command(
+    short_help="Mask the requests of agents whose code is not yours.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), metavar="N",
+    help="Where to listen; 0 is any free port.  [default: 8787; with a command any free one]",
+)  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@click.option("--upstream", metavar="URL", help="Where all requests go; by default to Anthropic, OpenAI or Gemini.")
+@policy_option("keep_results", "--keep", help="The newest N results stay raw.", default=10, show_default=True)
+@click.option(
+    "--state", metavar="FILE",
+    help="Pauses between requests, 28 bytes each, so that a restart changes no request; `none`: in memory.  "
+    "[default: ~/.local/state/recede/requests]",
+)  # fmt: skip
+@click.option("--observe", is_flag=True, help="Send requests raw, and reckon what masking would have saved.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for each request.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ...]")
+def proxy(
+    port: int | None,
+    host: str,
+    upstream: str | None,
+    keep_results: int,
+    state: str | None,
+    observe: bool,
+    verbose: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Mask old tool outputs in the requests of Claude Code, Codex, Gemini CLI, or any other client.
+
+    The client is pointed at this proxy by its base URL, and the proxy sends on what it gets, with the same
+    key. With a COMMAND it sets that for the command alone, and ends when it does, with its exit
+    code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 28
+    bytes: a hash, a count and a time. Needs the extra recede[proxy].
+
+    \b
+    Example:
+      recede proxy -- claude
+      recede proxy --port 8787
+      recede proxy --observe -- gemini
+    """
+    try:
+        from recede.proxy.server import Proxy
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("aiohttp", "multidict", "yarl"):
+            raise
+        raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
+    environment = dict(os.environ)
+    upstreams = _given(environment) if command else {}
+    try:
+        masker = RequestMasker(keep_results, state=_state(state))
+    except (StoreError, OSError) as error:
+        raise BadFile(str(error)) from None
+    try:
+        server = Proxy(
+            masker,
+            upstream=upstream,
+            upstreams=upstreams,
+            host=host,
+            port=port if port is not None else 0 if command else _PORT,
+            observe=observe,
+        )
+        if host not in ("127.0.0.1", "::1", "localhost"):
+            click.echo(f"recede: anyone who reaches {host} can use this proxy, and see what it saves", err=True)
+        with _logged(verbose, held=bool(command)):
+            code = asyncio.run(_run(server, command, environment))
+    except (OSError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    finally:
+        masker.close()
+    click.get_current_context().exit(code)
+
+
+def _state(given: str | None) -> str | None:
+    if given is not None:
+        return None if given == "none" else given
+    folder = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()) / "recede"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(folder / "requests")
+
+
+def _given(environment: Mapping[str, str]) -> dict[str, str]:
+    """The upstreams that the command would have used by itself."""
+    found: dict[str, str] = {}
+    for name, (provider, suffix) in _VARIABLES.items():
+        url = environment.get(name, "").rstrip("/")
+        if url:
+            found.setdefault(provider, url.removesuffix(suffix))
+    return found
+
+
+async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str]) -> int:
+    await server.start()
+    try:
+        if not command:
+            click.echo(f"recede: listening on {server.url}, figures at {server.url}/recede/", err=True)
+            await _until_asked()
+            click.echo("recede: stopping; running requests may end", err=True)
+            return 0
+        variables = {name: server.url + suffix for name, (_, suffix) in _VARIABLES.items()}
+        return await _child(command, {**environment, **variables})
+    finally:
+        await server.stop()
+        click.echo(f"recede: {server.totals.sentence()}", err=True)
+
+
+async def _until_asked() -> None:
+    """Wait for SIGTERM or SIGINT."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, asked.set)
+        except NotImplementedError:  # Windows: Ctrl-C is a KeyboardInterrupt
+            break
+    await asked.wait()
+
+
+async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
+    """The exit code of a command with this terminal; signals to this process are passed on to it."""
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+    except OSError as error:
+        click.echo(f"recede: {command[0]}: {error.strerror or error}", err=True)
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+    def pass_on(number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to the command as well
+        for name in _FORWARDED:
+            if hasattr(signal, name):
+                loop.add_signal_handler(getattr(signal, name), pass_on, getattr(signal, name))
+    code = await process.wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextlib.contextmanager
+def _logged(verbose: bool, held: bool) -> Any:
+    """Lines of the log on standard error in it; with a command only after it, which has the terminal until then."""
+    lines: list[str] = []
+    handler = logging.Handler(logging.INFO if verbose else logging.WARNING)
+
+    def emit(record: logging.LogRecord) -> None:
+        line = f"recede: {record.getMessage()}"
+        if not held:
+            click.echo(line, err=True)
+        elif len(lines) < 20:
+            lines.append(line)
+
+    handler.emit = emit  # type: ignore[method-assign]
+    logger = logging.getLogger("recede")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(handler.level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        for line in lines:
+            click.echo(line, err=True)

@@ -1,0 +1,174 @@
+"""LangChain: middleware for `create_agent` and deepagents, whose `view` serves nodes of LangGraph too."""
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, Literal
+
+from recede._off import is_off
+from recede.integrations._shared import (
+    RECALL_DESCRIPTION,
+    RECALL_PLACEHOLDER,
+    content_facts,
+    content_text,
+    json_chars,
+    masked_content,
+    missing,
+    sent_usage,
+)
+from recede.masker import Facts, Masker
+from recede.reduction._signature import runs
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain.tools import ToolRuntime, tool
+    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+except ImportError as error:
+    raise missing("langchain", "langchain 1.0 or newer") from error
+
+__all__ = ["MaskObservationsMiddleware"]
+
+_log = logging.getLogger("recede")
+
+_ROLES = {"ai": "assistant", "human": "user"}
+# How deepagents begins what replaces a result that it moved to a file: the path in it must stay.
+_FILED = ("Tool result too large", "Message content too large")
+
+
+class _Messages:
+    """LangChain's messages, as a `Masker` reads them."""
+
+    def facts(self, message: BaseMessage) -> Facts:
+        chars, images = content_facts(message.content)
+        if isinstance(message, ToolMessage):
+            text = content_text(message.content)
+            is_error, is_pinned = message.status == "error", text.startswith(_FILED)
+            lines = text.count("\n") + 1
+            result = (message.tool_call_id, message.name, chars, lines, images, is_error, is_pinned)
+            return Facts("tool", results=[result])
+        calls: list[Any] = []
+        if isinstance(message, AIMessage):  # blocks of calls in its content are the same calls, and no text
+            calls = [*message.tool_calls, *message.invalid_tool_calls]
+        named = [(call.get("id"), call.get("name"), json_chars(call.get("args"))) for call in calls]
+        return Facts(_ROLES.get(message.type, message.type), chars, named, images=images)
+
+    def masked(self, message: BaseMessage, texts: Mapping[int, str]) -> BaseMessage:
+        edit = {"context_editing": {"cleared": True, "strategy": "recede"}}  # where LangChain's own edits say so
+        metadata = {**message.response_metadata, **edit}
+        return message.model_copy(
+            update={"content": masked_content(message.content, texts[0]), "response_metadata": metadata}
+        )
+
+    def text(self, message: BaseMessage, result_index: int) -> str:
+        return content_text(message.content)
+
+
+class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
+    """Masks old tool results in what is sent to the model; the messages in the state stay as they are.
+
+    Args:
+        recall: adds a tool `recall` to the agent, with which it can fetch a masked result; placeholders then name the
+            id of the call.
+
+    The other options are those of a `recede.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.Masker`, for its `masks` and `stats`.
+
+    One object serves any number of threads and conversations.
+
+    Example::
+
+        agent = create_agent(model, tools, middleware=[MaskObservationsMiddleware(keep=10)])
+    """
+
+    @runs(lambda self, **options: self._begin(**options))
+    def __init__(
+        self, *, recall: bool = False, keep: int | None = 10,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
+        dispatch: bool = True,
+        keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400,
+    ) -> None:  # fmt: skip
+        """See the class."""
+
+    def _begin(self, *, recall: bool = False, **options: Any) -> None:
+        AgentMiddleware.__init__(self)
+        if recall:
+            options.setdefault("placeholder", RECALL_PLACEHOLDER)
+        self.masker: Masker[Any] = Masker(_Messages(), **options)
+        self.tools = [_recall_tool(self.masker)] if recall else []
+
+    def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """The messages to send: for a node that calls the model itself."""
+        return list(messages) if is_off() else self.masker.view(list(messages))
+
+    def count_tokens(self, messages: Sequence[AnyMessage]) -> int:
+        """The approximate tokens of the view: the ``token_counter`` for a `SummarizationMiddleware`.
+
+        Without it that counts what is not sent, and summarizes too early.
+        """
+        return self.masker.count_tokens(list(messages))
+
+    def for_subagents(self, subagents: Sequence[Any]) -> list[Any]:
+        """The subagents for `create_deep_agent`, each with this middleware, which they do not inherit.
+
+        Subagents that are compiled already are left as they are: give it to their own `create_agent`.
+        """
+        return [
+            one if "runnable" in one or self in one.get("middleware", ()) else
+            {**one, "middleware": [*one.get("middleware", ()), self]}
+            for one in subagents
+        ]  # fmt: skip
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | AIMessage:
+        """Send the view."""
+        response = handler(request.override(messages=self.view(request.messages)))
+        self._report(request, response)
+        return response
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any] | AIMessage:
+        """Send the view."""
+        response = await handler(request.override(messages=self.view(request.messages)))
+        self._report(request, response)
+        return response
+
+    def _report(self, request: ModelRequest[Any], response: Any) -> None:
+        response = getattr(response, "model_response", response)
+        for message in getattr(response, "result", [response]):
+            usage = getattr(message, "usage_metadata", None)
+            if usage and not is_off():
+                details = usage.get("input_token_details") or {}
+                sent = sent_usage(
+                    usage["input_tokens"],
+                    usage["output_tokens"],
+                    details.get("cache_read"),
+                    details.get("cache_creation") or 0,
+                )
+                self.masker.reported(sent, request.messages)
+
+
+def _recall_tool(masker: Masker[Any]) -> Any:
+    @tool("recall", description=RECALL_DESCRIPTION)
+    def recall(id: str, runtime: ToolRuntime) -> str:
+        try:
+            return masker.recall(list(runtime.state["messages"]), id)
+        except LookupError as error:
+            return str(error)
+
+    return recall

@@ -1,0 +1,163 @@
+"""Pydantic AI: a capability that changes the messages of a model request."""
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from recede._off import is_off
+from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PLACEHOLDER, json_chars, missing, sent_usage
+from recede.masker import Facts, Masker
+from recede.reduction._signature import runs
+
+try:
+    from pydantic_ai import FunctionToolset, RunContext
+    from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelResponse,
+        RetryPromptPart,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import ModelRequestContext
+except ImportError as error:
+    raise missing("pydantic_ai", "pydantic-ai-slim 2.0 or newer") from error
+
+__all__ = ["MaskToolReturns"]
+
+
+class _Messages:
+    """Messages of Pydantic AI, as a `Masker` reads them: the results of a request are its `ToolReturnPart`s."""
+
+    def facts(self, message: ModelMessage) -> Facts:
+        if isinstance(message, ModelResponse):
+            chars = sum(len(part.content) for part in message.parts if isinstance(part, TextPart))
+            calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+            named = [(call.tool_call_id, call.tool_name, json_chars(call.args)) for call in calls]
+            return Facts("assistant", chars, named)
+        chars = images = 0
+        results: list[tuple[Any, ...]] = []
+        for part in message.parts:
+            if isinstance(part, ToolReturnPart):
+                text, files = _read(part)
+                is_error = getattr(part, "outcome", "success") != "success"
+                lines = text.count("\n") + 1
+                # A kind of part with data that the framework reads itself: of tool search, or of loading capabilities.
+                is_pinned = getattr(part, "tool_kind", None) is not None
+                results.append((part.tool_call_id, part.tool_name, len(text), lines, files, is_error, is_pinned))
+            elif isinstance(part, (UserPromptPart, SystemPromptPart)):
+                parts = [part.content] if isinstance(part.content, str) else part.content
+                chars += sum(len(one) for one in parts if isinstance(one, str))
+                images += sum(not isinstance(one, str) and hasattr(one, "media_type") for one in parts)
+            elif isinstance(part, RetryPromptPart) and part.tool_name is not None:  # an error, and short
+                results.append((part.tool_call_id, part.tool_name, len(str(part.content)), 1, 0, True, True))
+        is_system = all(isinstance(part, SystemPromptPart) for part in message.parts)
+        return Facts("system" if message.parts and is_system else "user", chars, results=results, images=images)
+
+    def masked(self, message: ModelMessage, texts: Mapping[int, str]) -> ModelMessage:
+        parts: list[Any] = list(message.parts)
+        places = [place for place, part in enumerate(parts) if _is_result(part)]
+        for result, text in texts.items():
+            parts[places[result]] = replace(parts[places[result]], content=text)
+        request: Any = message
+        masked: ModelMessage = replace(request, parts=parts)
+        return masked
+
+    def text(self, message: ModelMessage, result_index: int) -> str:
+        part: Any = [part for part in message.parts if _is_result(part)][result_index]
+        return _read(part)[0] if isinstance(part, ToolReturnPart) else str(part.content)
+
+
+def _is_result(part: Any) -> bool:
+    return isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name is not None)
+
+
+def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
+    """The text of a result, and how many files are in it."""
+    content: Any = part.content
+    files = sum(hasattr(one, "media_type") for one in content) if isinstance(content, list) else 0
+    if files:
+        return "".join(one for one in content if isinstance(one, str)), files
+    return content if isinstance(content, str) else part.model_response_str(), 0
+
+
+class MaskToolReturns(AbstractCapability[Any]):
+    """Masks old tool returns in what is sent to the model; the message history keeps all of them.
+
+    Args:
+        recall: adds a tool `recall` to the agent, with which it can fetch a masked return; placeholders then name the
+            id of the call.
+
+    The other options are those of a `recede.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.Masker`, for its `masks` and `stats`.
+
+    One object serves any number of runs and conversations.
+
+    Example::
+
+        agent = Agent(model, capabilities=[MaskToolReturns(keep=10)])
+    """
+
+    @runs(lambda self, **options: self._begin(**options))
+    def __init__(
+        self, *, recall: bool = False, keep: int | None = 10,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
+        dispatch: bool = True,
+        keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400,
+    ) -> None:  # fmt: skip
+        """See the class."""
+
+    def _begin(self, *, recall: bool = False, **options: Any) -> None:
+        if recall:
+            options.setdefault("placeholder", RECALL_PLACEHOLDER)
+        self.masker: Masker[Any] = Masker(_Messages(), **options)
+        self._has_recall = recall
+
+    def get_toolset(self) -> Any:
+        """The tool `recall`, if it was asked for."""
+        if not self._has_recall:
+            return None
+        toolset: FunctionToolset[Any] = FunctionToolset()
+
+        @toolset.tool(description=RECALL_DESCRIPTION)
+        def recall(ctx: RunContext[Any], id: str) -> str:
+            try:
+                return self.masker.recall(list(ctx.messages), id)
+            except LookupError as error:
+                return str(error)
+
+        return toolset
+
+    async def wrap_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
+    ) -> ModelResponse:
+        """Send the view, and report the usage of the answer."""
+        if is_off():
+            return await handler(request_context)
+        messages = list(request_context.messages)
+        response = await handler(replace(request_context, messages=self.masker.view(messages)))
+        usage = response.usage
+        if usage.input_tokens:
+            cached, written = usage.cache_read_tokens, usage.cache_write_tokens
+            # Without a cache it says 0 as well: then nothing is said of it.
+            sent = sent_usage(usage.input_tokens, usage.output_tokens, cached if cached or written else None, written)
+            self.masker.reported(sent, messages)
+        return response

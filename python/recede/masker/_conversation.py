@@ -1,0 +1,74 @@
+"""A conversation that a `Masker` remembers."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Hashable
+from itertools import groupby
+from typing import Any
+
+from recede.reduction._masks import Mask
+from recede.session._known import KnownMessages
+from recede.session._reported import Reports
+
+__all__ = ["Conversation"]
+
+
+class Conversation:
+    """The messages of the last call, and what is masked in them."""
+
+    def __init__(self, reader: Any, session: Any, key: Hashable, known: KnownMessages) -> None:
+        self._reader = reader
+        self.key = key
+        self.session = session
+        self.known = known
+        self.masks: list[Mask] = []
+        self.changed_from = 0  # since this was asked last
+        self.epoch = 0  # as long as it is the same, views only grow
+        self.reports = Reports()
+        self._copies: dict[int, Any] = {}  # masked messages, by place
+        self._copied_from = 0  # later messages with masks have no copy yet
+        self._stale: list[int] = []  # nor do these have a current one
+
+    def fork(self, key: Hashable) -> Conversation:
+        """Another conversation that begins with the same messages."""
+        other = Conversation(self._reader, self.session.copy(), key, self.known.copy())
+        other.masks, other._copies = list(self.masks), dict(self._copies)
+        other._copied_from, other._stale = self._copied_from, list(self._stale)
+        return other
+
+    def sync(self, messages: list[Any], same: int, marked: list[int]) -> None:
+        """Take the messages of this call, of which the first are known."""
+        before = len(self.known.messages)
+        if same < before:
+            self.session.rewind(same)
+        if same < len(messages):
+            self._reader.extend(self.session, messages, same)
+        self.known.take(messages, same, marked)
+        first, masks = self.session.masks()
+        first = min(first, same)
+        del self.masks[bisect_left(self.masks, (first,)) :]
+        self.masks += map(Mask._make, masks)
+        self.changed_from = min(self.changed_from, first)
+        self._copied_from = min(self._copied_from, first)
+        if first < before:
+            self.epoch += 1
+            self._copies = {place: copy for place, copy in self._copies.items() if place < first}
+        self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
+
+    def view(self) -> list[Any]:
+        """The messages, with copies of those that have masks."""
+        for place in self._stale:
+            masks = self.masks[bisect_left(self.masks, (place,)) : bisect_left(self.masks, (place + 1,))]
+            self._copies[place] = self._masked(place, masks)
+        new = self.masks[bisect_left(self.masks, (self._copied_from,)) :]
+        for place, of_message in groupby(new, lambda mask: mask.message_index):
+            self._copies[place] = self._masked(place, of_message)
+        self._stale, self._copied_from = [], len(self.known.messages)
+        view = list(self.known.messages)
+        for place, copy in self._copies.items():
+            view[place] = copy
+        return view
+
+    def _masked(self, place: int, masks: Any) -> Any:
+        return self._reader.masked(self.known.messages[place], {mask.result_index: mask.text for mask in masks})

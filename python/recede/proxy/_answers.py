@@ -1,0 +1,91 @@
+"""What a provider says in an answer of the tokens of a request, read while the answer passes; no text of it is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from recede._usage import LoggedUsage, usage_of
+from recede.proxy._encodings import decoder
+
+__all__ = ["AnswerReader"]
+
+_MAX_BYTES = 8 << 20  # of an answer, or of one event
+_WORDS = (b'"usage"', b'"usageMetadata"')
+
+
+class AnswerReader:
+    """Reads the pieces of an answer.
+
+    Attributes:
+        usage: the tokens of the request; None until they are known.
+        model: the model that answered.
+    """
+
+    def __init__(self, content_type: str, encoding: str) -> None:
+        self.usage: LoggedUsage | None = None
+        self.model: str | None = None
+        self._is_stream = content_type.startswith("text/event-stream")
+        self._decode: Callable[[bytes], bytes] | None = decoder(encoding)
+        self._rest = b""
+        self._found: dict[str, Any] = {}
+
+    def feed(self, piece: bytes) -> None:
+        """The next bytes of the answer, as they came."""
+        if self._decode is None:
+            return
+        try:
+            self._rest += self._decode(piece)
+        except Exception:  # each library has its own error; an answer that cannot be decoded is passed on all the same
+            self._decode = None
+            return
+        if self._is_stream:
+            *lines, self._rest = self._rest.split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    self._read(line[5:])
+        if len(self._rest) > _MAX_BYTES:
+            self._decode, self._rest = None, b""
+
+    def end(self) -> None:
+        """The answer has ended."""
+        if not self._is_stream:
+            self._read(self._rest)
+        elif self._rest.startswith(b"data:"):
+            self._read(self._rest[5:])
+        self._rest = b""
+
+    def _read(self, data: bytes) -> None:
+        if not any(word in data for word in _WORDS):
+            return
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            return
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                self._take(one)
+
+    def _take(self, value: dict[str, Any]) -> None:
+        """Events add to what earlier ones said: the first of Anthropic has the input, the last one the output."""
+        # Anthropic's first event, and the last one of Responses, have the answer in a field.
+        holder = next((value[name] for name in ("message", "response") if isinstance(value.get(name), dict)), value)
+        for name in ("model", "modelVersion"):
+            if isinstance(holder.get(name), str):
+                self.model = holder[name][:100]
+        if isinstance(holder.get("usage"), dict):
+            self._found.update({name: one for name, one in holder["usage"].items() if one is not None})
+            self.usage = usage_of(self._found, lambda _: None)
+        if isinstance(holder.get("usageMetadata"), dict):
+            self.usage = _of_gemini(holder["usageMetadata"])
+
+
+def _of_gemini(found: dict[str, Any]) -> LoggedUsage:
+    def tokens(name: str) -> int:
+        count = found.get(name)
+        return count if type(count) is int and count >= 0 else 0
+
+    cached = tokens("cachedContentTokenCount")
+    output = tokens("candidatesTokenCount") + tokens("thoughtsTokenCount")
+    return LoggedUsage(max(0, tokens("promptTokenCount") - cached), cached, 0, 0, output)

@@ -1,0 +1,221 @@
+"""What was saved, by conversation and in all: counts of tokens and dollars, and no text of any message."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from recede._usage import LoggedUsage
+from recede.costs import PRESETS, Prices, model_prices
+from recede.proxy._masker import MaskedRequest
+
+__all__ = ["Totals"]
+
+_CHARS_PER_TOKEN = 4
+_MAX_CONVERSATIONS = 50
+_MAX_POINTS = 200
+_MAX_KEYS = 65_536
+
+
+@dataclass
+class Sums:
+    """Sums over requests. Tokens are those that the provider reported; what it did not, is four characters each."""
+
+    requests: int = 0
+    masked_requests: int = 0
+    moves: int = 0
+    raw_tokens: int = 0
+    sent_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    output_tokens: int = 0
+    raw_usd: float = 0.0
+    paid_usd: float = 0.0
+    without_usage: int = 0
+
+    def add(self, other: Sums) -> None:
+        """Add the sums of another request."""
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def shown(self) -> dict[str, float]:
+        """The sums, and what was saved."""
+        sums = {name: round(value, 6) for name, value in vars(self).items()}
+        saved = {"saved_tokens": self.raw_tokens - self.sent_tokens, "saved_usd": self.raw_usd - self.paid_usd}
+        return {**sums, **{name: round(value, 6) for name, value in saved.items()}}
+
+
+@dataclass
+class Conversation:
+    """A conversation, as far as requests that continue one another make it one; shown, and nothing else."""
+
+    number: int
+    provider: str
+    model: str = ""
+    sums: Sums = field(default_factory=Sums)
+    # Seconds, tokens of the raw request, of the one that was sent, and those that were read from the cache.
+    points: list[tuple[float, int, int, int]] = field(default_factory=list)
+    last: tuple[int, int] = (0, 0)  # tokens of the raw and of the masked request before
+    is_cached: bool = False
+    first_chars: int | None = None  # of a conversation that has only begun
+
+    def shown(self) -> dict[str, Any]:
+        """As JSON."""
+        facts = {"number": self.number, "provider": self.provider, "model": self.model}
+        return {**facts, **self.sums.shown(), "points": self.points}
+
+
+class Totals:
+    """Counts requests. With `is_observing` they were sent raw, and what masking would have made of them is reckoned."""
+
+    def __init__(self, is_observing: bool = False) -> None:
+        self.is_observing = is_observing
+        self.since = time.time()
+        self.sums = Sums()
+        self.passed = 0
+        self.errors = 0
+        self.faults = 0
+        self.version = 0  # grows with each change
+        self.conversations: dict[int, Conversation] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._count = 0
+
+    def passed_on(self, masked: MaskedRequest, status: int) -> None:
+        """A request without a history, or one that was answered with an error."""
+        self.version += 1
+        self.passed += masked.provider is None
+        self.errors += status >= 400
+        self.faults += masked.fault is not None
+
+    def answered(self, masked: MaskedRequest, usage: LoggedUsage | None, model: str | None) -> None:
+        """A request with a history, which was answered."""
+        self.version += 1
+        self.faults += masked.fault is not None
+        if masked.counted or masked.fault is not None:
+            return
+        conversation = self._conversation(masked)
+        conversation.model = model or conversation.model
+        sums = self._request(conversation, masked, usage)
+        conversation.sums.add(sums)
+        self.sums.add(sums)
+        points = conversation.points
+        points.append((round(time.time(), 1), sums.raw_tokens, sums.sent_tokens, sums.cached_tokens))
+        if len(points) > _MAX_POINTS:
+            del points[-2::-2]
+
+    def _conversation(self, masked: MaskedRequest) -> Conversation:
+        """The one whose last known request this continues. All first requests look alike: nothing precedes them."""
+        _, *later = [key for _, key in masked.points] or [b""]
+        known = (self._numbers[key] for key in reversed(later) if key in self._numbers)
+        number = next((number for number in known if number in self.conversations), None)
+        if number is None:
+            begun = [
+                (one.first_chars, one.number) for one in self.conversations.values() if one.first_chars is not None
+            ]
+            size = masked.chars_before
+            fits = [(chars, found) for chars, found in begun if (chars <= size if later else chars == size)]
+            number = max(fits)[1] if fits else None
+        if number is None:
+            self._count += 1
+            number = self._count
+            self.conversations[number] = Conversation(number, masked.provider or "")
+        for key in later[-1:]:
+            self._numbers.pop(key, None)
+            self._numbers[key] = number
+        conversation = self.conversations[number] = self.conversations.pop(number)
+        conversation.first_chars = None if later else masked.chars_before
+        if len(self._numbers) > _MAX_KEYS:
+            del self._numbers[next(iter(self._numbers))]
+        if len(self.conversations) > _MAX_CONVERSATIONS:
+            del self.conversations[next(iter(self.conversations))]
+        return conversation
+
+    def _request(self, conversation: Conversation, masked: MaskedRequest, usage: LoggedUsage | None) -> Sums:
+        """The sums of one request: one side as the provider reported it, the other reckoned from it."""
+        removed = (masked.chars_before - masked.chars_after) // _CHARS_PER_TOKEN
+        prices, write_1h = _prices(conversation.model, masked.provider or "")
+        if usage is None:
+            sent = masked.chars_before if self.is_observing else masked.chars_after
+            usage, is_reported = LoggedUsage(sent // _CHARS_PER_TOKEN, 0, 0, 0, 0), False
+        else:
+            is_reported = True
+        reported = usage.sent_tokens
+        conversation.is_cached |= bool(usage.cached_tokens or usage.written_tokens or usage.written_1h_tokens)
+        raw = reported if self.is_observing else reported + removed
+        view = max(0, reported - removed) if self.is_observing else reported
+        raw_before, view_before = conversation.last
+        conversation.last = raw, view
+        is_warm = conversation.is_cached and not masked.cold
+        if self.is_observing:
+            fixed = max(0, reported - masked.chars_before // _CHARS_PER_TOKEN)  # the prompt and the tools
+            kept = fixed if masked.moved else view_before
+            other, total = min(view, kept) if is_warm else 0, view
+        else:
+            other, total = min(raw, raw_before) if is_warm else 0, raw
+        written_at = write_1h if masked.cache == "anthropic_1h" else prices.write
+        written_price = written_at if conversation.is_cached else prices.input
+        reckoned = (other * prices.cached + (total - other) * written_price + usage.output_tokens * prices.output) / 1e6
+        tokens = (usage.input_tokens, usage.cached_tokens, usage.written_tokens, usage.written_1h_tokens)
+        # A provider that does not say what it wrote charges input, or what its price of writing is.
+        plain = prices.write if masked.provider == "openai" and conversation.is_cached else prices.input
+        each = (plain, prices.cached, prices.write, write_1h)
+        charged = sum(count * price for count, price in zip(tokens, each, strict=True))
+        paid = (charged + usage.output_tokens * prices.output) / 1e6
+        return Sums(
+            requests=1,
+            masked_requests=int(masked.masked_count > 0),
+            moves=int(masked.moved),
+            raw_tokens=raw,
+            sent_tokens=view,
+            cached_tokens=usage.cached_tokens,
+            written_tokens=usage.written_tokens + usage.written_1h_tokens,
+            output_tokens=usage.output_tokens,
+            raw_usd=paid if self.is_observing else reckoned,
+            paid_usd=reckoned if self.is_observing else paid,
+            without_usage=int(not is_reported),
+        )
+
+    def shown(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        return {
+            "mode": "observe" if self.is_observing else "mask",
+            "since": self.since,
+            "passed": self.passed,
+            "errors": self.errors,
+            "faults": self.faults,
+            "totals": self.sums.shown(),
+            "conversations": [one.shown() for one in reversed(self.conversations.values())],
+        }
+
+    def metrics(self) -> str:
+        """In the text format of Prometheus."""
+        counts = {**self.sums.shown(), "passed": self.passed, "errors": self.errors, "faults": self.faults}
+        lines = []
+        for name, value in counts.items():
+            kind = "gauge" if name.startswith("saved") else "counter"
+            full = f"recede_{name}" + ("_total" if kind == "counter" else "")
+            lines += [f"# TYPE {full} {kind}", f"{full} {value}"]
+        return "\n".join(lines) + "\n"
+
+    def sentence(self) -> str:
+        """What was saved, in one line."""
+        sums = self.sums
+        if not sums.requests:
+            return "no requests with a history"
+        saved, part = sums.raw_tokens - sums.sent_tokens, sums.sent_tokens / max(1, sums.raw_tokens)
+        what = "masking would have saved" if self.is_observing else "saved"
+        dollars = sums.raw_usd - sums.paid_usd
+        return (
+            f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
+            f"about ${dollars:,.2f} of ${sums.raw_usd:,.2f}"
+        )
+
+
+def _prices(model: str, provider: str) -> tuple[Prices, float]:
+    """The prices of a model, or of its provider where it is not known; and the price of writes for an hour."""
+    found = model_prices(model)
+    if found is not None:
+        return found.prices, found.write_1h
+    hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
+    return PRESETS[provider], hour.write

@@ -1,0 +1,353 @@
+"""The server of `recede proxy`: requests of agents in, masked ones out to the provider. It needs ``recede[proxy]``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+import time
+import urllib.parse
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from recede.proxy._answers import AnswerReader
+from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
+from recede.proxy._routes import provider_of, route_of
+from recede.proxy._totals import Totals
+from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, refuse_loop
+
+__all__ = ["UPSTREAMS", "Proxy"]
+
+_log = logging.getLogger("recede.proxy")
+
+_CONNECT_SECONDS = 10
+_SILENCE_SECONDS = 600
+_SHUTDOWN_SECONDS = 30.0
+_SIZES: dict[str, Any] = {"max_line_size": 1 << 16, "max_field_size": 1 << 16, "max_headers": 1_000}
+_HOP_BY_HOP = frozenset(
+    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
+    "upgrade".split()
+)
+_NOT_SENT = _HOP_BY_HOP | {"host", "content-length", "expect", "x-recede"}
+_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # by aiohttp, unless it is asked not to
+_PAGE = Path(__file__).with_name("page.html")
+_PAGE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class _Request(aiohttp.ClientRequest):
+    """A request of the client, to which nothing is added."""
+
+    GET_METHODS = {*aiohttp.ClientRequest.GET_METHODS, "DELETE"}  # noqa: RUF012 - a DELETE has no Content-Length of 0
+
+
+class _Answer(web.StreamResponse):
+    """An answer with the headers that the provider gave it."""
+
+    async def _prepare_headers(self) -> None:
+        given = {name.lower() for name in self.headers}
+        await super()._prepare_headers()
+        for name in {"Content-Type", "Date", "Server"} & {name for name in self.headers if name.lower() not in given}:
+            del self.headers[name]
+
+
+class Proxy:
+    """A proxy for the APIs of Anthropic, OpenAI and Gemini, which masks old observations.
+
+    Args:
+        masker: what masks the requests.
+        upstream: where all requests go; by default to their provider, by path and headers.
+        upstreams: where requests of a provider go instead, by name.
+        host: the address to listen on.
+        port: the port; 0: any that is free.
+        observe: requests are sent raw, and what masking would have saved is reckoned.
+
+    Attributes:
+        totals: what was saved.
+        url: where it listens, once it does.
+    """
+
+    def __init__(
+        self,
+        masker: RequestMasker,
+        *,
+        upstream: str | None = None,
+        upstreams: Mapping[str, str] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 8787,
+        observe: bool = False,
+    ) -> None:
+        """Take the settings; `start` begins to listen."""
+        self.totals = Totals(observe)
+        self.url = ""
+        self._masker = masker
+        chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
+        self._upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
+        self._host, self._port = host, port
+        self._proxies = network_proxies(self._upstreams.values())
+        self._changed = asyncio.Event()
+        self._is_stopping = False
+        self._runner: web.ServerRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: the address cannot be listened on.
+            ValueError: an upstream is this proxy itself.
+        """
+        # Bound before it is compared with the upstreams: the port may be any that is free.
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listener = socket.create_server((self._host, self._port), family=family, backlog=512)
+        try:
+            self._port = listener.getsockname()[1]
+            loop = asyncio.get_running_loop()
+            for url in self._upstreams.values():
+                await refuse_loop(loop, url, self._host, self._port)
+        except BaseException:
+            listener.close()
+            raise
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"http://{'127.0.0.1' if self._host == '0.0.0.0' else name}:{self._port}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS),
+            auto_decompress=False,
+            request_class=_Request,
+            **_SIZES,
+        )
+        server = web.Server(
+            self._answer,
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            **_SIZES,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
+        await self._runner.setup()
+        await web.SockSite(self._runner, listener).start()
+
+    async def stop(self) -> None:
+        """Take no more requests, and let those that are running end, for half a minute."""
+        self._is_stopping = True
+        self._changed.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._session is not None:
+            await self._session.close()
+
+    # Requests
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return web.Response(status=403, text=f"recede proxy: {refusal}\n")
+        path = request.raw_path if request.raw_path.startswith("/") else "/" + request.raw_path
+        if path.partition("?")[0] in ("/recede", "/recede/") or path.startswith("/recede/"):
+            return await self._own(request, path.partition("?")[0])
+        names = frozenset(name.lower() for name in request.headers)
+        provider = provider_of(path, names)
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            # Codex then falls back to HTTP at once; another status costs it seconds.
+            answer = _error(provider, 426, "WebSockets are not passed on; use HTTP")
+            answer.headers["Connection"] = "close"
+            return answer
+        return await self._forward(request, path, provider)
+
+    def _refusal(self, request: web.BaseRequest) -> str | None:
+        """Why a browser may have been tricked into this request; None if it has not.
+
+        A page of another site has its own Origin; one whose name was bound to this address has its own Host.
+        """
+        host = name_of(request.headers.get("Host", ""))
+        if host != "localhost" and host != self._host.lower() and not is_address(host):
+            return "the Host of the request must be an IP address or localhost"
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.partition("://")[2] != request.headers.get("Host", ""):
+            return "requests of pages of other origins are refused"
+        return None
+
+    async def _forward(self, request: web.BaseRequest, path: str, provider: str) -> web.StreamResponse:
+        began = time.monotonic()
+        named = request.headers.get("Connection", "").lower().replace(",", " ").split()
+        headers = CIMultiDict((n, v) for n, v in request.headers.items() if n.lower() not in {*_NOT_SENT, *named})
+        if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body: bytes | AsyncIterator[bytes] | None = None
+        masked = MaskedRequest(b"")
+        if route_of(request.method, path) is not None:
+            pieces, size = [], 0
+            async for piece in request.content.iter_any():
+                pieces.append(piece)
+                size += len(piece)
+                if size > MAX_BODY_BYTES:
+                    return _error(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
+            masked = self._masker.mask(request.method, path, request.headers.items(), b"".join(pieces))
+            body = b"".join(pieces) if self.totals.is_observing else masked.body
+            del pieces
+            if masked.changed and not self.totals.is_observing:
+                headers.popall("Content-Encoding", None)
+            masked = masked._replace(body=b"")
+        elif request.body_exists:
+            body = request.content.iter_any()
+            if "Content-Length" in request.headers:
+                headers["Content-Length"] = request.headers["Content-Length"]
+        elif "Content-Length" in request.headers:
+            headers["Content-Length"] = request.headers["Content-Length"]
+        assert self._session is not None
+        url = self._upstreams[provider]
+        answer: _Answer | None = None
+        reader: AnswerReader | None = None
+        status = 0
+        try:
+            async with self._session.request(
+                request.method,
+                URL(url + path, encoded=True),
+                headers=headers,
+                data=body,
+                skip_auto_headers=_ADDED,
+                allow_redirects=False,
+                proxy=self._proxies.get(url),
+            ) as found:
+                status = found.status
+                del body
+                answer = _Answer(
+                    status=status, reason=found.reason, headers=_answer_headers(found, self._note_of(masked))
+                )
+                if masked.provider is not None and status == 200 and not masked.counted:
+                    reader = AnswerReader(found.content_type, found.headers.get("Content-Encoding", ""))
+                await answer.prepare(request)
+                async for piece in found.content.iter_any():
+                    await answer.write(piece)
+                    if reader is not None:
+                        reader.feed(piece)
+                await answer.write_eof()
+        except (aiohttp.ClientConnectionResetError, ConnectionResetError) as error:
+            if answer is not None and answer.prepared:
+                return self._break(request, answer, path, status, "the client has gone")
+            return self._unreachable(provider, path, error)
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
+            if answer is not None and answer.prepared:
+                return self._break(request, answer, path, status, f"the answer broke off: {type(error).__name__}")
+            return self._unreachable(provider, path, error)
+        if reader is not None:
+            reader.end()
+            self.totals.answered(masked, reader.usage, reader.model)
+        else:
+            self.totals.passed_on(masked, status)
+        self._changed.set()
+        self._log_request(request.method, path, status, masked, time.monotonic() - began)
+        return answer
+
+    def _note_of(self, masked: MaskedRequest) -> str | None:
+        if not masked.changed or self.totals.is_observing:
+            return None
+        return f"masked; {masked.chars_before}->{masked.chars_after}"
+
+    def _log_request(self, method: str, path: str, status: int, masked: MaskedRequest, seconds: float) -> None:
+        done = ""
+        if masked.changed:
+            done = f", {masked.masked_count} results masked, {masked.chars_before:,} -> {masked.chars_after:,} chars"
+            done += ", the boundary moved" if masked.moved else ""
+        # Without its query, which may have a key.
+        _log.info("%s %s: %s, %.1f s%s", method, path.partition("?")[0], status, seconds, done)
+
+    def _unreachable(self, provider: str, path: str, error: BaseException) -> web.Response:
+        is_late = isinstance(error, (asyncio.TimeoutError, TimeoutError))
+        host = urllib.parse.urlsplit(self._upstreams[provider]).hostname
+        why = "did not answer in time" if is_late else "could not be reached, or did not answer"
+        _log.warning("%s: %s %s (%s)", path.partition("?")[0], host, why, type(error).__name__)
+        self.totals.errors += 1
+        self.totals.version += 1
+        self._changed.set()
+        return _error(provider, 504 if is_late else 502, f"{host} {why} ({type(error).__name__})")
+
+    def _break(
+        self, request: web.BaseRequest, answer: web.StreamResponse, path: str, status: int, why: str
+    ) -> web.StreamResponse:
+        """Close the connection, so that half an answer does not look whole."""
+        _log.warning("%s: %s; %s", path.partition("?")[0], status, why)
+        self.totals.errors += 1
+        self.totals.version += 1
+        self._changed.set()
+        if request.transport is not None:
+            request.transport.close()
+        return answer
+
+    # The page
+
+    async def _own(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, text="recede proxy: only GET\n", headers={"Allow": "GET"})
+        if path == "/recede":
+            return web.Response(status=307, headers={"Location": "/recede/"})
+        if path == "/recede/":
+            page = _PAGE.read_text("utf-8").replace(">null<", f">{self._stats()}<", 1)
+            return web.Response(text=page, content_type="text/html", headers=_PAGE_HEADERS)
+        if path == "/recede/stats":
+            return web.Response(text=self._stats(), content_type="application/json", headers=_PAGE_HEADERS)
+        if path == "/recede/metrics":
+            return web.Response(text=self.totals.metrics(), content_type="text/plain", headers=_PAGE_HEADERS)
+        if path == "/recede/events":
+            return await self._events(request)
+        return web.Response(status=404, text="recede proxy: there are /recede/, /recede/stats and /recede/metrics\n")
+
+    def _stats(self) -> str:
+        # Without `<`, which could end the script of the page that they are in.
+        return json.dumps(self.totals.shown(), separators=(",", ":")).replace("<", "\\u003c")
+
+    async def _events(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The figures as server-sent events: now, and when they have changed, at most twice a second."""
+        stream = web.StreamResponse(headers={**_PAGE_HEADERS, "Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        sent = -1
+        with contextlib.suppress(ConnectionError):
+            while not self._is_stopping:
+                if sent != self.totals.version:
+                    sent = self.totals.version
+                    await stream.write(f"data: {self._stats()}\n\n".encode())
+                self._changed.clear()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), 15)
+                if sent == self.totals.version:
+                    await stream.write(b": alive\n\n")
+                await asyncio.sleep(0.0 if self._is_stopping else 0.5)
+        return stream
+
+
+def _answer_headers(found: aiohttp.ClientResponse, note: str | None) -> CIMultiDict[str]:
+    named = found.headers.get("Connection", "").lower().replace(",", " ").split()
+    headers = CIMultiDict((n, v) for n, v in found.headers.items() if n.lower() not in {*_HOP_BY_HOP, *named})
+    if note is not None:
+        headers["x-recede"] = note
+    return headers
+
+
+def _error(provider: str, status: int, message: str) -> web.Response:
+    """An error of the proxy, as the provider writes its own."""
+    message = f"recede proxy: {message}"
+    body: dict[str, Any]
+    if provider == "anthropic":
+        kind = {413: "request_too_large", 504: "timeout_error"}.get(status, "api_error")
+        body = {"type": "error", "error": {"type": kind, "message": message}}
+    elif provider == "gemini":
+        kind = {413: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}.get(status, "UNAVAILABLE")
+        body = {"error": {"code": status, "message": message, "status": kind}}
+    else:
+        body = {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
+    return web.json_response(body, status=status)

@@ -1,0 +1,90 @@
+"""A list of messages that is handed over whole each time: what it has in common with the one before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["NEWEST", "DictComparison", "KnownMessages"]
+
+NEWEST = 16
+"""So many of the newest messages are compared even if their objects are those of the last call."""
+
+
+class DictComparison:
+    """How dicts are compared, and objects of clients."""
+
+    copies = True
+    """Whether snapshots are all that there is to compare."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
+        """How many of the first messages are the same, and which of these differ in their cache marks."""
+        found: tuple[int, list[int]] = self._core.common_prefix(old, new)
+        return found
+
+    def snapshots(self, messages: list[Any]) -> list[Any]:
+        """What `unchanged` compares messages with."""
+        return list(map(_copied, messages))
+
+    def unchanged(self, snapshots: list[Any], messages: list[Any]) -> tuple[int, list[int]]:
+        """How many of the first messages are as they were, and which of these differ in their cache marks."""
+        return self.prefix(snapshots, messages)
+
+
+class KnownMessages:
+    """The messages of the last call.
+
+    An object that was in it is taken to be unchanged, but for the newest messages, or with `check` for none.
+    """
+
+    def __init__(self, comparison: Any, *, check: bool = False) -> None:
+        self._comparison = comparison
+        self._check = check
+        self.messages: list[Any] = []
+        self._snapshots: list[Any] = []  # of the newest messages
+
+    def copy(self) -> KnownMessages:
+        """The same messages."""
+        other = KnownMessages(self._comparison, check=self._check)
+        other.messages, other._snapshots = list(self.messages), list(self._snapshots)
+        return other
+
+    def prefix(self, messages: list[Any]) -> tuple[int, list[int]]:
+        """How many of the first messages are those of the last call, and which of these differ in their cache marks."""
+        first = len(self.messages) - len(self._snapshots)
+        is_copied = first == 0 and self._comparison.copies
+        same, marked = (len(messages), []) if is_copied else self._comparison.prefix(self.messages, messages)
+        if same > first:
+            unchanged, more = self._comparison.unchanged(self._snapshots, messages[first:same])
+            same, marked = first + unchanged, [*marked, *(first + place for place in more)]
+        return same, [place for place in marked if place < same]
+
+    def take(self, messages: list[Any], same: int, marked: list[int]) -> None:
+        """Know the messages of this call, by their `prefix`."""
+        before = len(self.messages) - len(self._snapshots)
+        start = 0 if self._check else max(0, len(messages) - NEWEST)
+        snapshots = self._comparison.snapshots
+        kept = self._snapshots[start - before : max(0, same - before)] if start >= before else []
+        self._snapshots = kept + snapshots(messages[start + len(kept) :])
+        for place in marked:
+            if place >= start:
+                (self._snapshots[place - start],) = snapshots([messages[place]])
+        self.messages = messages
+
+
+def _copied(value: Any) -> Any:
+    """A copy of the containers in a message; one that is too deep equals nothing."""
+    try:
+        return _copy(value)
+    except RecursionError:
+        return object()
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(field) if isinstance(field, (dict, list)) else field for key, field in value.items()}
+    if isinstance(value, list):
+        return [_copy(element) if isinstance(element, (dict, list)) else element for element in value]
+    return value

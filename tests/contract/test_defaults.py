@@ -1,0 +1,58 @@
+"""The table of defaults in docs/semantics.md against every entrance that it names."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+import recede
+from support import ROOT
+
+_ROW = re.compile(r"^\| (`\w.*`) \| `(\w+)` \| (.*) \| (.*) \| (\d+) \|$", re.MULTILINE)
+_PAGE = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8").partition("| entrance |")[2].partition("\n\n")[0]
+# The options with which an entrance is made, beside a number of results to keep.
+_MESSAGES: list[Any] = [{"role": "user", "content": "Go."}]
+_GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "mask_old_observations": ((_MESSAGES,), {}),
+    "mask_old_observations_json": ((b"[]",), {}),
+    "Budget": ((), {}),
+}
+ROWS = [
+    (name, boundary, fill, clip, int(least))
+    for names, boundary, fill, clip, least in _ROW.findall(_PAGE)
+    for name in re.findall(r"`([^`]+)`", names)
+]
+
+
+def test_the_table_names_the_entrances() -> None:
+    assert len(ROWS) == 16 and {"reduce", "History", "Conversation", "HybridContextManager"} <= {row[0] for row in ROWS}
+
+
+@pytest.mark.parametrize(("name", "boundary", "fill", "clip", "least"), ROWS, ids=[row[0] for row in ROWS])
+def test_an_entrance_has_these_defaults(name: str, boundary: str, fill: str, clip: str, least: int) -> None:
+    if name == "recede reduce":  # it takes the options of `reduce`
+        return
+    entrance = getattr(recede, name)
+    parameters = inspect.signature(entrance).parameters
+    if name == "Conversation":
+        made = recede.Conversation(lambda **_: None)
+        assert made.history._options.given["boundary"] == boundary
+    else:
+        assert parameters["boundary"].default == boundary
+    for option, shown in (("fill", fill), ("clip_results", clip)):
+        assert shown == (f"`{parameters[option].default}`" if option in parameters else "")
+    if name in _GIVEN:
+        arguments, options = _GIVEN[name]
+        entrance(*arguments, keep=least, **options)
+        with pytest.raises(ValueError, match=f"keep must be at least {least}"):
+            entrance(*arguments, keep=least - 1, **options)
+
+
+@pytest.mark.parametrize("name", [row[0] for row in ROWS if row[0] != "recede reduce"])
+def test_the_first_line_of_its_docstring_says_its_boundary(name: str) -> None:
+    first = (getattr(recede, name).__doc__ or "").strip().partition("\n")[0]
+    [boundary] = [row[1] for row in ROWS if row[0] == name]
+    assert {"sliding": "sliding boundary", "break_even": "break-even"}[boundary] in first

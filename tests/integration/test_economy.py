@@ -1,0 +1,195 @@
+"""What a replay says that a policy costs, and what the official client pays to a provider with a cache of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anthropic
+import pytest
+from caching_provider import CachingProvider, caching
+from shared_data import CORPUS, need
+
+import recede
+from recede import transcripts
+from recede.costs import Prices
+from support import engine_module
+
+History = list[dict[str, Any]]
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+SYSTEM_CHARS = 12_000
+SYSTEM = [{"type": "text", "text": "x" * SYSTEM_CHARS, **MARK}]
+PRICES = Prices(output=0)
+OPTIONS: dict[str, Any] = {"boundary": "break_even", "cache": "breakpoints"}
+PLAIN, PINNED = "break_even:window=10", "break_even:window=10,cache_breakpoint=boundary"
+MIN_OBSERVATIONS = 30
+FORMATS = ("claude_code", "codex", "openhands", "pi")
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_core() -> None:
+    engine_module("rust")
+
+
+def as_anthropic(history: History) -> History:
+    """A recorded history as messages of Anthropic: roles alternate, and each message is a list of blocks."""
+    blocks: list[tuple[str, dict[str, Any]]] = [("user", _text("Go."))]
+    for message in history:
+        kind, role = str(message.get("type") or ""), message.get("role")
+        if kind.endswith("_call") and "call_id" not in message:  # the provider ran it
+            blocks.append(("assistant", _text(json.dumps(message))))
+        elif kind.endswith("_call"):
+            given = message.get("arguments") or message.get("input") or message.get("action") or ""
+            blocks.append(("assistant", _call(message["call_id"], message.get("name") or "run", given)))
+        elif kind.endswith("_output"):
+            blocks.append(("user", _result(message["call_id"], message["output"])))
+        elif role == "tool":
+            blocks.append(("user", _result(message["tool_call_id"], message["content"])))
+        elif role is not None:
+            side = "assistant" if role == "assistant" else "user"
+            blocks += ((side, block) for block in _own(message.get("content")))
+            for call in message.get("tool_calls") or ():
+                function = call["function"]
+                blocks.append((side, _call(call["id"], function["name"], function["arguments"])))
+    groups = itertools.groupby(blocks, key=lambda one: one[0])
+    return [{"role": role, "content": [block for _, block in group]} for role, group in groups]
+
+
+def _own(content: Any) -> Iterator[dict[str, Any]]:
+    for block in [_text(content)] if isinstance(content, str) else content or ():
+        if block.get("type") == "tool_result":
+            yield _result(block["tool_use_id"], block.get("content"))
+        elif block.get("type") == "tool_use":
+            yield {name: block[name] for name in ("type", "id", "name", "input")}
+        elif isinstance(block.get("text"), str) and block["text"].strip():
+            yield _text(block["text"])
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _call(id: str, name: str, given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": name, "input": given if isinstance(given, dict) else {"given": given}}
+
+
+def _result(id: str, content: Any) -> dict[str, Any]:
+    if not isinstance(content, str):
+        parts = content if isinstance(content, list) else [content]
+        texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+        content = "\n".join(text for text in texts if isinstance(text, str))
+    return {"type": "tool_result", "tool_use_id": id, "content": content}
+
+
+def marked(messages: History, before: int) -> History:
+    """Marks as the common clients write them: on the newest message, and on the newest one of the request before."""
+    sent = list(messages)
+    for place in {before - 1, len(sent) - 1} - {-1}:
+        *others, last = sent[place]["content"]
+        sent[place] = {**sent[place], "content": [*others, {**last, **MARK}]}
+    return sent
+
+
+Sender = Callable[[History, int, "frozenset[int]"], History]
+"""From the messages so far, how many of them the request before had, and all pauses, to what is sent."""
+
+
+def raw(messages: History, before: int, _: frozenset[int]) -> History:
+    return marked(messages, before)
+
+
+def functions(messages: History, before: int, pauses: frozenset[int]) -> History:
+    options = {**OPTIONS, "cache_cold": pauses, "cache_breakpoint": "boundary", "marks_elsewhere": 1}
+    return recede.mask_observations(marked(messages, before), keep_results=10, **options).messages
+
+
+def history() -> Sender:
+    """The view of a `History`, marked by the client."""
+    kept = recede.History(keep=10, **OPTIONS)
+
+    def send(messages: History, before: int, pauses: frozenset[int]) -> History:
+        for message in messages[len(kept) :]:
+            kept.append(message)
+        if len(kept) in pauses:
+            kept.cache_is_cold()
+        return marked(kept.view(), before)
+
+    return send
+
+
+def pay(provider: CachingProvider, messages: History, send: Sender, pauses: frozenset[int] = frozenset()) -> float:
+    """What a session costs that asks for each answer by the official client, after a pause before some of them."""
+    with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
+        before = 0
+        for end in ends_of(messages):
+            provider.seconds += 3_600.0 if end in pauses else 1.0
+            view: Any = send(messages[:end], before, pauses)
+            client.messages.create(model="claude", max_tokens=1, system=SYSTEM, messages=view)  # type: ignore[arg-type]
+            before = end
+    paid = provider.read * PRICES.cached + provider.written * PRICES.write + provider.plain * PRICES.input
+    return paid / 1_000_000
+
+
+def ends_of(messages: History) -> list[int]:
+    return [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+
+
+def check(messages: History, pauses: frozenset[int] = frozenset()) -> None:
+    """Raw, masked by functions with a mark at the boundary, and by a `History` whose view the client marks."""
+    messages = (
+        [*messages, {"role": "assistant", "content": [_text(".")]}] if messages[-1]["role"] == "user" else messages
+    )
+    now, times = 0.0, {}
+    for end in ends_of(messages):
+        now += 3_600.0 if end in pauses else 1.0
+        times[end] = now
+    replayed = recede.costs.replay(
+        messages, [PLAIN, PINNED], prices=PRICES, cache="anthropic", system_chars=SYSTEM_CHARS, times=times
+    )
+    senders: list[Sender] = [raw, history(), functions]
+    for cost, send in zip(replayed.costs, senders, strict=True):
+        with caching() as provider:
+            paid = pay(provider, messages, send, pauses)
+            assert provider.requests == cost.usage.requests
+            assert paid == pytest.approx(cost.cost, rel=0.05), cost.policy
+
+
+def test_a_session_costs_what_its_replay_says() -> None:
+    messages: History = [{"role": "user", "content": [_text("Find the bug.")]}]
+    for number in range(45):
+        messages.append({"role": "assistant", "content": [_text("Next. " * 30), _call(str(number), "run", "ls")]})
+        messages.append(
+            {"role": "user", "content": [_result(str(number), "a line of the log\n" * (20 + 97 * number % 331))]}
+        )
+    check(messages)
+    check(messages, pauses=frozenset({21, 47}))
+
+
+def long_sessions() -> Iterator[History]:
+    for path in sorted(path for name in FORMATS for path in (CORPUS / name).iterdir()):
+        with contextlib.suppress(recede.TranscriptError):
+            for found in transcripts.read_all(path):
+                tools = recede.mask_observations(found.messages, keep_results=0).tools.values()
+                if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
+                    yield as_anthropic(found.messages)
+
+
+def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
+    need(CORPUS)
+    by_size = sorted(long_sessions(), key=lambda messages: len(json.dumps(messages)) * len(messages))
+    for messages in by_size[:3]:
+        check(messages)
+
+
+@pytest.mark.slow
+def test_long_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
+    need(CORPUS)
+    count = 0
+    for messages in long_sessions():
+        check(messages)
+        count += 1
+    assert count == 21

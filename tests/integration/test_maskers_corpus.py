@@ -1,0 +1,86 @@
+"""Recorded sessions that are handed over whole before each request, in their shapes and as messages of a class."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shared_data import CORPUS, corpus_files, need
+
+from definitions.masker import cold_masks, cold_view
+from recede import Masker, _pure, transcripts
+from recede.masker import Facts
+
+FILES = corpus_files() or [CORPUS]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"keep": 2, "boundary": "sliding", "keep_errors": True},
+    {"keep": 4, "cache": "breakpoints", "max_observation_chars": 200},
+]
+
+
+class Box:
+    """A message that recede does not know."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        self.message = message
+        (self.read,) = _pure.walk([message]).messages
+        self.shown: dict[int, str] = {}
+
+
+class Boxes:
+    """Reads them as the mirror reads dicts."""
+
+    def facts(self, box: Box) -> Facts:
+        calls = [(call.id, call.name, len(call.arguments) + call.compact_chars) for call in box.read.calls]
+        results = [
+            (one.id, one.name, len(one.observation), one.observation.count("\n") + 1, one.images, one.is_error)
+            for one in box.read.results
+        ]
+        return Facts(box.read.role or "", sum(map(len, box.read.own.pieces)), calls, results, box.read.own.images)
+
+    def masked(self, box: Box, texts: Any) -> Box:
+        masked = copy.copy(box)
+        masked.shown = dict(texts)
+        return masked
+
+    def text(self, box: Box, place: int) -> str:
+        return box.read.results[place].observation
+
+
+def ends(length: int, most: int) -> list[int]:
+    """Some prefixes, always the last ones."""
+    step = max(1, length // most)
+    return sorted({*range(1, length + 1, step), *range(max(1, length - 5), length + 1)})
+
+
+def check(path: Path, most: int) -> None:
+    need(CORPUS)
+    for transcript in transcripts.read_all(path):
+        messages = transcript.messages
+        boxes = list(map(Box, messages))
+        for options in OPTIONS:
+            masker, own, adapter = Masker(**options), Masker[Box](Boxes(), **options), Boxes()
+            for end in ends(len(messages), most):
+                given = copy.deepcopy(messages[:end]) if end % 5 == 0 else messages[:end]
+                expected, view = cold_view(None, given, options), masker.view(given)
+                assert view == expected
+                assert all(
+                    (one is mine) == (other is mine) for one, other, mine in zip(view, expected, given, strict=True)
+                )
+                assert own.masks(boxes[:end]).masks == cold_masks(adapter, boxes[:end], options)[0]
+            assert masker.stats().begun <= 1
+            assert masker.stats().rewound == masker.stats().forked == 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+def test_views_of_recorded_sessions_are_those_from_the_beginning(path: Path) -> None:
+    check(path, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+def test_every_request_of_recorded_sessions_is_that_from_the_beginning(path: Path) -> None:
+    check(path, 1 << 30)

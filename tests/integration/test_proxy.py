@@ -1,0 +1,635 @@
+"""The proxy between real clients and a provider on this machine: what passes is the same, byte by byte."""
+# ruff: noqa: SIM117 - the servers in one statement, what is done with them in another
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import http.client
+import json
+import logging
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
+
+import anthropic
+import openai
+from proxied import Answer, Request, Upstream, answer_of, ask, chunked, proxying, recording, stats
+
+import recede
+from provider_server import Failure, Server, calls, serving, text
+from provider_server import call as tool_call
+from recede.proxy import server as server_module
+from recede.proxy.server import Proxy
+from support import ROOT
+
+KEY = "sk-ant-secret-0123456789"
+JSON = ("Content-Type", "application/json")
+Bodies = dict[str, Any]
+
+
+def anthropic_messages(turns: int, chars: int = 4_000) -> list[Any]:
+    messages: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(turns):
+        use = {"type": "tool_use", "id": f"toolu_x{number}", "name": "run", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_x{number}", "content": "x" * chars}
+        messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    return messages
+
+
+def chat_messages(turns: int, chars: int = 4_000) -> list[Any]:
+    messages: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(turns):
+        call = {"id": f"call_x{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"call_x{number}", "content": "x" * chars})
+    return messages
+
+
+def response_items(turns: int, chars: int = 4_000) -> list[Any]:
+    items: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(turns):
+        items.append({"type": "function_call", "call_id": f"call_x{number}", "name": "run", "arguments": "{}"})
+        items.append({"type": "function_call_output", "call_id": f"call_x{number}", "output": "x" * chars})
+    return items
+
+
+def anthropic_body(turns: int = 40, **fields: Any) -> bytes:
+    return json.dumps({"model": "claude-opus-5", "messages": anthropic_messages(turns), **fields}).encode()
+
+
+# Everything that is not masked
+
+
+BINARY = bytes(range(256)) * 40
+UNTOUCHED: list[tuple[str, str, bytes | None, list[tuple[str, str]]]] = [
+    ("GET", "/v1/models?limit=2&after=a%2Fb", None, []),
+    ("GET", "/v1/files/a%2Fb%20c/content", None, [("X-Api-Key", KEY), ("anthropic-beta", "files")]),
+    ("GET", "/v1/odd/%7Euser;v=1/../x//y?q=a+b&q=%C3%A9", None, [("Accept", "text/html"), ("Cookie", "a=1; b=2")]),
+    ("HEAD", "/v1/models", None, []),
+    ("OPTIONS", "/v1/messages", None, []),
+    ("DELETE", "/v1/files/file_1", None, [("User-Agent", "someone/1.0")]),
+    ("PUT", "/v1/thing", BINARY, [("Content-Type", "application/octet-stream")]),
+    ("POST", "/v1/files", BINARY, [("Content-Type", "multipart/form-data; boundary=x")]),
+    ("POST", "/v1/files", BINARY, [("Transfer-Encoding", "chunked")]),
+    ("POST", "/v1/messages/batches", b'{"requests": []}', [JSON]),
+    ("POST", "/v1/messages", b'{"messages": [', [JSON, ("Accept-Encoding", "gzip, br")]),
+    ("POST", "/v1/messages?beta=true", anthropic_body(3), [JSON, ("Anthropic-Version", "2023-06-01")]),
+    ("POST", "/v1/messages", gzip.compress(anthropic_body(3)), [JSON, ("Content-Encoding", "gzip")]),
+    ("POST", "/v1/messages", b"\x00not gzip", [JSON, ("Content-Encoding", "gzip")]),
+    ("POST", "/v1/messages", anthropic_body(40), [JSON, ("Content-Encoding", "br")]),
+    ("POST", "/v1/messages", b"", [JSON]),
+    ("PATCH", "/v1/thing", b"{}", [("X-Twice", "1"), ("X-Twice", "2"), ("X-Empty", "")]),
+    ("POST", "/v1beta/models/gemini-2.5-pro:countTokens?key=secret", b"{}", [JSON]),
+]
+
+
+@pytest.fixture
+def echo() -> Iterator[Upstream]:
+    with recording(lambda request: [answer_of(request.body[:50])]) as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def proxy(echo: Upstream) -> Iterator[Proxy]:
+    with proxying(echo.url) as running:
+        yield running
+
+
+def test_untouched_requests_arrive_as_they_were_sent(echo: Upstream, proxy: Proxy) -> None:
+    for method, target, body, headers in UNTOUCHED:
+        directly = ask(echo.url, method, target, body, headers)
+        through = ask(proxy.url, method, target, body, headers)
+        one, two = echo.requests[-2:]
+        assert one.compared() == two.compared(), (method, target)
+        assert directly.compared() == through.compared(), (method, target)
+
+
+def test_headers_of_the_connection_are_not_passed_on(echo: Upstream, proxy: Proxy) -> None:
+    headers = [("Connection", "close, X-Mine"), ("X-Mine", "1"), ("Te", "trailers"), ("Proxy-Authorization", "Basic x")]
+    ask(proxy.url, "GET", "/v1/models", None, [*headers, ("X-Kept", "1"), ("x-recede", "off")])
+    names = {name.lower() for name, _ in echo.requests[-1].headers}
+    assert names - {"connection"} == {"host", "x-kept"}
+    assert echo.requests[-1].named("host") == echo.url.partition("://")[2]
+
+
+EVENTS = (
+    b'event: message_start\ndata: {"type": "message_start"}\n\n',
+    b"event: ping\ndata: {}\n\n",
+    b"data: [DONE]\n\n",
+)
+STREAM = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+)
+ANSWERS = {
+    "json": answer_of(b'{"a": 1}', "200 OK", "Content-Type: application/json", "anthropic-ratelimit-unified-5h: 0.4"),
+    "events": STREAM + chunked(*EVENTS) + b"0\r\n\r\n",
+    "gzip": answer_of(gzip.compress(b"{}" * 999), "200 OK", "Content-Encoding: gzip", "Content-Type: application/json"),
+    "overloaded": answer_of(b'{"type": "error"}', "529 Overloaded", "retry-after: 7", "x-should-retry: true"),
+    "unauthorized": answer_of(
+        b"{}", "401 Unauthorized", "WWW-Authenticate: Bearer", "Set-Cookie: a=1", "Set-Cookie: b=2"
+    ),
+    "redirect": answer_of(b"", "307 Temporary Redirect", "Location: http://127.0.0.1:1/elsewhere"),
+    "no content": b"HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n",
+    "not modified": b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n',
+    "until it closes": b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nsome text",
+    "bare": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    "own words": answer_of(b"x", "418 I am a teapot", "X-Latin: caf\u00e9", "Server: theirs", "Date: yesterday"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_answers_arrive_as_they_were_given(name: str, method: str) -> None:
+    with recording(lambda _: [ANSWERS[name]]) as upstream, proxying(upstream.url) as proxy:
+        body = anthropic_body(2) if method == "POST" else None
+        directly = ask(upstream.url, method, "/v1/messages", body, [JSON])
+        through = ask(proxy.url, method, "/v1/messages", body, [JSON])
+        assert directly.compared() == through.compared()
+
+
+def test_an_answer_to_a_head_has_the_length_and_no_body() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 512\r\n\r\n"
+    with recording(lambda _: [head]) as upstream, proxying(upstream.url) as proxy:
+        assert ask(proxy.url, "HEAD", "/v1/files/x").named("content-length") == "512"
+
+
+# What is masked
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "history"),
+    [
+        ("/v1/messages", "messages", anthropic_messages(40)),
+        ("/v1/chat/completions", "messages", chat_messages(40)),
+        ("/v1/responses", "input", response_items(40)),
+    ],
+)
+def test_a_masked_request_says_so(path: str, field: str, history: list[Any], echo: Upstream, proxy: Proxy) -> None:
+    body = json.dumps({"model": "m", field: history}).encode()
+    got = ask(proxy.url, "POST", path, body, [JSON, ("Content-Encoding", "identity")])
+    sent = echo.requests[-1].body
+    view = json.loads(sent)[field]
+    assert len(sent) < len(body) / 2 and len(view) == len(history)
+    assert recede.check_pairs(view) == recede.check_pairs(history)
+    before, _, after = (got.named("x-recede") or "").removeprefix("masked; ").partition("->")
+    assert int(before) == recede.count_chars(history) and int(after) == recede.count_chars(view)
+    raw = ask(proxy.url, "POST", path, body, [JSON, ("x-recede", "off")])
+    assert echo.requests[-1].body == body and raw.named("x-recede") is None
+
+
+def test_a_compressed_request_that_is_masked_goes_plain(echo: Upstream, proxy: Proxy) -> None:
+    body = anthropic_body()
+    ask(proxy.url, "POST", "/v1/messages", gzip.compress(body), [JSON, ("content-encoding", "gzip")])
+    request = echo.requests[-1]
+    assert request.named("content-encoding") is None and b"observation masked" in request.body
+    assert request.named("content-length") == str(len(request.body))
+
+
+def test_a_retry_sends_the_same_bytes(echo: Upstream, proxy: Proxy) -> None:
+    for _ in range(3):
+        ask(proxy.url, "POST", "/v1/messages", anthropic_body(), [JSON])
+    assert len({request.body for request in echo.requests}) == 1
+
+
+# Official clients
+
+
+@pytest.fixture
+def provider() -> Iterator[Server]:
+    with serving() as running:
+        yield running
+        assert running.refusals == []
+
+
+SAID = [text("Hello there"), calls(tool_call("run", {"a": [1, "é"]}), say="Now:"), text("cut", "max_tokens")]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_the_client_of_anthropic_gets_what_it_gets_without(provider: Server, is_streamed: bool) -> None:
+    found = []
+    for is_through in (False, True):
+        provider.script[:] = [*SAID]
+        provider._calls = 0
+        with contextlib.ExitStack() as stack:
+            url = stack.enter_context(proxying(provider.url)).url if is_through else provider.url
+            client = stack.enter_context(anthropic.Anthropic(api_key=KEY, base_url=url, max_retries=0))
+            for turns in (1, 20, 40):
+                request: Any = {"model": "claude-opus-5", "max_tokens": 9, "messages": anthropic_messages(turns)}
+                if is_streamed:
+                    with client.messages.stream(**request) as stream:
+                        found.append([event.model_dump() for event in stream])
+                else:
+                    found.append([client.messages.create(**request).model_dump()])
+    assert found[:3] == found[3:]
+    sizes = [len(json.dumps(body)) for body in provider.requests]
+    assert sizes[0] == sizes[3] and sizes[5] < sizes[2] / 2
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_the_client_of_openai_gets_what_it_gets_without(provider: Server, api: str, is_streamed: bool) -> None:
+    found = []
+    for is_through in (False, True):
+        provider.script[:] = [text("Hello"), calls(tool_call("run", {"a": 1}))]
+        provider._calls = 0
+        with contextlib.ExitStack() as stack:
+            url = stack.enter_context(proxying(provider.url)).url if is_through else provider.url
+            client = stack.enter_context(openai.OpenAI(api_key=KEY, base_url=url + "/v1", max_retries=0))
+            for turns in (2, 40):
+                answer: Any
+                if api == "chat":
+                    messages = chat_messages(turns)
+                    answer = client.chat.completions.create(model="m", messages=messages, stream=is_streamed)
+                else:
+                    answer = client.responses.create(model="m", input=response_items(turns), stream=is_streamed)
+                found.append([one.model_dump() for one in answer] if is_streamed else [answer.model_dump()])
+    times = re.compile(r"'created(_at)?': [0-9.]+")
+    assert times.sub("", str(found[:2])) == times.sub("", str(found[2:]))
+    assert len(json.dumps(provider.requests[3])) < len(json.dumps(provider.requests[1])) / 2
+
+
+def test_errors_and_retries_are_those_of_the_provider(provider: Server) -> None:
+    headers = {"retry-after-ms": "5", "x-should-retry": "true"}
+    provider.script[:] = [
+        Failure(529, "overloaded_error", headers),
+        Failure(429, "rate_limit_error", headers),
+        text("ok"),
+    ]
+    with proxying(provider.url) as proxy, anthropic.Anthropic(api_key=KEY, base_url=proxy.url, max_retries=2) as client:
+        request: Any = {"model": "claude-opus-5", "max_tokens": 9, "messages": anthropic_messages(40)}
+        assert client.messages.create(**request).content[0].type == "text"
+        assert provider.requests[0] == provider.requests[1] == provider.requests[2]
+        provider.script[:] = [Failure(401, "authentication_error")]
+        with pytest.raises(anthropic.AuthenticationError, match="authentication_error"):
+            client.messages.create(**request)
+
+
+def test_count_tokens_models_files_and_batches_of_clients(echo: Upstream, proxy: Proxy) -> None:
+    echo.answer = lambda _: [
+        answer_of(b'{"input_tokens": 5, "data": [], "id": "x"}', "200 OK", "Content-Type: application/json")
+    ]
+    with anthropic.Anthropic(api_key=KEY, base_url=proxy.url, max_retries=0) as client:
+        counted = client.messages.count_tokens(model="claude-opus-5", messages=anthropic_messages(40))
+        assert counted.input_tokens == 5 and b"observation masked" in echo.requests[-1].body
+        list(client.models.list())
+        client.beta.files.upload(file=("a.txt", BINARY))
+        assert BINARY in echo.requests[-1].body
+        client.messages.batches.create(requests=[])
+        assert echo.requests[-1].target == "/v1/messages/batches"
+    assert stats(proxy)["totals"]["requests"] == 0
+
+
+# Streams and faults
+
+
+@contextlib.contextmanager
+def streaming(url: str, body: bytes) -> Iterator[http.client.HTTPResponse]:
+    """The answer to a request whose connection is closed with the block."""
+    with contextlib.closing(http.client.HTTPConnection(url.partition("://")[2], timeout=20)) as connection:
+        connection.request("POST", "/v1/messages", body, {"Content-Type": "application/json"})
+        with connection.getresponse() as response:
+            yield response
+
+
+def test_events_are_not_held_back() -> None:
+    go = threading.Event()
+
+    def answer(_: Request) -> Answer:
+        yield STREAM + chunked(EVENTS[0])
+        yield go
+        yield chunked(*EVENTS[1:]) + b"0\r\n\r\n"
+
+    with recording(answer) as upstream, proxying(upstream.url) as proxy:
+        with streaming(proxy.url, anthropic_body(1)) as response:
+            assert response.read(len(EVENTS[0])) == EVENTS[0]
+            go.set()
+            assert response.read() == b"".join(EVENTS[1:])
+
+
+def test_a_client_that_goes_cancels_the_request_upstream() -> None:
+    never = threading.Event()
+
+    def answer(_: Request) -> Answer:
+        yield STREAM + chunked(EVENTS[0])
+        yield never
+
+    with recording(answer) as upstream, proxying(upstream.url) as proxy:
+        with streaming(proxy.url, anthropic_body(1)) as response:
+            response.read(5)
+        assert upstream.gone.wait(5)
+
+
+def test_a_client_that_goes_before_the_answer_cancels_the_request_upstream() -> None:
+    with recording(lambda _: [threading.Event()]) as upstream, proxying(upstream.url) as proxy:
+        body = anthropic_body(1)
+        with socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2]))) as client:
+            head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            client.sendall(head.encode() + body)
+            while not upstream.requests:
+                time.sleep(0.01)
+        assert upstream.gone.wait(5)
+
+
+@pytest.mark.parametrize(
+    "pieces", [[b""], [b"HTTP/1.1 200"], [b"\x00\xffgarbage\r\n\r\n"], [b"HTTP/1.1 abc OK\r\n\r\n"]]
+)
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1beta/models/g:generateContent"])
+def test_an_upstream_that_answers_nothing_or_garbage_is_a_502(pieces: list[bytes], path: str) -> None:
+    with recording(lambda _: pieces) as upstream, proxying(upstream.url) as proxy:
+        got = ask(proxy.url, "POST", path, b'{"messages": []}', [JSON])
+        error = json.loads(got.body)["error"]
+        assert got.status == 502 and "recede proxy: 127.0.0.1" in error["message"]
+        expected = {"/v1/messages": ("type", "api_error"), "/v1/chat/completions": ("type", "server_error")}
+        key, value = expected.get(path, ("status", "UNAVAILABLE"))
+        assert error[key] == value
+        assert stats(proxy)["errors"] == 1
+
+
+def test_an_upstream_that_cannot_be_reached_is_a_502_and_clients_understand_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    with proxying(url) as proxy, anthropic.Anthropic(api_key=KEY, base_url=proxy.url, max_retries=0) as client:
+        with pytest.raises(anthropic.InternalServerError, match=r"recede proxy: 127\.0\.0\.1 could not be reached"):
+            client.messages.create(model="claude-opus-5", max_tokens=1, messages=[{"role": "user", "content": "Hi"}])
+
+
+def test_an_upstream_that_stalls_is_a_504(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_SILENCE_SECONDS", 0.2)
+    with recording(lambda _: [threading.Event()]) as upstream, proxying(upstream.url) as proxy:
+        assert ask(proxy.url, "POST", "/v1/messages", anthropic_body(1), [JSON]).status == 504
+
+
+@pytest.mark.parametrize(
+    "first", [STREAM + chunked(EVENTS[0]), b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + b"x" * 90]
+)
+@pytest.mark.parametrize("stalls", [False, True])
+def test_half_an_answer_does_not_look_whole(first: bytes, stalls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_SILENCE_SECONDS", 0.3)
+    with (
+        recording(lambda _: [first, threading.Event()] if stalls else [first]) as upstream,
+        proxying(upstream.url) as proxy,
+        streaming(proxy.url, anthropic_body(1)) as response,
+        pytest.raises((http.client.IncompleteRead, ConnectionError)),
+    ):
+        response.read()
+
+
+def test_websockets_are_refused_at_once(proxy: Proxy) -> None:
+    headers = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Key", "x"),
+        ("Sec-WebSocket-Version", "13"),
+    ]
+    got = ask(proxy.url, "GET", "/v1/responses", None, headers)
+    assert got.status == 426 and got.named("connection") == "close"
+
+
+def test_a_client_that_waits_for_100_gets_it(echo: Upstream, proxy: Proxy) -> None:
+    body = anthropic_body(2)
+    with socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), 10) as client:
+        head = "POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 100 Continue")
+        client.sendall(body)
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+    assert echo.requests[-1].body == body and echo.requests[-1].named("expect") is None
+
+
+def test_a_body_over_the_limit_is_a_413(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "MAX_BODY_BYTES", 10_000)
+    got = ask(proxy.url, "POST", "/v1/messages", anthropic_body(3)[:10_001], [JSON])
+    assert got.status == 413 and json.loads(got.body)["error"]["type"] == "request_too_large"
+
+
+# Who may ask
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "", "localhost.evil"])
+def test_another_host_is_refused(host: str, echo: Upstream, proxy: Proxy) -> None:
+    for path in ("/v1/models", "/recede/", "/recede/stats"):
+        assert ask(proxy.url, "GET", path, None, [("Host", host)]).status == 403
+    assert echo.requests == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8787", "192.168.1.5:8787"])
+def test_addresses_and_localhost_are_hosts(host: str, proxy: Proxy) -> None:
+    assert ask(proxy.url, "GET", "/recede/stats", None, [("Host", host)]).status == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
+def test_other_origins_are_refused(origin: str, echo: Upstream, proxy: Proxy) -> None:
+    assert ask(proxy.url, "POST", "/v1/messages", b"{}", [("Origin", origin)]).status == 403
+    assert ask(proxy.url, "POST", "/v1/messages", b"{}", [("Origin", proxy.url)]).status == 200
+    assert len(echo.requests) == 1
+
+
+def test_a_request_cannot_choose_its_upstream(echo: Upstream, proxy: Proxy) -> None:
+    with recording(lambda _: [answer_of(b"elsewhere")]) as other:
+        name = other.url.partition("://")[2]
+        for target in (f"{other.url}/v1/models", f"//{name}/v1/models", f"/@{name}/v1", f"\\{name}"):
+            ask(proxy.url, "GET", target)
+            ask(proxy.url, "GET", "/v1/models", None, [("X-Forwarded-Host", name), ("X-Upstream", other.url)])
+        assert other.requests == [] and len(echo.requests) >= 4
+
+
+def test_an_upstream_that_is_this_proxy_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for name in ("127.0.0.1", "localhost"):
+        looped = Proxy(recede.RequestMasker(), upstream=f"http://{name}:{port}", port=port)
+        with pytest.raises(ValueError, match="is this proxy itself"):
+            asyncio.run(looped.start())
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "api.anthropic.com", "http://", "https://u:p@x", "https://x/?a=1"])
+def test_what_is_no_upstream_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="an upstream must"):
+        Proxy(recede.RequestMasker(), upstream=url)
+
+
+def test_requests_go_to_their_provider() -> None:
+    with contextlib.ExitStack() as stack:
+        names = ("anthropic", "openai", "gemini")
+        ends = {name: stack.enter_context(recording(lambda _: [answer_of(b"{}")])) for name in names}
+        urls = {name: end.url for name, end in ends.items()}
+        proxy = stack.enter_context(proxying(None, upstreams=urls))  # type: ignore[arg-type]
+        for path, header, name in (
+            ("/v1/messages", "x-a", "anthropic"),
+            ("/v1/models", "anthropic-version", "anthropic"),
+            ("/v1/models", "x-a", "openai"),
+            ("/v1/responses", "x-a", "openai"),
+            ("/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "x-a", "gemini"),
+            ("/v1beta/models", "x-goog-api-key", "gemini"),
+        ):
+            ask(proxy.url, "POST", path, b"{}", [(header, "1")])
+            assert ends[name].requests.pop().target == path
+
+
+def test_no_key_and_no_body_is_logged_or_shown(echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    headers = [JSON, ("x-api-key", KEY), ("Authorization", f"Bearer {KEY}")]
+    shown = ""
+    for body in (anthropic_body(40), b'{"messages": ["' + KEY.encode(), anthropic_body(1, note=KEY)):
+        for target in ("/v1/messages", f"/v1beta/models/g:generateContent?key={KEY}", f"/v1/models?key={KEY}"):
+            ask(proxy.url, "POST", target, body, headers)
+    echo.answer = lambda _: [b"\x00" + KEY.encode()]
+    shown += ask(proxy.url, "POST", f"/v1/messages?key={KEY}", anthropic_body(3), headers).body.decode()
+    for page in ("", "stats", "metrics"):
+        shown += ask(proxy.url, "GET", f"/recede/{page}").body.decode()
+    assert len(caplog.records) > 8
+    assert KEY not in shown + caplog.text and "xxxx" not in shown + caplog.text
+
+
+# Figures
+
+
+def with_usage(reads: int, writes: int, model: str = "claude-opus-5") -> bytes:
+    usage = {
+        "input_tokens": 3,
+        "cache_read_input_tokens": reads,
+        "cache_creation_input_tokens": writes,
+        "output_tokens": 1,
+    }
+    start = {"type": "message_start", "message": {"model": model, "usage": usage}}
+    delta = {"type": "message_delta", "usage": {"output_tokens": 100}}
+    events = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in (start, delta)]
+    return STREAM + chunked(events[0][:40], events[0][40:] + events[1]) + b"0\r\n\r\n"
+
+
+def test_figures_are_those_of_the_usage_that_was_reported(echo: Upstream, proxy: Proxy) -> None:
+    echo.answer = lambda _: [with_usage(0, 10_000)]
+    ask(proxy.url, "POST", "/v1/messages", anthropic_body(39), [JSON])
+    echo.answer = lambda _: [with_usage(10_000, 1_000)]
+    got = ask(proxy.url, "POST", "/v1/messages", anthropic_body(40), [JSON])
+    before, _, after = (got.named("x-recede") or "").removeprefix("masked; ").partition("->")
+    found = stats(proxy)
+    (conversation,) = found["conversations"]
+    totals = found["totals"]
+    assert totals["requests"] == 2 and totals["sent_tokens"] == 10_003 + 11_003
+    assert totals["cached_tokens"] == 10_000 and totals["written_tokens"] == 11_000
+    assert totals["output_tokens"] == 200 and conversation["model"] == "claude-opus-5"
+    assert conversation["points"][1][1:] == [11_003 + (int(before) - int(after)) // 4, 11_003, 10_000]
+    prices = recede.costs.MODELS["claude-opus-5"].prices
+    paid = 6 * prices.input + 11_000 * prices.write + 10_000 * prices.cached + 200 * prices.output
+    assert totals["paid_usd"] == pytest.approx(paid / 1e6, abs=2e-6)
+    assert totals["raw_usd"] > totals["paid_usd"] and totals["without_usage"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "answer", "sent", "cached"),
+    [
+        (
+            "/v1/chat/completions", {"messages": chat_messages(4)},
+            {"model": "gpt-5.4", "usage": {"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 512}}},
+            900, 512,
+        ),
+        (
+            "/v1/responses", {"input": response_items(4)},
+            {"type": "response.completed", "response": {"model": "gpt-5.4", "usage": {"input_tokens": 900}}}, 900, 0,
+        ),
+        (
+            "/v1beta/models/g:generateContent", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+            {"modelVersion": "gemini-3-pro", "usageMetadata": {"promptTokenCount": 70, "cachedContentTokenCount": 30}},
+            70, 30,
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_usage_is_read_from_each_provider(
+    path: str, body: Bodies, answer: Bodies, sent: int, cached: int, encoding: str, echo: Upstream, proxy: Proxy
+) -> None:
+    data = json.dumps(answer).encode()
+    data = gzip.compress(data) if encoding == "gzip" else data
+    echo.answer = lambda _: [
+        answer_of(data, "200 OK", "Content-Type: application/json", f"Content-Encoding: {encoding}")
+    ]
+    ask(proxy.url, "POST", path, json.dumps(body).encode(), [JSON])
+    totals = stats(proxy)["totals"]
+    assert (totals["sent_tokens"], totals["cached_tokens"], totals["without_usage"]) == (sent, cached, 0)
+
+
+def test_conversations_are_shown_apart_and_metrics_are_theirs(echo: Upstream, proxy: Proxy) -> None:
+    for turns in (0, 0, 1, 2):
+        for name, said in ((b"toolu_a", b"Go."), (b"toolu_b", b"Go and find the bug.")):
+            body = anthropic_body(turns).replace(b"toolu_x", name).replace(b"Go.", said)
+            ask(proxy.url, "POST", "/v1/messages", body, [JSON])
+    found = stats(proxy)
+    assert sorted(one["requests"] for one in found["conversations"]) == [4, 4]
+    metrics = ask(proxy.url, "GET", "/recede/metrics").body.decode()
+    assert "recede_requests_total 8\n" in metrics and "# TYPE recede_saved_tokens gauge\n" in metrics
+
+
+def test_observing_sends_raw_and_reckons(echo: Upstream) -> None:
+    echo.answer = lambda _: [with_usage(0, 45_000)]
+    with proxying(echo.url, observe=True) as proxy:
+        body = anthropic_body(40)
+        got = ask(proxy.url, "POST", "/v1/messages", body, [JSON])
+        assert echo.requests[-1].body == body and got.named("x-recede") is None
+        packed = gzip.compress(body)
+        ask(proxy.url, "POST", "/v1/messages", packed, [JSON, ("Content-Encoding", "gzip")])
+        assert echo.requests[-1].body == packed and echo.requests[-1].named("content-encoding") == "gzip"
+        totals = stats(proxy)["totals"]
+        assert totals["raw_tokens"] == 2 * 45_003 and totals["sent_tokens"] < 60_000
+        assert stats(proxy)["mode"] == "observe" and "would have saved" in proxy.totals.sentence()
+
+
+# What docs/proxy.md shows
+
+
+def shown(first_line: str) -> dict[str, Any]:
+    """The names that the block of the page has in which this line is."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "proxy.md").read_text(), re.MULTILINE | re.DOTALL)
+    (block,) = [block for block in blocks if first_line in block]
+    names: dict[str, Any] = {}
+    exec(block, names)
+    return names
+
+
+def test_the_asgi_middleware_of_the_page_masks() -> None:
+    got: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        got.extend([scope, await receive(), await receive()])
+
+    whole = gzip.compress(anthropic_body(40))
+    later = {"type": "http.disconnect"}
+    pieces = [
+        {"type": "http.request", "body": whole[:500], "more_body": True},
+        {"type": "http.request", "body": whole[500:], "more_body": False},
+        later,
+    ]
+
+    async def receive() -> Any:
+        return pieces.pop(0)
+
+    headers = [(b"content-encoding", b"gzip"), (b"content-length", b"%d" % len(whole)), (b"x-api-key", b"k")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/messages", "headers": headers}
+    asyncio.run(shown("class Masked:")["Masked"](app, keep=10)(scope, receive, None))
+    found, request, after = got
+    assert b"observation masked" in request["body"] and after is later
+    assert found["headers"] == [(b"x-api-key", b"k"), (b"content-length", b"%d" % len(request["body"]))]
+
+
+def test_the_addon_of_the_page_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tflow = pytest.importorskip("mitmproxy.test.tflow", reason="mitmproxy is not installed")
+    monkeypatch.chdir(tmp_path)
+    flow = tflow.tflow()
+    flow.request.method, flow.request.path = "POST", "/v1/messages"
+    flow.request.headers["content-encoding"] = "gzip"
+    flow.request.raw_content = gzip.compress(anthropic_body(40))
+    shown("class Recede:")["addons"][0].request(flow)
+    assert b"observation masked" in flow.request.raw_content and "content-encoding" not in flow.request.headers
+    assert flow.request.headers["content-length"] == str(len(flow.request.raw_content))

@@ -1,0 +1,230 @@
+"""`recede proxy` as a process: with a command and alone, signals, exit codes, kill and restart."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and exit codes of POSIX")
+
+from children import recede_command
+from proxied import Answer, Request, answer_of, ask, chunked, recording
+
+COMMAND = [sys.executable, "-m", "recede.cli", "proxy"]
+JSON = ("Content-Type", "application/json")
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def body(turns: int) -> bytes:
+    messages: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(turns):
+        use = {"type": "tool_use", "id": f"toolu_{number}", "name": "run", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "x" * 4_000}
+        messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    return json.dumps({"model": "claude-opus-5", "messages": messages}).encode()
+
+
+class Running:
+    """The proxy as a process of its own."""
+
+    def __init__(self, upstream: str, state: Path | str, *arguments: str) -> None:
+        command = [*COMMAND, "--port", "0", "--upstream", upstream, "--state", str(state), *arguments]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        self.stderr = self.process.stderr
+        line = self.stderr.readline()
+        while "listening on" not in line:
+            assert line, "it ended"
+            line = self.stderr.readline()
+        self.url = line.split("listening on ")[1].split(",")[0]
+
+    def end(self, number: int) -> str:
+        self.process.send_signal(number)
+        said = self.stderr.read()
+        self.process.wait(40)
+        self.stderr.close()
+        return said
+
+
+@contextlib.contextmanager
+def running(upstream: str, state: Path | str = "none", *arguments: str) -> Iterator[Running]:
+    proxy = Running(upstream, state, *arguments)
+    try:
+        yield proxy
+    finally:
+        if proxy.process.poll() is None:
+            proxy.end(signal.SIGKILL)
+
+
+CHILD = """
+import json, os, sys, urllib.request
+names = "ANTHROPIC_BASE_URL OPENAI_BASE_URL OPENAI_API_BASE GOOGLE_GEMINI_BASE_URL".split()
+print(json.dumps({name: os.environ[name] for name in names}), sys.stdin.read())
+for path in ("/v1/messages", "/v1/chat/completions"):
+    data = open(sys.argv[1], "rb").read()
+    with urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + path, data)) as answer:
+        answer.read()
+sys.exit(7)
+"""
+
+
+def test_a_command_has_its_variables_terminal_and_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(body(40))
+    with recording(lambda _: [answer_of(b"{}")]) as one, recording(lambda _: [answer_of(b"{}")]) as two:
+        variables = {
+            "ANTHROPIC_BASE_URL": one.url,
+            "OPENAI_BASE_URL": two.url + "/v1/",
+            "XDG_STATE_HOME": str(tmp_path),
+        }
+        child = [sys.executable, "-c", CHILD, tmp_path / "body"]
+        done = recede_command("proxy", "--", *child, stdin=b"typed", **variables)
+        assert done.returncode == 7, done.stderr
+        found, _, typed = done.stdout.decode().strip().rpartition(" ")
+        urls = json.loads(found)
+        base = urls["ANTHROPIC_BASE_URL"]
+        assert typed == "typed" and base.startswith("http://127.0.0.1:")
+        assert urls["OPENAI_BASE_URL"] == urls["OPENAI_API_BASE"] == base + "/v1"
+        assert urls["GOOGLE_GEMINI_BASE_URL"] == base
+        assert [request.target for request in one.requests] == ["/v1/messages"]
+        assert [request.target for request in two.requests] == ["/v1/chat/completions"]
+        assert b"observation masked" in one.requests[0].body
+        assert b"recede: 2 requests: saved" in done.stderr and b"input tokens" in done.stderr
+    state = tmp_path / "recede" / "requests"
+    assert state.stat().st_size == 28 + 2 * 28
+    assert state.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_command_that_does_not_exist_is_127(tmp_path: Path) -> None:
+    done = recede_command("proxy", "--state", "none", "--", "no-such-command-here")
+    assert done.returncode == 127 and b"no-such-command-here" in done.stderr
+
+
+def test_a_signal_reaches_the_command(tmp_path: Path) -> None:
+    script = "import signal, time\nprint('ready', flush=True)\ntime.sleep(30)"
+    command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 128 + signal.SIGTERM
+
+
+def test_an_interrupt_is_for_the_command(tmp_path: Path) -> None:
+    """Ctrl-C reaches both processes: the command may take it for something else than an end."""
+    script = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: sys.exit(3))\n"
+        "print('ready', flush=True)\ntime.sleep(30)"
+    )
+    command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", script]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(20) == 3
+
+
+def test_a_kill_and_a_restart_send_the_same_bytes(tmp_path: Path) -> None:
+    with recording(lambda _: [answer_of(b"{}")]) as upstream:
+        state, sent = tmp_path / "state", {}
+        with running(upstream.url, state) as proxy:
+            for turns in range(8, 32):
+                ask(proxy.url, "POST", "/v1/messages", body(turns), [JSON])
+                sent[turns] = upstream.requests[-1].body
+                if turns == 13:  # as if an hour had passed: the times of the ledger are set back
+                    data = state.read_bytes()
+                    times = [int.from_bytes(data[at + 20 : at + 28], "little") for at in range(28, len(data), 28)]
+                    back = [(time - 2 * 3_600_000).to_bytes(8, "little") for time in times]
+                    pieces = [data[28 + 28 * n : 48 + 28 * n] + one for n, one in enumerate(back)]
+                    proxy.end(signal.SIGKILL)
+                    state.write_bytes(data[:28] + b"".join(pieces))
+                    proxy.__init__(upstream.url, state)  # type: ignore[misc]
+            # Killed in the middle of a request.
+            upstream.answer = lambda _: [STREAM, threading.Event()]
+            port = int(proxy.url.rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                whole, count = body(32), len(upstream.requests)
+                client.sendall(
+                    b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(whole)
+                )
+                client.sendall(whole)
+                while len(upstream.requests) == count:
+                    time.sleep(0.01)
+                sent[32] = upstream.requests[-1].body
+                proxy.end(signal.SIGKILL)
+        upstream.answer = lambda _: [answer_of(b"{}")]
+        with running(upstream.url, state) as proxy:
+            for turns in (32, 31, 14, 13, 20):
+                ask(proxy.url, "POST", "/v1/messages", body(turns), [JSON])
+                assert upstream.requests[-1].body == sent[turns], turns
+        with running(upstream.url, tmp_path / "other") as proxy:
+            ask(proxy.url, "POST", "/v1/messages", body(14), [JSON])
+            assert upstream.requests[-1].body != sent[14]
+
+
+def test_sigterm_lets_running_streams_end_and_takes_no_more() -> None:
+    go = threading.Event()
+
+    def answer(_: Request) -> Answer:
+        yield STREAM + chunked(b"data: 1\n\n")
+        yield go
+        yield chunked(b"data: 2\n\n") + b"0\r\n\r\n"
+
+    with recording(answer) as upstream, running(upstream.url, "none", "-v") as proxy:
+        port = int(proxy.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as client, client.makefile("rb") as file:
+            client.sendall(b"POST /v1/messages?key=secret HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n")
+            client.sendall(b'{"messages":[]}')
+            while b"data: 1" not in file.readline():
+                pass
+            proxy.process.send_signal(signal.SIGTERM)
+            for _ in range(200):
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                except ConnectionRefusedError:
+                    break
+                time.sleep(0.02)
+            else:
+                raise AssertionError("it still listens")
+            go.set()
+            assert file.read().endswith(b"data: 2\n\n\r\n0\r\n\r\n")
+        said = proxy.stderr.read()
+        assert proxy.process.wait(20) == 0
+        proxy.stderr.close()
+        assert "POST /v1/messages: 200" in said and "secret" not in said
+        assert "recede: 1 requests: saved 0" in said
+
+
+def test_what_is_wrong_is_a_line(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.write_text("must not be lost")
+    done = recede_command("proxy", "--state", notes)
+    assert (
+        done.returncode == 1 and b"not a ledger of requests" in done.stderr and notes.read_text() == "must not be lost"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = recede_command("proxy", "--state", "none", "--port", port)
+        assert done.returncode == 2 and b"in use" in done.stderr
+    done = recede_command("proxy", "--state", "none", "--upstream", "nonsense")
+    assert done.returncode == 2 and b"an upstream must be a URL" in done.stderr
+    done = recede_command("proxy", "--state", "none", "--port", port, "--upstream", f"http://localhost:{port}")
+    assert done.returncode == 2 and b"is this proxy itself" in done.stderr
+
+
+def test_another_address_has_a_warning() -> None:
+    command = [*COMMAND, "--state", "none", "--host", "0.0.0.0", "--port", "0", "--", sys.executable, "-c", "pass"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0 and "anyone who reaches 0.0.0.0" in done.stderr

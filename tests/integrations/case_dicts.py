@@ -1,0 +1,55 @@
+"""Plain dicts and a loop of one's own, with a `Masker`: what every adapter is compared with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sessions import LAST, TASK, Turn, as_dicts, shown
+
+import recede
+
+WAYS = ("sync", "failing")
+
+
+def history(turns: list[Turn]) -> list[Any]:
+    return as_dicts(turns)
+
+
+def masking(*, recall: bool = False, **options: Any) -> recede.Masker[Any]:
+    return recede.Masker(**options)
+
+
+def view(masking: Any, messages: list[Any]) -> list[Any]:
+    given: list[Any] = masking.view(messages)
+    return given
+
+
+def results(messages: list[Any]) -> list[tuple[str, str]]:
+    return shown(messages)
+
+
+def calls(messages: list[Any]) -> list[str]:
+    blocks = [block for message in messages if message["content"] != TASK for block in message["content"]]
+    return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def reloaded(messages: list[Any]) -> list[Any]:
+    loaded: list[Any] = json.loads(json.dumps(messages))
+    return loaded
+
+
+def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+    stored: list[Any] = as_dicts([])
+    requests = []
+    for turn in [*turns, LAST]:
+        for _ in range(2 if way == "failing" else 1):
+            requests.append(masking.view(stored))
+        stored += as_dicts([turn])[1:]
+        for call in turn.calls:
+            if call.name == "recall":
+                text = masking.recall(stored, call.args["id"])
+                stored.append(
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": text}]}
+                )
+    return requests, stored

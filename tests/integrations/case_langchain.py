@@ -1,0 +1,143 @@
+"""LangChain: `create_agent`, with a fake model and a checkpointer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain.tools import InjectedToolCallId, tool
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.load import dumpd, load
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
+from sessions import IMAGE, LAST, TASK, Result, Turn
+
+from recede.integrations.langchain import MaskObservationsMiddleware
+
+WAYS = ("sync", "async", "stream", "failing")
+
+
+def _said(turn: Turn, kind: type[AIMessage] = AIMessage) -> Any:
+    calls = [{"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"} for call in turn.calls]
+    usage = {
+        "input_tokens": 9_000,
+        "output_tokens": 10,
+        "total_tokens": 9_010,
+        "input_token_details": {"cache_read": 8_900},
+    }
+    if kind is AIMessage:
+        return AIMessage(turn.said, tool_calls=calls, usage_metadata=usage)
+    chunks = [
+        {"id": call.id, "name": call.name, "args": json.dumps(call.args), "index": place, "type": "tool_call_chunk"}
+        for place, call in enumerate(turn.calls)
+    ]
+    return AIMessageChunk(turn.said, tool_call_chunks=chunks, usage_metadata=usage)
+
+
+def _returned(result: Result) -> ToolMessage:
+    parts: list[Any] = [{"type": "text", "text": result.text}]
+    if result.has_image:
+        parts.append({"type": "image", "base64": IMAGE, "mime_type": "image/png"})
+    content = parts if result.has_image else result.text
+    status: Any = "error" if result.is_error else "success"
+    return ToolMessage(content, tool_call_id=result.id, name="run", status=status)
+
+
+def history(turns: list[Turn]) -> list[Any]:
+    messages: list[Any] = [HumanMessage(TASK)]
+    for turn in turns:
+        messages += [_said(turn), *map(_returned, turn.results.values())]
+    return [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(messages)]
+
+
+def masking(**options: Any) -> MaskObservationsMiddleware:
+    return MaskObservationsMiddleware(**options)
+
+
+def view(masking: Any, messages: list[Any]) -> list[Any]:
+    given: list[Any] = masking.view(messages)
+    return given
+
+
+def results(messages: list[Any]) -> list[tuple[str, str]]:
+    return [(message.tool_call_id, str(message.text)) for message in messages if isinstance(message, ToolMessage)]
+
+
+def calls(messages: list[Any]) -> list[str]:
+    return [call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
+def reloaded(messages: list[Any]) -> list[Any]:
+    return [load(dumpd(message), allowed_objects="all") for message in messages]
+
+
+class Scripted(BaseChatModel):
+    """Plays the turn whose number is that of its own messages in the request."""
+
+    turns: list[Any]
+    requests: list[list[BaseMessage]]
+    is_failing: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
+        return self
+
+    def _asked(self, messages: list[BaseMessage]) -> Turn:
+        self.requests.append(messages)
+        if self.is_failing and len(self.requests) % 2:
+            raise ConnectionError("try again")
+        turn: Turn = self.turns[sum(isinstance(message, AIMessage) for message in messages)]
+        return turn
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=_said(self._asked(messages)))])
+
+
+class Streaming(Scripted):
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        yield ChatGenerationChunk(message=_said(self._asked(messages), AIMessageChunk))
+
+
+class Retry(AgentMiddleware[Any, Any]):
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        try:
+            return handler(request)
+        except ConnectionError:
+            return handler(request)
+
+
+def tool_of(by_id: dict[str, Result]) -> Any:
+    @tool("run")
+    def run_tool(command: str, place: int, quiet: bool, tool_call_id: Annotated[str, InjectedToolCallId]) -> Any:
+        """Run a command."""
+        return _returned(by_id[tool_call_id])
+
+    return run_tool
+
+
+def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+    by_id = {name: result for turn in turns for name, result in turn.results.items()}
+    kind = Streaming if way == "stream" else Scripted
+    model = kind(turns=[*turns, LAST], requests=[], is_failing=way == "failing")
+    middleware = [Retry(), masking] if way == "failing" else [masking]
+    agent: Any = create_agent(model, [tool_of(by_id)], middleware=middleware, checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}, "recursion_limit": 1_000}
+    given = {"messages": [HumanMessage(TASK)]}
+    if way == "async":
+        asyncio.run(agent.ainvoke(given, config))
+    elif way == "stream":
+        for _ in agent.stream(given, config, stream_mode="messages"):
+            pass
+    else:
+        agent.invoke(given, config)
+    return model.requests, agent.get_state(config).values["messages"]

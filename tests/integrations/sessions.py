@@ -1,0 +1,110 @@
+"""A session in no framework's form: turns with parallel calls, errors, an image; each case builds it in its own."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+TASK = "Find the bug."
+IMAGE = "iVBORw0KGgo="
+
+
+@dataclass(frozen=True)
+class Call:
+    id: str
+    name: str
+    args: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    id: str
+    text: str
+    is_error: bool = False
+    has_image: bool = False
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the model says and calls, and the results, by id."""
+
+    said: str
+    calls: list[Call] = field(default_factory=list)
+    results: dict[str, Result] = field(default_factory=dict)
+
+
+LAST = Turn("Done.")
+
+
+def session(turns: int = 60, seed: int = 1) -> list[Turn]:
+    """Turns with a call each or three at once; every ninth result an error, one an image."""
+    chance = random.Random(seed)
+    made: list[Turn] = []
+    for number in range(turns):
+        calls, results = [], {}
+        for place in range(3 if number % 7 == 3 else 1):
+            name = f"call_{seed}_{number}_{place}"
+            calls.append(Call(name, "run", {"command": f"step {number}", "place": place, "quiet": number % 2 == 0}))
+            line = f"seed {seed}, turn {number}, call {place}: " + "ä line of the log" * chance.randint(1, 4)
+            text = "\n".join([line] * chance.randint(2, 60))
+            results[name] = Result(name, text, is_error=number % 9 == 4, has_image=number == 5)
+        made.append(Turn(f"Step {number}." if number % 3 else "", calls, results))
+    return made
+
+
+def as_dicts(turns: list[Turn]) -> list[dict[str, Any]]:
+    """The session as recede reads it: Anthropic's blocks, a message for each result."""
+    history: list[dict[str, Any]] = [{"role": "user", "content": TASK}]
+    for turn in turns:
+        said = [{"type": "text", "text": turn.said}] if turn.said else []
+        calls = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.args} for call in turn.calls]
+        history.append({"role": "assistant", "content": [*said, *calls]})
+        for result in turn.results.values():
+            parts: list[Any] = [{"type": "text", "text": result.text}]
+            if result.has_image:
+                source = {"type": "base64", "media_type": "image/png", "data": IMAGE}
+                parts.append({"type": "image", "source": source})
+            block = {"type": "tool_result", "tool_use_id": result.id, "content": parts, "is_error": result.is_error}
+            history.append({"role": "user", "content": [block]})
+    return history
+
+
+def shown(history: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The results of `as_dicts`, or of a view of it: ids and texts."""
+    found = []
+    for message in history:
+        for block in message["content"] if isinstance(message["content"], list) else []:
+            if block["type"] == "tool_result":
+                content = block["content"]
+                text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+                found.append((block["tool_use_id"], text))
+    return found
+
+
+class Case(Protocol):
+    """A framework, as the contract asks it. A message for the task, one for each answer, and the results in order."""
+
+    def history(self, turns: list[Turn]) -> list[Any]:
+        """The session in the framework's own messages."""
+
+    def masking(self, **options: Any) -> Any:
+        """The adapter, as users make it."""
+
+    def view(self, masking: Any, messages: list[Any]) -> list[Any]:
+        """What the adapter sends for these messages."""
+
+    def results(self, messages: list[Any]) -> list[tuple[str, str]]:
+        """The results in them, in order: ids and texts."""
+
+    def calls(self, messages: list[Any]) -> list[str]:
+        """The ids of the calls in them, in order."""
+
+    def reloaded(self, messages: list[Any]) -> list[Any]:
+        """The messages after they were stored and loaded by the framework."""
+
+    def run(self, masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+        """Run the framework's own agent with a fake model that plays the turns: its requests, and what is stored.
+
+        `way` is ``"sync"``, ``"async"``, ``"stream"`` or ``"failing"``: then the model fails once and is retried.
+        """

@@ -1,0 +1,252 @@
+"""What every adapter keeps to, with its framework's own objects and agent; parametrized by what is installed.
+
+`make test-integrations` runs it in an environment for each framework. A point that a framework cannot keep to is in
+`LIMITS`, with its reason, and on the page of the adapter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import importlib.util
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from sessions import Call, Turn, as_dicts, session, shown
+
+import recede
+from support import engine_module
+
+pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
+
+# The case -> the module that its framework is known by.
+FRAMEWORKS = {"dicts": "recede", "langchain": "langchain", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
+# (case, test) -> why a framework cannot keep to it.
+LIMITS: dict[tuple[str, str], str] = {
+    ("pydantic_ai", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the messages once",
+    ("openai_agents", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the input once",
+}
+
+ONLY = os.environ.get("RECEDE_INTEGRATION")
+
+
+def installed() -> list[str]:
+    return [
+        name
+        for name, module in FRAMEWORKS.items()
+        if (ONLY is None or name == ONLY) and importlib.util.find_spec(module) is not None
+    ]
+
+
+@pytest.fixture(params=installed())
+def case(request: pytest.FixtureRequest) -> Any:
+    engine_module("rust")  # needs the core
+    limit = LIMITS.get((request.param, request.node.originalname))
+    if limit is not None:
+        pytest.skip(limit)
+    return importlib.import_module(f"case_{request.param}")
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"keep": 4, "boundary": "sliding"},
+    {"keep": 10},
+    {
+        "keep": 4,
+        "boundary": "sliding",
+        "keep_errors": True,
+        "placeholder": "[{tool} {number}: {chars}, {lines}, {images}]",
+    },
+    {"keep": 0, "mask_chunk": 5},
+    {"keep": 10, "cache": "prefix"},
+]
+
+
+def planned(case: Any, turns: list[Turn], **options: Any) -> list[tuple[str, str]]:
+    """The results of the session as `mask_observations` masks them, without the adapter."""
+    if hasattr(case, "dicts"):  # which recede reads itself
+        shown_results: list[tuple[str, str]] = case.results(reduction(case, turns, **options).messages)
+        return shown_results
+    return shown(reduction(case, turns, **options).messages)
+
+
+def reduction(case: Any, turns: list[Turn], **options: Any) -> recede.Reduction:
+    keep = options.pop("keep")
+    if "mask_chunk" not in options:
+        options.setdefault("boundary", "break_even")
+    return recede.mask_observations(getattr(case, "dicts", as_dicts)(turns), keep_results=keep, **options)
+
+
+def cold(case: Any, messages: list[Any], **options: Any) -> list[tuple[str, str]]:
+    results: list[tuple[str, str]] = case.results(case.view(case.masking(**options), messages))
+    return results
+
+
+# 1, 2, 3
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_view_is_that_of_mask_observations(case: Any, options: dict[str, Any]) -> None:
+    turns = session()
+    masking = case.masking(**options)
+    masked = 0
+    for count in range(0, len(turns) + 1, 3):
+        masked = reduction(case, turns[:count], **options).masked_count
+        assert case.results(case.view(masking, case.history(turns[:count]))) == planned(case, turns[:count], **options)
+    assert masked > 20
+
+
+def test_what_is_not_masked_is_the_object_given_at_this_call(case: Any) -> None:
+    turns = session()
+    masking = case.masking(keep=4, boundary="sliding")
+    for messages in (case.history(turns), copy.deepcopy(case.history(turns))):
+        view = case.view(masking, messages)
+        assert len(view) == len(messages)
+        kept = [one is given for one, given in zip(view, messages, strict=True)]
+        results = [case.results([one]) == case.results([given]) for one, given in zip(view, messages, strict=True)]
+        assert kept == results
+        assert kept.count(False) > 40
+
+
+def test_what_is_given_stays_as_it_was(case: Any) -> None:
+    messages = case.history(session())
+    before = copy.deepcopy(messages)
+    case.view(case.masking(keep=4, boundary="sliding"), messages)
+    assert messages == before
+    assert [*map(repr, messages)] == [*map(repr, before)]
+
+
+# 4, 5, 6
+
+
+def test_views_do_not_depend_on_how_the_history_came(case: Any) -> None:
+    messages = case.history(session())
+    expected = cold(case, messages, keep=10)
+    masking = case.masking(keep=10)
+    for count in range(1, len(messages) + 1):
+        grown = case.view(masking, messages[:count])
+    assert case.results(grown) == expected
+    for other in (messages, copy.deepcopy(messages), case.reloaded(messages), case.history(session())):
+        assert case.results(case.view(masking, other)) == expected
+
+
+def test_forks_cuts_and_edits_are_as_from_cold(case: Any) -> None:
+    turns = session()
+    masking = case.masking(keep=4)
+    case.view(masking, case.history(turns))
+    edited = [*turns[:20], Turn("Another way.", turns[20].calls, turns[20].results), *turns[21:]]
+    for other in (
+        turns[:30],
+        [*turns[:30], *session(20, seed=2)],
+        turns,
+        edited,
+        turns[5:],
+        [*turns[:10], *turns[40:]],
+        turns[:-1],
+        [*turns[:-1], *session(1, seed=3)],
+    ):
+        messages = case.history(other)
+        assert case.results(case.view(masking, messages)) == cold(case, messages, keep=4)
+
+
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_conversations_through_one_object_do_not_mix(case: Any, how: str) -> None:
+    sessions = [session(40, seed) for seed in range(8)]
+    expected = [cold(case, case.history(turns), keep=4, boundary="sliding") for turns in sessions]
+    masking = case.masking(keep=4, boundary="sliding")
+
+    def talk(turns: list[Turn]) -> Any:
+        messages = case.history(turns)
+        for count in range(1, len(messages), 5):
+            case.view(masking, messages[:count])
+        return case.results(case.view(masking, messages))
+
+    async def all_at_once() -> list[Any]:
+        return await asyncio.gather(*[asyncio.to_thread(talk, turns) for turns in sessions])
+
+    if how == "threads":
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(talk, sessions)) == expected
+    else:
+        assert asyncio.run(all_at_once()) == expected
+
+
+# 7, 8, 9: in the framework's own agent
+
+
+def of_run(case: Any, masking: Any, turns: list[Turn], way: str = "sync") -> tuple[list[Any], list[Any]]:
+    requests, stored = case.run(masking, turns, way)
+    return [(case.calls(request), case.results(request)) for request in requests], case.results(stored)
+
+
+@pytest.mark.parametrize("way", ["sync", "async", "stream"])
+def test_each_request_of_an_agent_is_the_view_and_stored_results_are_raw(case: Any, way: str) -> None:
+    if way not in case.WAYS:
+        pytest.skip(f"there is no {way} here")
+    turns = session()
+    requests, stored = of_run(case, case.masking(keep=10), turns, way)
+    assert len(requests) == len(turns) + 1
+    for count, (_, results) in enumerate(requests):
+        assert results == planned(case, turns[:count], keep=10)
+    assert stored == shown(as_dicts(turns))
+
+
+def test_requests_are_prefixes_of_the_next_but_at_moves_and_pairs_are_whole(case: Any) -> None:
+    turns = session()
+    requests, _ = of_run(case, case.masking(keep=10), turns)
+    changes = 0
+    for (_, before), (calls, results) in pairwise(requests):
+        assert sorted(calls) == sorted(name for name, _ in results)
+        changes += results[: len(before)] != before
+    assert 0 < changes == len(reduction(case, turns, keep=10).boundary_moves) < 10
+
+
+def test_a_retry_sends_the_same(case: Any) -> None:
+    requests, stored = of_run(case, case.masking(keep=4, boundary="sliding"), session(20), "failing")
+    assert len(requests) == 42
+    assert requests[::2] == requests[1::2]
+    assert stored == shown(as_dicts(session(20)))
+
+
+# 10, 11
+
+
+def test_the_agent_recalls_a_masked_result(case: Any) -> None:
+    turns = session(30)
+    asked = next(iter(turns[2].results))
+    again = Turn("I need it.", [Call("again", "recall", {"id": asked})])
+    requests, stored = of_run(case, case.masking(keep=4, boundary="sliding", recall=True), [*turns, again])
+    text = turns[2].results[asked].text
+    assert dict(requests[-1][1])[asked] != text
+    assert dict(requests[-1][1])["again"] == dict(stored)["again"] == text
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"keep": "4"}, TypeError),
+        ({"keep": -1}, ValueError),
+        ({"boundary": "never"}, ValueError),
+        ({"window": 4}, TypeError),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_refused_at_construction(case: Any, options: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(options))):
+        case.masking(**options)
+
+
+def test_with_recede_off_everything_is_sent(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if case.__name__ == "case_dicts":
+        pytest.skip("a loop of one's own decides that itself")
+    monkeypatch.setenv("RECEDE_OFF", "1")
+    requests, stored = of_run(case, case.masking(keep=0, boundary="sliding"), session(10))
+    assert requests[-1][1] == stored

@@ -1,0 +1,163 @@
+"""What is LangChain's own: its metadata, usage, summaries, nodes of LangGraph, deepagents and its subagents."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents", reason="langchain 1.0 or newer is not installed")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import case_langchain as case
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from sessions import LAST, TASK, Call, Turn, session
+
+from recede.integrations.langchain import MaskObservationsMiddleware, _Messages
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_masked_messages_say_so_as_those_of_context_editing_do() -> None:
+    messages = case.history(session())
+    view = MaskObservationsMiddleware(keep=4, boundary="sliding").view(messages)
+    masked = [(old, new) for old, new in zip(messages, view, strict=True) if old is not new]
+    assert masked
+    for old, new in masked:
+        assert new.response_metadata == {"context_editing": {"cleared": True, "strategy": "recede"}}
+        assert (new.id, new.tool_call_id, new.status, new.name) == (old.id, old.tool_call_id, old.status, old.name)
+
+
+def test_calls_that_anthropic_repeats_in_the_content_count_once() -> None:
+    call = {"id": "1", "name": "run", "args": {"command": "ls"}, "type": "tool_call"}
+    blocks = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Next."}]
+    repeated = AIMessage([*blocks, {"type": "tool_use", "id": "1", "name": "run", "input": {"command": "ls"}}])
+    repeated.tool_calls = [call]
+    facts = _Messages().facts
+    assert facts(repeated) == facts(AIMessage("Next.", tool_calls=[call]))
+    assert facts(repeated).calls == [("1", "run", 16)]
+
+
+def test_a_call_that_was_no_json_keeps_its_result() -> None:
+    broken = {"id": "1", "name": "run", "args": '{"command"', "error": "cut", "type": "invalid_tool_call"}
+    assert _Messages().facts(AIMessage("", invalid_tool_calls=[broken])).calls == [("1", "run", 10)]
+
+
+def test_pointers_to_files_of_deepagents_stay() -> None:
+    turns = session()
+    messages = case.history(turns)
+    filed = "Tool result too large, the result of this tool call was saved in the filesystem at /x\n" * 9
+    place = next(at for at, message in enumerate(messages) if isinstance(message, ToolMessage))
+    messages[place] = messages[place].model_copy(update={"content": filed})
+    view = MaskObservationsMiddleware(keep=4, boundary="sliding").view(messages)
+    assert view[place] is messages[place]
+    assert view[place + 2] is not messages[place + 2]
+
+
+def test_a_cache_mark_in_a_masked_result_stays() -> None:
+    messages = case.history(session())
+    place = next(at for at, message in enumerate(messages) if isinstance(message, ToolMessage))
+    mark = {"type": "ephemeral"}
+    parts = [{"type": "text", "text": "a line\n" * 90, "cache_control": mark}]
+    messages[place] = messages[place].model_copy(update={"content": parts})
+    view = MaskObservationsMiddleware(keep=4, boundary="sliding").view(messages)
+    assert view[place].content == [{"type": "text", "text": "[observation masked — 630 chars]", "cache_control": mark}]
+
+
+def test_usage_is_reported_with_the_history_of_its_request() -> None:
+    heard: list[Any] = []
+    masking = case.masking(keep=4)
+    masking.masker.reported = lambda usage, messages: heard.append((usage, len(messages)))
+    case.run(masking, session(5), "sync")
+    details = {"cached_tokens": 8_900}
+    usage = {"prompt_tokens": 9_000, "completion_tokens": 10, "prompt_tokens_details": details}
+    assert heard == [(usage, length) for length in (1, 3, 5, 7, 11, 13)]
+
+
+def test_a_summarizer_that_counts_the_view_does_not_summarize_what_is_masked() -> None:
+    class InOrder(case.Scripted):  # messages are dropped, so they do not say which turn it is
+        def _asked(self, messages: list[Any]) -> Turn:
+            self.requests.append(messages)
+            turn: Turn = self.turns[len(self.requests) - 1]
+            return turn
+
+        def _generate(self, *arguments: Any, **options: Any) -> Any:
+            result = super()._generate(*arguments, **options)
+            result.generations[0].message.usage_metadata = None  # which would be believed
+            return result
+
+    def dropped(token_counter: Any) -> int:
+        masking = case.masking(keep=4, boundary="sliding")
+        model = InOrder(turns=[*session(), LAST], requests=[])
+        by_id = {name: result for turn in session() for name, result in turn.results.items()}
+        summarizing = case.Scripted(turns=[Turn("So far."), *[Turn("So far.")] * 99], requests=[])
+        given = {"token_counter": masking.count_tokens} if token_counter else {}
+        names = inspect.signature(SummarizationMiddleware.__init__).parameters
+        limit = {"trigger": ("tokens", 20_000)} if "trigger" in names else {"max_tokens_before_summary": 20_000}
+        middleware = [SummarizationMiddleware(summarizing, **limit, **given), masking]
+        agent: Any = create_agent(model, [case.tool_of(by_id)], middleware=middleware)
+        state = agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+        return len(case.history([*session(), LAST])) - len(state["messages"])
+
+    assert dropped(None) > 50
+    assert dropped("of the view") == 0
+
+
+def test_a_node_of_langgraph_sends_the_view() -> None:
+    masking = MaskObservationsMiddleware(keep=4, boundary="sliding")
+    model = case.Scripted(turns=[LAST] * 99, requests=[])
+    model.turns[60] = LAST
+
+    def call_model(state: MessagesState) -> Any:
+        return {"messages": [model.invoke(masking.view(state["messages"]))]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", call_model)
+    graph.add_edge(START, "model")
+    messages = case.history(session())
+    state = graph.compile().invoke({"messages": messages})
+    assert model.requests == [masking.view(messages)] != [messages]
+    assert state["messages"][:-1] == messages
+
+
+def test_subagents_are_given_the_middleware_once() -> None:
+    masking = MaskObservationsMiddleware()
+    other = MaskObservationsMiddleware(keep=4)
+    plain: dict[str, Any] = {"name": "a", "description": "d", "system_prompt": "s"}
+    compiled = {"name": "b", "description": "d", "runnable": object()}
+    given = [plain, {**plain, "middleware": [other]}, compiled]
+    once = masking.for_subagents(given)
+    assert once == [{**plain, "middleware": [masking]}, {**plain, "middleware": [other, masking]}, compiled]
+    assert masking.for_subagents(once) == once
+    assert "middleware" not in plain
+
+
+def test_an_agent_of_deepagents_and_its_subagent_send_views() -> None:
+    deepagents = pytest.importorskip("deepagents", reason="deepagents is not installed")
+    turns = session(40)
+    by_id = {name: result for turn in turns for name, result in turn.results.items()}
+    task = Turn("", [Call("task", "task", {"description": "Look.", "subagent_type": "looker"})])
+    model = case.Scripted(turns=[*turns, task, LAST], requests=[])
+    below = case.Scripted(turns=[*turns, LAST], requests=[])
+    masking = MaskObservationsMiddleware(keep=4, boundary="sliding")
+    tool = case.tool_of(by_id)
+    looker = {"name": "looker", "description": "Looks.", "system_prompt": "Look.", "tools": [tool], "model": below}
+    agent = deepagents.create_deep_agent(model, [tool], middleware=[masking], subagents=masking.for_subagents([looker]))
+    agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+    for requests in (model.requests, below.requests):
+        (masked, *_) = [message for message in requests[-1] if isinstance(message, ToolMessage)]
+        assert masked.content.startswith("[observation masked")
+
+
+def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
+    monkeypatch.delitem(sys.modules, "recede.integrations.langchain")
+    with pytest.raises(ImportError, match=r'needs langchain 1.0 or newer: pip install "recede\[langchain\]"'):
+        importlib.import_module("recede.integrations.langchain")

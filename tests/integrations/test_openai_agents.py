@@ -1,0 +1,59 @@
+"""What is the OpenAI Agents SDK's own: continued conversations, identity of items, usage by hooks."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("agents", reason="openai-agents is not installed")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import case_openai_agents as case
+from sessions import session
+
+from recede.integrations.openai_agents import MaskToolOutputs
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_input_that_continues_a_stored_response_is_left_as_it_is() -> None:
+    masking = MaskToolOutputs(keep=0, boundary="sliding")
+    outputs = [item for item in case.history(session()) if item.get("type") == "function_call_output"]
+    for items in (outputs, [{"role": "user", "content": "Go."}, *outputs], []):
+        view = case.view(masking, items)
+        assert view == items
+        assert all(one is given for one, given in zip(view, items, strict=True))
+
+
+def test_usage_is_reported_with_the_input_of_its_call() -> None:
+    heard: list[Any] = []
+    masking: Any = MaskToolOutputs(keep=4)
+    masking.masker.reported = lambda usage, items: heard.append((usage["prompt_tokens_details"], len(items)))
+    case.run(masking, session(4), "async")
+    assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 6, 9, 15)]
+
+
+def test_recall_knows_many_conversations_and_forgets_the_oldest() -> None:
+    masking = MaskToolOutputs(keep=4, boundary="sliding", recall=True, most=2)
+    sessions = [session(10, seed) for seed in (1, 2, 3)]
+    for turns in sessions:
+        case.view(masking, case.history(turns))
+        case.view(masking, case.history(turns[:5]))
+    wanted = [next(iter(turns[1].results.values())) for turns in sessions]
+    for number, result in enumerate(wanted):
+        asked: Any = masking.recall_tool.on_invoke_tool(None, json.dumps({"id": result.id}))  # type: ignore[arg-type]
+        given = asyncio.run(asked)
+        assert given == (f"there is no observation {result.id!r}" if number == 0 else result.text)
+
+
+def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "agents", None)
+    monkeypatch.delitem(sys.modules, "recede.integrations.openai_agents")
+    with pytest.raises(ImportError, match=r'needs openai-agents 0.4 or newer: pip install "recede\[openai_agents\]"'):
+        importlib.import_module("recede.integrations.openai_agents")

@@ -1,0 +1,48 @@
+"""The page of each adapter, and its example, in an environment that has its framework."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+
+# Framework -> its module.
+PAGES = {"langchain": "langchain", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
+ONLY = os.environ.get("RECEDE_INTEGRATION")
+HERE = [name for name, module in PAGES.items() if (ONLY is None or name == ONLY) and find_spec(module)]
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_each_adapter_has_a_page_an_example_an_extra_and_pinned_releases() -> None:
+    modules = {path.stem for path in (ROOT / "python/recede/integrations").glob("[a-z]*.py")}
+    assert modules == PAGES.keys()
+    extras = (ROOT / "pyproject.toml").read_text()
+    for name in modules:
+        assert (ROOT / "docs/integrations" / f"{name}.md").is_file()
+        assert (ROOT / "examples" / f"{name}_agent.py").is_file()
+        assert f"\n{name} = [" in extras
+        for which in ("newest", "oldest"):
+            assert (Path(__file__).parent / "requirements" / f"{name}-{which}.txt").is_file()
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_blocks_of_the_page_run(name: str) -> None:
+    page = ROOT / "docs/integrations" / f"{name}.md"
+    done = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert done.attempted > 5 and done.failed == 0
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_example_runs_and_sends_less_than_it_stores(name: str) -> None:
+    script = ROOT / "examples" / f"{name}_agent.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    *_, sent, stored = [int(line.split(", ")[1].split()[0].replace(",", "")) for line in done.stdout.splitlines()]
+    assert sent < stored / 2

@@ -1,0 +1,111 @@
+"""What is Pydantic AI's own: results that are no text, requests with several parts, streams, usage."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import case_pydantic_ai as case
+from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import FunctionModel
+from sessions import session
+
+from recede.integrations.pydantic_ai import MaskToolReturns, _Messages
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_results_that_are_no_text_are_read_as_the_model_sees_them() -> None:
+    rows = [{"line": number, "text": "a line of the log"} for number in range(50)]
+    request = ModelRequest(parts=[ToolReturnPart("run", rows, "1")])
+    text = request.parts[0].model_response_str()
+    (result,) = _Messages().facts(request).results
+    assert result[2] == len(text) and _Messages().text(request, 0) == text
+    messages: list[Any] = [
+        ModelRequest(parts=[UserPromptPart("Go.")]),
+        ModelResponse(parts=[ToolCallPart("run", {}, "1")]),
+    ]
+    masked = MaskToolReturns(keep=0, boundary="sliding").masker.view([*messages, request])[-1]
+    assert masked.parts[0].content == f"[observation masked — {len(text)} chars]"
+    assert request.parts[0].content is rows
+
+
+def test_other_parts_of_a_request_stay_at_their_place() -> None:
+    parts: Any = [
+        ToolReturnPart("run", "x" * 90, "1"),
+        RetryPromptPart("wrong", tool_name="run", tool_call_id="2"),
+        UserPromptPart("And?"),
+        ToolReturnPart("run", "y" * 80, "3"),
+    ]
+    calls = [ToolCallPart("run", "{}", name) for name in "123"]
+    messages: list[Any] = [ModelRequest(parts=[SystemPromptPart("Be brief."), UserPromptPart("Go.")])]
+    messages += [ModelResponse(parts=[ThinkingPart("hm"), *calls]), ModelRequest(parts=parts)]
+    view = MaskToolReturns(keep=0, boundary="sliding").masker.view(messages)
+    assert view[:2] == messages[:2]
+    masked = view[2].parts
+    assert [masked[0].content, masked[3].content] == [
+        "[observation masked — 90 chars]",
+        "[observation masked — 80 chars]",
+    ]
+    assert masked[1] is parts[1] and masked[2] is parts[2]
+
+
+def test_results_that_the_framework_reads_itself_stay() -> None:
+    if "tool_kind" not in ToolReturnPart.__dataclass_fields__:
+        pytest.skip("this release has no such parts")
+    part = ToolReturnPart("search", "x" * 90, "1", tool_kind="of-ours")
+    messages: list[Any] = [ModelRequest(parts=[UserPromptPart("Go.")])]
+    messages += [ModelResponse(parts=[ToolCallPart("search", "{}", "1")]), ModelRequest(parts=[part])]
+    assert MaskToolReturns(keep=0, boundary="sliding").masker.view(messages)[2] is messages[2]
+
+
+def test_a_stream_of_a_run_sends_the_view() -> None:
+    sent: list[Any] = []
+
+    async def streamed(messages: list[Any], info: Any) -> Any:
+        sent.append(messages)
+        yield "Done."
+
+    masking = MaskToolReturns(keep=4, boundary="sliding")
+    agent: Any = Agent(FunctionModel(stream_function=streamed), capabilities=[masking])
+    history = case.history(session())
+
+    async def read() -> None:
+        async with agent.run_stream("And?", message_history=history) as running:
+            await running.get_output()
+
+    asyncio.run(read())
+    assert case.results(sent[0]) == case.results(masking.masker.view(history)) != case.results(history)
+
+
+def test_usage_is_reported_with_the_messages_of_its_request() -> None:
+    heard: list[Any] = []
+    masking: Any = MaskToolReturns(keep=4)
+    masking.masker.reported = lambda usage, messages: heard.append((usage["prompt_tokens_details"], len(messages)))
+    case.run(masking, session(4), "async")
+    assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 5, 7, 9)]
+
+
+def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic_ai.capabilities", None)
+    monkeypatch.delitem(sys.modules, "recede.integrations.pydantic_ai")
+    with pytest.raises(ImportError, match=r'needs pydantic-ai-slim 2.0 or newer: pip install "recede\[pydantic_ai\]"'):
+        importlib.import_module("recede.integrations.pydantic_ai")

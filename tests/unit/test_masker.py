@@ -1,0 +1,382 @@
+"""`Masker`: what is compared, what is asked of an adapter, and what becomes of conversations."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import recede
+from definitions.masker import cold_masks, cold_view
+from recede import Masker, TranscriptError
+from recede.masker import CallFacts, Facts, Mask, MaskerStats, Masks, ResultFacts
+
+SLIDING: dict[str, Any] = {"boundary": "sliding"}
+
+
+def turn(number: int, text: str = "a line of the log\n" * 40) -> list[dict[str, Any]]:
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": "Next.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": text},
+    ]
+
+
+def conversation(turns: int, task: str = "Find the bug.") -> list[dict[str, Any]]:
+    return [{"role": "user", "content": task}, *(message for number in range(turns) for message in turn(number))]
+
+
+class Line:
+    """A message of a type that recede does not know: a result, if its role is that of a tool."""
+
+    def __init__(self, role: str, text: str, *, name: str | None = None, call: str | None = None) -> None:
+        self.role, self.text, self.name, self.call = role, text, name, call
+
+
+class Lines:
+    """Reads lines, and notes the texts that it is asked for."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def facts(self, line: Line) -> Facts:
+        if line.role == "tool":
+            return Facts("tool", results=[ResultFacts(line.call, line.name, len(line.text), line.text.count("\n") + 1)])
+        return Facts(line.role, len(line.text), calls=[CallFacts(line.call, line.name, 2)] if line.name else ())
+
+    def masked(self, line: Line, texts: Mapping[int, str]) -> Line:
+        return Line("tool", texts[0], name=line.name, call=line.call)
+
+    def text(self, line: Line, place: int) -> str:
+        self.texts.append(line.text)
+        return line.text
+
+
+def lines(*texts: str) -> list[Line]:
+    turns = ([Line("assistant", "", name="run"), Line("tool", text)] for text in texts)
+    return [Line("user", "Go."), *(line for turn in turns for line in turn)]
+
+
+def test_unmasked_messages_are_the_objects_of_this_call() -> None:
+    masker, messages = Masker(keep=2, **SLIDING), conversation(8)
+    masker.view(messages)
+    again = copy.deepcopy(messages)
+    view = masker.view(again)
+    assert [shown is message for shown, message in zip(view, again, strict=True)].count(False) == 6
+    assert masker.stats() == MaskerStats(conversations=1, continued=1, begun=1)
+
+
+def test_the_given_list_and_its_messages_are_unchanged() -> None:
+    masker, messages = Masker(keep=0, **SLIDING), conversation(8)
+    before, objects = copy.deepcopy(messages), list(messages)
+    masker.view(messages)
+    assert messages == before
+    assert all(one is other for one, other in zip(messages, objects, strict=True))
+
+
+def test_masked_copies_are_made_once() -> None:
+    masker, messages = Masker(keep=0, **SLIDING), conversation(8)
+    first, second = masker.view(messages), masker.view([*messages, *turn(9)])
+    assert all(one is other for one, other in zip(first, second, strict=False))
+
+
+def test_a_conversation_is_continued_rewound_or_forked() -> None:
+    masker, messages = Masker(keep=2, **SLIDING), conversation(30)
+    for given, figure in (
+        (messages, "begun"),
+        ([*messages, *turn(31)], "continued"),
+        ([*messages[:-2], *turn(32)], "rewound"),
+        ([*messages[:9], {"role": "user", "content": "No."}], "forked"),
+        (conversation(3, task="Another task."), "begun"),
+    ):
+        before = masker.stats()
+        assert masker.view(given) == cold_view(None, given, {"keep": 2, **SLIDING})
+        changed = {name for name in before._fields if getattr(masker.stats(), name) > getattr(before, name)}
+        assert changed - {"conversations"} == {figure}
+    assert masker.stats().conversations == 3
+
+
+def test_the_conversation_used_longest_ago_is_forgotten() -> None:
+    masker = Masker(most=2)
+    for task in ("a", "b", "a", "c", "a", "b"):
+        masker.view(conversation(3, task=task))
+    assert masker.stats() == MaskerStats(conversations=2, continued=2, begun=4, evicted=2)
+
+
+@pytest.mark.parametrize(("age", "check", "is_seen"), [(16, False, True), (18, False, False), (18, True, True)])
+def test_a_message_changed_in_place_is_seen_if_it_is_new_or_all_are_checked(
+    age: int, check: bool, is_seen: bool
+) -> None:
+    masker, messages = Masker(keep=0, check=check, **SLIDING), conversation(30)
+    masker.view(messages)
+    messages[-age + 1]["content"] = messages[-age]["content"] = "changed"
+    masker.view(messages)
+    assert masker.stats().continued == (0 if is_seen else 1)
+    if is_seen:
+        assert masker.view(messages) == cold_view(None, messages, {"keep": 0, **SLIDING})
+
+
+def test_cache_marks_are_no_departure() -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Go."}]}]
+    masker = Masker(keep=0, **SLIDING)
+    for number in range(12):
+        use = {"type": "tool_use", "id": str(number), "name": "run", "input": {}}
+        parts = [{"type": "text", "text": "x" * 90}]
+        result = {"type": "tool_result", "tool_use_id": str(number), "content": parts}
+        messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        for message in messages:
+            for block in message["content"]:
+                for one in (block, *block.get("content", ())):
+                    one.pop("cache_control", None)
+        marked = parts[0] if number % 2 else result
+        marked["cache_control"] = {"type": "ephemeral"}  # type: ignore[assignment]
+        given = copy.deepcopy(messages) if number % 3 == 0 else messages
+        assert masker.view(given) == cold_view(None, given, {"keep": 0, **SLIDING})
+        assert masker.masks(given).first_changed == (len(messages) - 2 if number else 0)
+    assert masker.stats().rewound == masker.stats().forked == 0
+
+
+def test_first_changed_compares_with_the_last_masks() -> None:
+    masker, messages = Masker(keep=2, **SLIDING), conversation(5)
+    assert masker.masks(messages).first_changed == 0
+    assert masker.masks(messages).first_changed == len(messages)
+    masker.view([*messages, *turn(6)])
+    found = masker.masks([*messages, *turn(6), *turn(7)])
+    assert found.first_changed == 8  # that of the fourth result
+    assert isinstance(found, Masks)
+    assert found.masks[-1] == Mask(10, 0, "[observation masked — 720 chars]")
+
+
+def test_texts_are_asked_for_once_when_they_leave_the_window() -> None:
+    adapter = Lines()
+    masker, long = Masker(adapter, keep=2), [str(number) + "x" * 90 for number in range(6)]
+    messages = lines(*long)
+    for end in range(1, len(messages) + 1):
+        masker.view(messages[:end])
+    assert adapter.texts == long[:4]
+    adapter.texts.clear()
+    assert masker.recall(messages, 6) == long[5]
+    assert adapter.texts == long[5:]
+
+
+def test_texts_are_not_asked_for_where_sizes_decide() -> None:
+    adapter = Lines()
+    Masker(adapter, keep=0, **SLIDING).view(lines("short", "x" * 26, "x" * 39))
+    assert adapter.texts == ["x" * 39]  # as long as a placeholder
+    adapter.texts.clear()
+    without = Masker(adapter, keep=0, dispatch=False, **SLIDING)
+    masked = [line.text for line in without.view(lines("x" * 4_000, "[observation masked — 90 chars]"))]
+    assert adapter.texts == ["[observation masked — 90 chars]"]
+    assert masked[2::2] == ["[observation masked — 4000 chars]", "[observation masked — 90 chars]"]
+
+
+def test_dispatch_blocks_of_own_messages_stay() -> None:
+    text = "." * 300 + "BEGIN_DISPATCH_RESULT\nall\nEND_DISPATCH_RESULT" + "." * 300
+    view = Masker(Lines(), keep=0, **SLIDING).view(lines(text, "y" * 90))
+    assert view[2].text.startswith("[dispatch output masked — 600 chars]\nBEGIN_DISPATCH_RESULT")
+
+
+def test_pinned_and_matching_results_stay() -> None:
+    class Pins(Lines):
+        def facts(self, line: Line) -> Facts:
+            facts = super().facts(line)
+            results = [ResultFacts(*one)._replace(pinned="pin" in line.text) for one in facts.results]
+            return facts._replace(results=results)
+
+    messages = lines("pin" + "x" * 90, "Saved to " + "y" * 90, "z" * 90)
+    view = Masker(Pins(), keep=0, keep_matching=["Saved to "], **SLIDING).view(messages)
+    assert [shown is message for shown, message in zip(view, messages, strict=True)] == [True] * 6 + [False]
+
+
+def test_the_tool_may_be_named_by_the_result() -> None:
+    messages = [Line("tool", "x" * 90, name="read"), Line("tool", "y" * 90, name="run")]
+    view = Masker(Lines(), keep=0, exclude_tools=["read"], placeholder="[{tool}: {chars}]", **SLIDING).view(messages)
+    assert [line.text for line in view] == ["x" * 90, "[run: 90]"]
+
+
+def test_calls_without_ids_pair_by_place_and_tool() -> None:
+    calls = [Line("assistant", "", name="read"), Line("assistant", "", name="run")]
+    results = [Line("tool", "x" * 90, name="run"), Line("tool", "y" * 90)]
+    view = Masker(Lines(), keep=0, placeholder="[{tool}: {chars}]", **SLIDING).view([*calls, *results])
+    assert [line.text for line in view[2:]] == ["[run: 90]", "[read: 90]"]
+
+
+def test_an_adapter_may_say_what_is_the_same() -> None:
+    class ById(Lines):
+        def same(self, old: Line, new: Line) -> bool:
+            return old.call == new.call
+
+        def key(self, messages: list[Line]) -> str:
+            return str(messages[0].call)
+
+    def loaded() -> list[Line]:
+        return [Line("tool", "x" * 90, call=str(number)) for number in range(5)]
+
+    masker: Masker[Line] = Masker(ById(), keep=1, **SLIDING)
+    masker.view(loaded())
+    again = loaded()
+    assert masker.view(again)[-1] is again[-1]
+    assert masker.stats().continued == 1
+
+
+def test_recall_gives_the_text_and_place_of_an_observation() -> None:
+    messages = [*conversation(4), *turn(2, "again")]
+    masker = Masker(keep=0)
+    assert masker.recall(messages, 1) == messages[2]["content"]
+    assert masker.recall(messages, "c2") == "again"
+    assert masker.place(messages, 2) == (4, 0)
+    for unknown in (0, 6, 1 << 70, "nobody"):
+        with pytest.raises(LookupError, match="observation"):
+            masker.recall(messages, unknown)
+
+    class Mute:
+        facts, masked = Lines().facts, Lines().masked
+
+    with pytest.raises(TypeError, match="'text'"):
+        Masker(Mute()).recall(lines("x"), 1)
+    assert Masker(Mute()).place(lines("x"), 1) == (2, 0)
+
+
+def test_count_tokens_counts_the_view() -> None:
+    messages = conversation(8)
+    masker = Masker(keep=0, **SLIDING)
+    assert masker.count_tokens(messages) == recede.approx_tokens(masker.view(messages))
+    own = lines("x" * 400, "y" * 90)
+    _, chars = cold_masks(Lines(), own, {"keep": 0, **SLIDING})
+    assert Masker(Lines(), keep=0, **SLIDING).count_tokens(own) == recede.approx_tokens(chars)
+
+
+def test_two_cold_requests_move_the_boundary() -> None:
+    usage = {"input_tokens": 9_000, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 1}
+    masker, messages = Masker(keep=2, break_even_at=1_000), conversation(20)
+    for end in (33, 35, 37):
+        assert not masker.masks(messages[:end]).masks
+        masker.reported(usage)
+    assert masker.masks(messages).masks
+    Masker().reported(usage)  # of no conversation
+    with pytest.raises(TypeError, match="usage"):
+        masker.reported("none")
+
+
+def test_objects_of_clients_are_read_and_masked_in_their_kind() -> None:
+    chat = pytest.importorskip("openai.types.chat")
+    call = turn(0)[0]["tool_calls"][0]
+    message = chat.ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "tool_calls": [call]})
+    messages = [{"role": "user", "content": "Go."}, message, turn(0)[1]]
+    view = Masker(keep=0, **SLIDING).view(messages)
+    assert view[1] is message
+    assert view[2]["content"] == "[observation masked — 720 chars]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"adapter": object()}, TypeError, "'facts'"),
+        ({"keep": -1}, ValueError, "keep"),
+        ({"most": 0}, ValueError, "most"),
+        ({"check": 1}, TypeError, "check"),
+        ({"dispatch": None}, TypeError, "dispatch"),
+        ({"keep_turn": 3}, TypeError, "did you mean"),
+        ({"max_input_tokens": 9}, TypeError, "no option"),
+        ({"keep": None}, ValueError, "window"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Masker(**arguments)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        "user",
+        (),
+        (7,),
+        ("user", -1),
+        ("user", "many"),
+        ("user", 1, ["call"]),
+        ("user", 1, (), [(1,)]),
+        ("user", 1, (), [(None, None, 1, -1)]),
+    ],
+)
+def test_wrong_facts_are_refused(facts: Any) -> None:
+    class Wrong:
+        def facts(self, message: Any) -> Any:
+            return facts
+
+        def masked(self, message: Any, texts: Any) -> Any:
+            raise AssertionError
+
+        def key(self, messages: Any) -> Any:
+            return None
+
+    masker: Masker[Any] = Masker(Wrong())
+    with pytest.raises(TypeError, match="facts"):
+        masker.view([1])
+    assert masker.stats().conversations == 0
+
+
+def test_what_is_no_history_is_refused_and_forgotten() -> None:
+    masker, messages = Masker(), conversation(2)
+    masker.view(messages)
+    wrong: Any = [*messages, 7]
+    with pytest.raises(TranscriptError) as caught:
+        masker.view(wrong)
+    assert caught.value.places["message_index"] == len(messages)
+    wrong = "no list"
+    with pytest.raises(TranscriptError):
+        masker.view(wrong)
+    assert masker.view(messages) == messages
+
+
+def test_an_adapter_that_fails_leaves_the_masker_usable() -> None:
+    class Failing(Lines):
+        fails = True
+
+        def text(self, line: Line, place: int) -> str:
+            if self.fails:
+                raise OSError("no disk")
+            return super().text(line, place)
+
+    adapter = Failing()
+    masker, messages = Masker(adapter, keep=0, **SLIDING), lines("x" * 90)
+    with pytest.raises(OSError, match="no disk"):
+        masker.view(messages)
+    adapter.fails = False
+    assert masker.view(messages)[2].text == "[observation masked — 90 chars]"
+
+
+def test_many_threads_share_one_masker() -> None:
+    masker = Masker(keep=2, most=5)
+    errors: list[BaseException] = []
+
+    def run(task: str) -> None:
+        try:
+            messages = conversation(0, task)
+            for number in range(25):
+                messages += turn(number, f"{task} {number} " * 60)
+                assert masker.view(messages) == cold_view(None, messages, {"keep": 2})
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(f"task {number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_forgotten_messages_are_freed() -> None:
+    class Big(Line):
+        pass
+
+    masker = Masker(Lines(), most=1)
+    for text in ("one", "another"):
+        masker.view([Big("user", text), Big("tool", "x" * 90)])
+    gc.collect()
+    assert len([one for one in gc.get_objects() if type(one) is Big]) == 2
