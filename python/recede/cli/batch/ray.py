@@ -114,7 +114,7 @@ def _outcome(job: Job, file: Any, group: int, path: str, id_column: str | None) 
         figures = {
             name.removeprefix(_PREFIX): sum(filter(None, table.column(name).to_pylist()))
             for name in names
-            if pa.types.is_int64(schema.field(name).type)
+            if name.startswith(_PREFIX) and pa.types.is_int64(schema.field(name).type)
         }
         good = sum(value is not None for value in table.column(f"{_PREFIX}messages").to_pylist())
         return Outcome(good + len(failed), figures, [], failed)
