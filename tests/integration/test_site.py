@@ -22,6 +22,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 PAGES = sorted(str(path.parent.relative_to(SITE)) for path in SITE.rglob("index.html"))
 
 pytestmark = [
+    pytest.mark.timeout(600),  # every page, in a browser
     pytest.mark.skipif(not PAGES, reason="`make docs` builds the site"),
     pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed"),
 ]
@@ -82,7 +83,7 @@ def test_every_page_fits_and_loads_nothing_from_elsewhere(
             f"--user-data-dir={tmp_path}", "--window-size=1400,1000", "--virtual-time-budget=100000",
             "--dump-dom", f"{url}/harness.html",
         ],
-        capture_output=True, text=True, timeout=110, check=True,
+        capture_output=True, text=True, timeout=500, check=True,
     ).stdout  # fmt: skip
     text = re.search(r'<pre id="found">(.*?)</pre>', shown, re.DOTALL)
     assert text and text[1], shown[:2_000]
