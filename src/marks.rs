@@ -86,10 +86,12 @@ pub struct Marked {
     pub block: usize,
     /// How many marks it has.
     pub count: usize,
+    /// Whether it keeps them in any case.
+    pub stays: bool,
 }
 
 /// The marks of a request.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Marks {
     /// The blocks of messages that have some, in order.
     pub blocks: Vec<Marked>,
@@ -158,7 +160,7 @@ impl Marks {
         for (block, span) in elements(data, content).unwrap_or_default().into_iter().enumerate() {
             let count = marks_in(data, span).len();
             if count > 0 {
-                self.blocks.push(Marked { message, block, count });
+                self.blocks.push(Marked { message, block, count, stays: false });
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, masked_at, pins, plan};
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, marks_in_view, masked_at, pins, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
 use crate::source::{Bytes, count_newlines};
@@ -73,7 +73,7 @@ fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEd
     if !policy.pins_boundary {
         return MarkEdits::default();
     }
-    let marks = Marks::of(data, outline, policy.marks_elsewhere);
+    let marks = marks_in_view(outline, plan, Marks::of(data, outline, policy.marks_elsewhere));
     let pins = pins(outline, policy, plan, &marks);
     let edits = |pins| marks.edits(data, outline, &pins, |message, block| masked_at(outline, plan, message, block));
     pins.map_or_else(MarkEdits::default, edits)

@@ -47,6 +47,36 @@ def marks_of(messages: list[dict[str, Any]]) -> dict[Place, list[Any]]:
 
 
 @st.composite
+def histories_of_clients(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Runs of Anthropic's and of OpenAI's shape, with a few marks on blocks, and on parts of results of both."""
+    marks, sizes = st.sampled_from([*[0] * 9, 1, 2, 3, 4]), st.integers(1, 4)
+
+    def one(**fields: Any) -> dict[str, Any]:
+        mark = draw(marks)
+        return fields | ({"cache_control": _MARKS[mark - 1]} if mark else {})
+
+    history = [{"role": "user", "content": "task"}]
+    for turn in range(draw(st.integers(2, 7))):
+        ids = [f"{turn}.{call}" for call in range(draw(st.integers(1, 2)))]
+        observed = [[one(type="text", text="x" * 300) for _ in range(draw(sizes))] for _ in ids]
+        if draw(st.booleans()):
+            texts = [{"type": "text", "text": "hm"}] * draw(st.sampled_from([0, 0, 0, 22]))
+            calls = [{"type": "tool_use", "id": call, "name": "run", "input": {}} for call in ids]
+            results = [
+                one(type="tool_result", tool_use_id=call, content=parts)
+                for call, parts in zip(ids, observed, strict=True)
+            ]
+            history += [{"role": "assistant", "content": texts + calls}, {"role": "user", "content": results}]
+        else:
+            function = {"name": "run", "arguments": "{}"}
+            called = [{"id": call, "type": "function", "function": function} for call in ids]
+            history.append({"role": "assistant", "content": None, "tool_calls": called})
+            for call, parts in zip(ids, observed, strict=True):
+                history.append({"role": "tool", "tool_call_id": call, "content": parts})
+    return history
+
+
+@st.composite
 def marked_histories(draw: st.DrawFn, shape: Any = "anthropic", one_in: int = 3) -> list[dict[str, Any]]:
     """Histories of a shape with marks on blocks and on parts of results."""
     history = copy.deepcopy(draw(histories(shape, max_turns=6)))

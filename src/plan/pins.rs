@@ -34,8 +34,29 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
         return None;
     }
     let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
-    let count = |one: &Marked| if masked_at(outline, plan, one.message, one.block) { 1 } else { one.count };
-    wanted.pins(marks, count, |from, to| blocks_between(outline, from, to))
+    wanted.pins(marks, |from, to| blocks_between(outline, from, to))
+}
+
+/// The marks that are left in a view without pins: of those in a replaced observation the newest. Where the message itself is the
+/// observation, its one part keeps that.
+#[must_use]
+pub fn marks_in_view(outline: &Outline, plan: &Plan, mut marks: Marks) -> Marks {
+    let is_observation = |message: usize| {
+        outline.messages[message].shape.path().blocks.is_none()
+            && !super::masked_in(&plan.masked, outline.results_of(message)).is_empty()
+    };
+    for one in &mut marks.blocks {
+        one.stays = is_observation(one.message);
+        if one.stays || masked_at(outline, plan, one.message, one.block) {
+            one.count = 1;
+        }
+    }
+    let last_first = marks.blocks.iter().rev();
+    let mut newer = None;
+    let mut blocks: Vec<Marked> =
+        last_first.filter(|one| newer.replace(one.message) != Some(one.message) || !one.stays).copied().collect();
+    blocks.reverse();
+    Marks { blocks, ..marks }
 }
 
 impl Wanted {
@@ -53,15 +74,10 @@ impl Wanted {
     }
 
     /// The marks to write, and those of the client that give way; `blocks_between` is that of two blocks in order.
-    pub fn pins(
-        self,
-        marks: &Marks,
-        count: impl Fn(&Marked) -> usize,
-        blocks_between: impl Fn(Block, Block) -> usize,
-    ) -> Option<Pins> {
+    pub fn pins(self, marks: &Marks, blocks_between: impl Fn(Block, Block) -> usize) -> Option<Pins> {
         let places: Vec<Block> = marks.blocks.iter().map(|one| (one.message, one.block)).collect();
         let newest = *places.last()?;
-        let mut total = marks.elsewhere + marks.blocks.iter().map(&count).sum::<usize>();
+        let mut total = marks.elsewhere + marks.blocks.iter().map(|one| one.count).sum::<usize>();
         if total > MOST_MARKS {
             return None;
         }
@@ -77,8 +93,10 @@ impl Wanted {
         let mut stays: Vec<usize> = (0..places.len()).collect();
         while total > MOST_MARKS {
             // The oldest mark whose entry the next one finds as well.
-            let is_near = |pair: &[usize]| blocks_between(places[pair[0]], places[pair[1]]) < LOOKBACK_BLOCKS;
-            let old = stays.windows(2).position(is_near);
+            let gives_way = |pair: &[usize]| {
+                !marks.blocks[pair[0]].stays && blocks_between(places[pair[0]], places[pair[1]]) < LOOKBACK_BLOCKS
+            };
+            let old = stays.windows(2).position(gives_way);
             total -= if carried.is_some() && pin.take().is_some() {
                 1
             } else if marks.on_tools > 0 && !pins.clears_tools {
@@ -87,7 +105,7 @@ impl Wanted {
             } else if let Some(old) = old {
                 let removed = stays.remove(old);
                 pins.removed.push(removed);
-                count(&marks.blocks[removed])
+                marks.blocks[removed].count
             } else {
                 usize::from(pin.take().or_else(|| carried.take()).is_some())
             };

@@ -4,7 +4,7 @@ use super::dicts::Dicts;
 use super::values::{Any, Dict};
 use crate::marks::{FIELD, Marked, Marks};
 use crate::outline::Outline;
-use crate::plan::{Plan, pins};
+use crate::plan::{Plan, marks_in_view, pins};
 use crate::policy::Policy;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ pub fn with_marks<'py>(
     if !policy.pins_boundary || !plan.changes() {
         return Ok(view);
     }
-    let marks = marks_of(dicts, outline, policy.marks_elsewhere)?;
+    let marks = marks_in_view(outline, plan, marks_of(dicts, policy.marks_elsewhere)?);
     let Some(pins) = pins(outline, policy, plan, &marks) else { return Ok(view) };
     for (message, block, source) in pins.added {
         let Marked { message: other, block: place, .. } = marks.blocks[source];
@@ -39,17 +39,14 @@ pub fn with_marks<'py>(
     Ok(view)
 }
 
-fn marks_of(dicts: &Dicts, outline: &Outline, elsewhere: usize) -> PyResult<Marks> {
+fn marks_of(dicts: &Dicts, elsewhere: usize) -> PyResult<Marks> {
     let mut marks = Marks { elsewhere, ..Marks::default() };
     for message in 0..dicts.list.len() {
-        if outline.messages[message].blocks == 0 {
-            continue;
-        }
         let Some(blocks) = blocks_of(&dicts.message(message)?)? else { continue };
         for (block, value) in blocks.iter().enumerate() {
             let count = value.cast::<PyDict>().map_or(Ok(0), |block| marks_in(block).map(|marks| marks.len()))?;
             if count > 0 {
-                marks.blocks.push(Marked { message, block, count });
+                marks.blocks.push(Marked { message, block, count, stays: false });
             }
         }
     }

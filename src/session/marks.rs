@@ -59,12 +59,12 @@ impl Session {
     /// The newest mark, and those at the boundary.
     fn marks_of_view(&self) -> Vec<SentMark> {
         let Some(newest) = self.newest_mark() else { return vec![] };
-        let one = Marked { message: newest.message, block: newest.block, count: 1 };
+        let one = Marked { message: newest.message, block: newest.block, count: 1, stays: true };
         let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
         let first = self.log.base.messages;
         let between =
             |from: Block, to: Block| blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1));
-        let pins = self.wanted_marks().pins(&marks, |one| one.count, between);
+        let pins = self.wanted_marks().pins(&marks, between);
         let added = pins.into_iter().flat_map(|pins| pins.added);
         let added: Vec<_> =
             added.map(|(message, block, _)| SentMark { message, block, value: newest.value.clone() }).collect();

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import client_histories, marked_histories, marks_of
+from marks import client_histories, histories_of_clients, marked_histories, marks_of
 from strategies import mask_options, reduce_options, spelled
 
 import recede
@@ -34,6 +34,7 @@ OPTIONS = st.one_of(
 HISTORIES = (
     client_histories()
     | client_histories()
+    | histories_of_clients()
     | st.sampled_from([3, 12, 30]).flatmap(lambda one_in: marked_histories("anthropic", one_in))
 )
 

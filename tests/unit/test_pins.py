@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recede
-from support import dumps, loads, mask, tool_result, tool_use, user
+from support import call, dumps, loads, mask, masked, result, tool_result, tool_use, user
 
 LONG = "x" * 500
 MARK = {"type": "ephemeral"}
@@ -125,6 +125,16 @@ def test_a_mark_is_carried_to_the_end_of_the_request_before() -> None:
 
 def test_where_four_would_be_passed_the_carried_mark_displaces_the_pin() -> None:
     assert pin(marked(with_long_run(), 16), mask_chunk=4) == {14: MARK, 16: MARK}
+
+
+def test_marks_in_a_message_that_is_replaced_stay() -> None:
+    # Its parts become one, with the newest of their marks, which is one of four, and so message 14 loses its own.
+    parts = [{"type": "text", "text": LONG, "cache_control": mark} for mark in (MARK, MARK, HOUR)]
+    history = [*session(4), call("chat"), result("chat", parts), *session(3)[1:]]
+    options: dict[str, Any] = {"keep_results": 1, "marks_elsewhere": 1}
+    view = mask(marked(history, 14, 16), cache_breakpoint="boundary", **options).messages
+    assert view[10]["content"] == [{"type": "text", "text": masked(3 * 500), "cache_control": HOUR}]
+    assert marks(view[10:11] + view[11:]) == {0: HOUR, 2: MARK, 6: MARK}
 
 
 def test_nothing_is_carried_at_a_move() -> None:

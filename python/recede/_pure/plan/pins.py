@@ -47,9 +47,8 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None and not plan.cut
     if not facts.policy.pins_boundary or not is_whole or not plan.masked or not marks.blocks:
         return None
-    masked = {(facts.outline.results[place].message, facts.outline.results[place].block) for place in plan.masked}
-    counts = {one: 1 if one.block in masked else one.marks for one in marks.blocks}
-    total = marks.elsewhere + sum(counts.values())
+    blocks, replaced = _in_view(facts, plan, marks)
+    total = marks.elsewhere + sum(one.marks for one in blocks)
     if total > _MOST_MARKS:
         return None
     starts = list(accumulate((message.block_count for message in facts.outline.messages), initial=0))
@@ -57,7 +56,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     def place(block: Block) -> int:
         return starts[block[0]] + block[1]
 
-    newest, places = place(marks.blocks[-1].block), {place(one.block) for one in marks.blocks}
+    newest, places = place(blocks[-1].block), {place(one.block) for one in blocks}
     before = _boundary_before(facts, plan)
     sent = [index for index, one in plan.masked.items() if not one.is_clipped and index < min(before, plan.boundary)]
     pin = _block(facts, max(sent, default=None))
@@ -69,11 +68,15 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
         is_found = any(deepest <= one <= deepest + LOOKBACK_BLOCKS for one in places)
         if before != plan.boundary or deepest >= newest or is_found or carried == pin:
             carried = None
-    stays, removed, clears_tools = list(marks.blocks), [], False
+    stays, removed, clears_tools = list(blocks), [], False
     total += (pin is not None) + (carried is not None)
     while total > _MOST_MARKS:
         # Those whose entry the next one finds as well.
-        near = [one for one, newer in pairwise(stays) if place(newer.block) - place(one.block) < LOOKBACK_BLOCKS]
+        near = [
+            one
+            for one, newer in pairwise(stays)
+            if place(newer.block) - place(one.block) < LOOKBACK_BLOCKS and one.block[0] not in replaced
+        ]
         if carried is not None and pin is not None:
             pin = None
             total -= 1
@@ -83,7 +86,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
         elif near:
             stays.remove(near[0])
             removed.append(near[0])
-            total -= counts[near[0]]
+            total -= near[0].marks
         else:
             pin = carried = None
             total -= 1
@@ -94,6 +97,19 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
         if block is not None
     ]
     return Pins(added, removed, clears_tools) if added else None
+
+
+def _in_view(facts: Facts, plan: Plan, marks: Marks) -> tuple[list[Marked], set[int]]:
+    """The marks that are left in a view without pins: of those in a replaced observation the newest.
+
+    Also the messages that are such an observation themselves, whose one part keeps its mark.
+    """
+    masked = [facts.outline.results[place] for place in plan.masked]
+    replaced = {result.message for result in masked if not result.shape.results_are_blocks}
+    newest = {block[0]: block for block, _ in marks.blocks}
+    kept = [one for one in marks.blocks if one.block[0] not in replaced or one.block == newest[one.block[0]]]
+    alone = {(result.message, result.block) for result in masked} | {newest[one] for one in replaced & newest.keys()}
+    return [Marked(one.block, 1) if one.block in alone else one for one in kept], replaced
 
 
 def _block(facts: Facts, result: int | None) -> Block | None:
