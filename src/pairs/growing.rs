@@ -4,6 +4,7 @@ use super::open_calls::OpenCalls;
 use super::{NONE, Pairs, open_from};
 use crate::outline::{Name, Outline, ToolResult};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 
 /// The result of an evicted call: result, tool, whether it is the first result of its call.
 pub type LateResult = (u32, Name, bool);
@@ -13,9 +14,10 @@ pub type LateResult = (u32, Name, bool);
 pub struct GrowingPairs {
     /// The pairs so far.
     pub pairs: Pairs,
-    /// The newest call of each id.
-    newest: HashMap<Vec<u8>, u32>,
-    /// The previous call with the same id, of each call.
+    /// The newest call by the hash of its id. The ids themselves are in the outline.
+    newest: HashMap<u64, u32>,
+    hashes: RandomState,
+    /// The previous call whose id has the same hash, of each call.
     earlier: Vec<u32>,
     open_calls: OpenCalls,
     unanswered_calls: usize,
@@ -48,7 +50,7 @@ impl GrowingPairs {
         self.unanswered_calls = (self.unanswered_calls + calls.len()).saturating_sub(answered + by_place);
         for call in calls {
             let id = outline.calls[call].id;
-            let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), call as u32));
+            let earlier = id.and_then(|id| self.newest.insert(self.hashes.hash_one(outline.text(id)), call as u32));
             self.earlier.push(earlier.unwrap_or(NONE));
         }
     }
@@ -68,9 +70,9 @@ impl GrowingPairs {
         }
         for call in (calls..self.earlier.len()).rev() {
             self.unanswered_calls = self.unanswered_calls.saturating_sub(1);
-            match (outline.calls[call].id.map(|id| outline.text(id)), self.earlier[call]) {
-                (Some(id), NONE) => drop(self.newest.remove(id)),
-                (Some(id), earlier) => drop(self.newest.insert(id.to_vec(), earlier)),
+            match (outline.calls[call].id.map(|id| self.hashes.hash_one(outline.text(id))), self.earlier[call]) {
+                (Some(hash), NONE) => drop(self.newest.remove(&hash)),
+                (Some(hash), earlier) => drop(self.newest.insert(hash, earlier)),
                 (None, _) => {}
             }
         }
@@ -97,7 +99,10 @@ impl GrowingPairs {
             call.block < *block && call.id.is_some_and(|of_call| outline.text(of_call) == id)
         };
         let own = outline.calls_of(*message as usize).rev().find(is_nearest);
-        own.map(|call| call as u32).or_else(|| self.newest.get(id).copied())
+        let is_same = |call: &u32| outline.calls[*call as usize].id.is_some_and(|of_call| outline.text(of_call) == id);
+        let newest = || self.newest.get(&self.hashes.hash_one(id)).copied();
+        let before = |call: &u32| Some(self.earlier[*call as usize]).filter(|earlier| *earlier != NONE);
+        own.map(|call| call as u32).or_else(|| core::iter::successors(newest(), before).find(is_same))
     }
 
     /// Calls without result, including open ones, and results without call.

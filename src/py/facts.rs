@@ -1,7 +1,7 @@
 //! Sessions of facts for Python: of messages that stay with their owner. Frozen, its state guarded by a lock; no Python code runs
 //! while the lock is held.
 
-use super::convert::{PyPolicy, Stopped, bytes_of, to_str};
+use super::convert::{PyPolicy, Stopped, bytes_of, to_str, with_text};
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::values::{Any, number};
@@ -17,6 +17,8 @@ use crate::source::Source;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 /// More characters mean the same; sums do not overflow.
@@ -70,13 +72,13 @@ impl PyFactsSession {
 
     fn give_texts(&self, py: Python<'_>, texts: Vec<(ResultPlace, Bound<'_, PyString>)>) -> PyResult<()> {
         guarded(|| {
-            let texts: Vec<(ResultPlace, Vec<u8>)> =
-                texts.into_iter().map(|(place, text)| (place, bytes_of(&text))).collect();
-            self.change(py, |session| {
-                for (place, text) in texts {
+            // One at a time: copies of all of them would take their whole memory.
+            texts.into_iter().try_for_each(|(place, text)| {
+                let text = bytes_of(&text);
+                self.change(py, |session| {
                     session.give_text(place, text);
-                }
-                Ok(())
+                    Ok(())
+                })
             })
         })
     }
@@ -164,7 +166,14 @@ impl PyFactsSession {
 
 /// Masks for Python.
 pub fn masks_of(py: Python<'_>, (first, masks): (usize, Vec<Mask>)) -> PyResult<(usize, Vec<PyMask<'_>>)> {
-    let masks = masks.iter().map(|((message, place), text)| Ok((*message, *place, to_str(py, text)?)));
+    let mut texts: HashMap<&[u8], Bound<'_, PyString>> = HashMap::new(); // placeholders repeat: one object for equal ones
+    let masks = masks.iter().map(|((message, place), text)| {
+        let text = match texts.entry(text) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(to_str(py, text)?).clone(),
+        };
+        Ok((*message, *place, text))
+    });
     Ok((first, masks.collect::<PyResult<_>>()?))
 }
 
@@ -174,7 +183,7 @@ fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Outlin
     for (index, facts) in list.iter().enumerate() {
         let facts = tuple(&facts, "Facts")?;
         let role = text(facts, 0)?.ok_or_else(|| PyTypeError::new_err("facts begin with a role"))?;
-        let role = role_of(&bytes_of(&role));
+        let role = with_text(&role, role_of);
         let (first_call, first_result) = (outline.calls.len() as u32, outline.results.len() as u32);
         let (mut chars, mut images) = (count(facts, 1)?, count(facts, 4)?);
         let mut block = 1 + images as u32;
@@ -234,11 +243,16 @@ fn tuple<'a, 'py>(value: &'a Any<'py>, class: &str) -> PyResult<&'a Bound<'py, P
 
 /// A field; None if the tuple ends before it, or it is None.
 fn field<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> Option<Any<'py>> {
-    tuple.get_item(place).ok().filter(|value| !value.is_none())
+    let is_there = place < tuple.len(); // asking for one that is not makes an exception
+    is_there.then(|| tuple.get_item(place).ok())?.filter(|value| !value.is_none())
 }
 
 fn items<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Vec<Any<'py>>> {
-    field(tuple, place).map_or(Ok(vec![]), |value| value.try_iter()?.collect())
+    match field(tuple, place) {
+        None => Ok(vec![]),
+        Some(value) if value.cast::<PyTuple>().is_ok_and(PyTupleMethods::is_empty) => Ok(vec![]),
+        Some(value) => value.try_iter()?.collect(),
+    }
 }
 
 fn count(tuple: &Bound<'_, PyTuple>, place: usize) -> PyResult<usize> {
@@ -258,9 +272,9 @@ fn text<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Option<Bound
 }
 
 fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<Span>> {
-    Ok(text(tuple, place)?.map(|id| outline.keep(&bytes_of(&id))))
+    Ok(text(tuple, place)?.map(|id| with_text(&id, |id| outline.keep(id))))
 }
 
 fn interned(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Name> {
-    Ok(text(tuple, place)?.map(|name| outline.intern(&bytes_of(&name))))
+    Ok(text(tuple, place)?.map(|name| with_text(&name, |name| outline.intern(name))))
 }

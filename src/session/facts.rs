@@ -11,6 +11,9 @@ use crate::source::{OneText, Source};
 use crate::text::clip;
 use std::collections::HashMap;
 
+/// So many messages at once leave no room for growth.
+const LONG: usize = 256;
+
 /// The place of a result: its message, and its place among the results of that.
 pub type ResultPlace = (usize, usize);
 
@@ -57,6 +60,11 @@ impl Source for Known<'_> {
 impl Log {
     /// Appends the messages of an outline.
     fn extend(&mut self, policy: &Policy, new: &Outline) {
+        if new.messages.len() > LONG {
+            self.outline.messages.reserve_exact(new.messages.len());
+            self.outline.calls.reserve_exact(new.calls.len());
+            self.outline.results.reserve_exact(new.results.len());
+        }
         for message in 0..new.messages.len() {
             let outline = &mut self.outline;
             let place = outline.messages.len() as u32;

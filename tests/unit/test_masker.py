@@ -84,6 +84,11 @@ def test_masked_copies_are_made_once() -> None:
     assert all(one is other for one, other in zip(first, second, strict=False))
 
 
+def test_equal_placeholders_are_one_object() -> None:
+    masks = Masker(keep=0, **SLIDING).masks(conversation(8)).masks
+    assert len(masks) == 8 and len({id(mask.text) for mask in masks}) == 1
+
+
 def test_a_conversation_is_continued_rewound_or_forked() -> None:
     masker, messages = Masker(keep=2, **SLIDING), conversation(30)
     for given, figure in (
