@@ -37,6 +37,7 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("masker/_masker.py", "Masker.__init__"): ("mask", _OF_MASKER),
     ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
     ("integrations/langchain.py", "MaskObservationsMiddleware.__init__"): ("mask", _OF_MASKER),
+    ("integrations/litellm.py", "MaskToolMessages.__init__"): ("mask", _OF_MASKER),
     ("integrations/openai_agents.py", "MaskToolOutputs.__init__"): ("mask", _OF_MASKER),
     ("integrations/pydantic_ai.py", "MaskToolReturns.__init__"): ("mask", _OF_MASKER),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),

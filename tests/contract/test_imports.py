@@ -52,7 +52,12 @@ PYTHON: dict[str, set[str]] = {
 PUBLIC_MODULES = {"reduction", *recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 # An adapter -> what it may import of others.
-FRAMEWORKS = {"langchain": {"langchain", "langchain_core"}, "openai_agents": {"agents"}, "pydantic_ai": {"pydantic_ai"}}
+FRAMEWORKS = {
+    "langchain": {"langchain", "langchain_core"},
+    "litellm": {"litellm"},
+    "openai_agents": {"agents"},
+    "pydantic_ai": {"pydantic_ai"},
+}
 
 # A module of the core -> the modules that it may use.
 RUST: dict[str, set[str]] = {

@@ -29,7 +29,13 @@ from support import engine_module
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
 
 # The case -> the module that its framework is known by.
-FRAMEWORKS = {"dicts": "recede", "langchain": "langchain", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
+FRAMEWORKS = {
+    "dicts": "recede",
+    "langchain": "langchain",
+    "litellm": "litellm",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+}
 # (case, test) -> why a framework cannot keep to it.
 LIMITS: dict[tuple[str, str], str] = {
     ("pydantic_ai", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the messages once",

@@ -14,7 +14,7 @@ import pytest
 from support import ROOT
 
 # Framework -> its module.
-PAGES = {"langchain": "langchain", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
+PAGES = {"langchain": "langchain", "litellm": "litellm", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
 ONLY = os.environ.get("RECEDE_INTEGRATION")
 HERE = [name for name, module in PAGES.items() if (ONLY is None or name == ONLY) and find_spec(module)]
 

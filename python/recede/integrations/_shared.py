@@ -6,6 +6,7 @@ from typing import Any
 
 __all__ = [
     "RECALL_DESCRIPTION",
+    "RECALL_PARAMETERS",
     "RECALL_PLACEHOLDER",
     "content_facts",
     "content_text",
@@ -18,6 +19,12 @@ __all__ = [
 # A call is named by its id: its number would change where a framework cuts or summarizes the history that it sends.
 RECALL_PLACEHOLDER = "[observation masked — {chars} chars, recall {id}]"
 RECALL_DESCRIPTION = "Fetch the full text of a masked observation again, by the id after `recall` in its placeholder."
+RECALL_PARAMETERS = {
+    "type": "object",
+    "properties": {"id": {"type": "string", "description": "The id after `recall` in the placeholder."}},
+    "required": ["id"],
+    "additionalProperties": False,
+}
 
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file"}

@@ -9,7 +9,13 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 from recede._off import is_off
-from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PLACEHOLDER, missing, sent_usage
+from recede.integrations._shared import (
+    RECALL_DESCRIPTION,
+    RECALL_PARAMETERS,
+    RECALL_PLACEHOLDER,
+    missing,
+    sent_usage,
+)
 from recede.masker import Masker
 from recede.reduction._signature import runs
 
@@ -21,12 +27,6 @@ except ImportError as error:
 
 __all__ = ["MaskToolOutputs"]
 
-_RECALL_PARAMETERS = {
-    "type": "object",
-    "properties": {"id": {"type": "string", "description": "The id after `recall` in the placeholder."}},
-    "required": ["id"],
-    "additionalProperties": False,
-}
 # The input of the model call that is running.
 _running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 
@@ -79,7 +79,7 @@ class MaskToolOutputs(RunHooks[Any]):
         self.recall_tool = FunctionTool(
             name="recall",
             description=RECALL_DESCRIPTION,
-            params_json_schema=_RECALL_PARAMETERS,
+            params_json_schema=RECALL_PARAMETERS,
             on_invoke_tool=self._recall,
         )
         # Tools are not given the history: the newest input of each conversation, by the id of its first call.

@@ -1,0 +1,148 @@
+"""LiteLLM: a callback that sees the messages of each call, in the SDK and on the proxy."""
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from recede._off import is_off
+from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, RECALL_PLACEHOLDER, missing
+from recede.masker import Masker
+from recede.reduction._signature import runs
+
+try:
+    import litellm
+    from litellm.integrations.custom_logger import CustomLogger
+except ImportError as error:
+    raise missing("litellm", "litellm 1.80 or newer") from error
+
+__all__ = ["MaskToolMessages"]
+
+_log = logging.getLogger("recede")
+
+# The kind of a call -> the field that has its history.
+_HISTORIES = {
+    "completion": "messages",
+    "acompletion": "messages",
+    "anthropic_messages": "messages",
+    "responses": "input",
+    "aresponses": "input",
+}
+# What is sent with one of these continues a history that the provider keeps.
+_KEPT_BY_PROVIDER = ("previous_response_id", "conversation")
+
+
+class _View(list[Any]):
+    """What is sent in place of a history. Hooks run for the proxy, for the call, and again for each fallback of it."""
+
+    def __init__(self, messages: list[Any], given: list[Any]) -> None:
+        super().__init__(messages)
+        self.given = given
+        self.reported: list[Any] = []  # usage, once: the copies that fallbacks make have it in common
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _View:
+        copied = _View(copy.deepcopy(list(self), memo), self.given)
+        copied.reported = self.reported
+        return copied
+
+
+class MaskToolMessages(CustomLogger):
+    """Masks old tool messages in what LiteLLM sends; the lists that are given to it stay as they are.
+
+    It masks `acompletion`, `aresponses` and `anthropic_messages`, those of a `Router` too, and what the proxy
+    forwards. The synchronous `litellm.completion` runs no hook: call `completion` of this object.
+
+    Args:
+        recall: placeholders name the id of the call, for the tool `recall_tool`.
+
+    The other options are those of a `recede.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.Masker`, for its `recall`, `masks` and `stats`.
+        recall_tool: a tool for ``tools=``, whose calls ``masker.recall(messages, id)`` answers.
+
+    One object serves any number of models and conversations.
+
+    Example::
+
+        litellm.callbacks = [MaskToolMessages(keep=10)]
+    """
+
+    @runs(lambda self, **options: self._begin(**options))
+    def __init__(
+        self, *, recall: bool = False, keep: int | None = 10,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
+        dispatch: bool = True,
+        keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
+        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400,
+    ) -> None:  # fmt: skip
+        """See the class."""
+
+    def _begin(self, *, recall: bool = False, **options: Any) -> None:
+        CustomLogger.__init__(self)
+        if recall:
+            options.setdefault("placeholder", RECALL_PLACEHOLDER)
+        self.masker: Masker[Any] = Masker(**options)
+        described = {"name": "recall", "description": RECALL_DESCRIPTION, "parameters": RECALL_PARAMETERS}
+        self.recall_tool: dict[str, Any] = {"type": "function", "function": described}
+
+    def view(self, messages: list[Any]) -> list[Any]:
+        """The messages to send: for a call that runs no hook. A view is given back as it is."""
+        if is_off() or isinstance(messages, _View):
+            return messages
+        return _View(self.masker.view(messages), messages)
+
+    def completion(self, model: str, messages: list[Any], **options: Any) -> Any:
+        """`litellm.completion` with the view of the messages."""
+        view = self.view(messages)
+        response = litellm.completion(model=model, messages=view, **options)
+        self._report(view, response)
+        return response
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        """Send the view: for the SDK."""
+        return self._masked(kwargs, call_type)
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
+    ) -> dict[str, Any] | None:
+        """Send the view: for the proxy, before it chooses a deployment."""
+        return self._masked(data, call_type)
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: dict[str, Any], response: Any, call_type: Any
+    ) -> None:
+        """Report the usage of an answer."""
+        self._report(request_data.get(_HISTORIES.get(getattr(call_type, "value", call_type), "")), response)
+
+    def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        key = _HISTORIES.get(getattr(call_type, "value", call_type))
+        if key is None or is_off() or any(request.get(name) for name in _KEPT_BY_PROVIDER):
+            return None
+        if key not in request:
+            _log.warning("LiteLLM hides positional messages from its hooks: sent raw, give them as %s=", key)
+        given = request.get(key)
+        return {**request, key: self.view(given)} if isinstance(given, list) else None
+
+    def _report(self, sent: Any, response: Any) -> None:
+        """An answer is worth more than its usage, whatever that may be."""
+        usage = response.get("usage") if isinstance(response, dict) else getattr(response, "usage", None)
+        if usage is None or not isinstance(sent, _View) or sent.reported:
+            return
+        sent.reported.append(usage)
+        try:
+            self.masker.reported(usage, sent.given)
+        except Exception as error:
+            _log.warning("what the provider counted is lost: %s", error)

@@ -1,0 +1,146 @@
+"""LiteLLM: a loop of one's own around its functions, with a provider of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sessions import IMAGE, LAST, TASK, Turn
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # do not load prices when it is imported
+
+import litellm
+from litellm.utils import custom_llm_setup
+
+from recede.integrations.litellm import MaskToolMessages
+
+WAYS = ("sync", "async", "stream")
+
+
+def _call(call: Any) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": json.dumps(call.args)},
+    }
+
+
+def _said(turn: Turn) -> dict[str, Any]:
+    calls = {"tool_calls": [_call(call) for call in turn.calls]} if turn.calls else {}
+    return {"role": "assistant", "content": turn.said or None, **calls}
+
+
+def _content(result: Any) -> Any:
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IMAGE}"}}
+    return [{"type": "text", "text": result.text}, image] if result.has_image else result.text
+
+
+def _returned(turn: Turn) -> list[Any]:
+    return [
+        {"role": "tool", "tool_call_id": result.id, "content": _content(result)} for result in turn.results.values()
+    ]
+
+
+def history(turns: list[Turn]) -> list[Any]:
+    messages: list[Any] = [{"role": "user", "content": TASK}]
+    for turn in turns:
+        messages += [_said(turn), *_returned(turn)]
+    return messages
+
+
+dicts = history  # recede reads them itself
+
+
+def masking(**options: Any) -> MaskToolMessages:
+    return MaskToolMessages(**options)
+
+
+def view(masking: Any, messages: list[Any]) -> list[Any]:
+    request = {"model": "m", "messages": messages}
+    hook = masking.async_pre_call_deployment_hook(request, litellm.types.utils.CallTypes.acompletion)
+    given: list[Any] = (asyncio.run(hook) or request)["messages"]
+    return given
+
+
+def results(messages: list[Any]) -> list[tuple[str, str]]:
+    return [(one["tool_call_id"], _text(one["content"])) for one in messages if one["role"] == "tool"]
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def calls(messages: list[Any]) -> list[str]:
+    return [call["id"] for one in messages for call in one.get("tool_calls") or ()]
+
+
+def reloaded(messages: list[Any]) -> list[Any]:
+    loaded: list[Any] = json.loads(json.dumps(messages))
+    return loaded
+
+
+class Scripted(litellm.CustomLLM):
+    """A provider that plays the turn whose number is that of its own messages; it fails at first if it is asked to."""
+
+    def __init__(self, turns: list[Turn], *, is_failing: bool = False) -> None:
+        super().__init__()
+        self.turns, self.is_failing = turns, is_failing
+        self.requests: list[list[Any]] = []
+
+    def _asked(self, messages: list[Any]) -> dict[str, Any]:
+        self.requests.append(messages)
+        if self.is_failing and len(self.requests) % 2:
+            raise ConnectionError("try again")
+        return _said(self.turns[sum(one["role"] == "assistant" for one in messages)])
+
+    def completion(self, model: str, messages: list[Any], *_: Any, **__: Any) -> Any:
+        answer = litellm.Message(**self._asked(messages))
+        details = {"cached_tokens": 8_900}
+        usage = litellm.Usage(prompt_tokens=9_000, completion_tokens=10, prompt_tokens_details=details)
+        return litellm.ModelResponse(choices=[litellm.Choices(message=answer)], usage=usage)
+
+    async def acompletion(self, *arguments: Any, **options: Any) -> Any:
+        return self.completion(*arguments, **options)
+
+    async def astreaming(self, model: str, messages: list[Any], *_: Any, **__: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        said = self._asked(messages)
+        chunk = {"finish_reason": "", "index": 0, "is_finished": False, "tool_use": None, "usage": None}
+        yield {**chunk, "text": said["content"] or ""}
+        for place, call in enumerate(said.get("tool_calls", ())):
+            yield {**chunk, "text": "", "tool_use": {**call, "index": place}}
+        yield {**chunk, "text": "", "finish_reason": "stop", "is_finished": True}
+
+
+def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+    provider = Scripted([*turns, LAST], is_failing=way == "failing")
+    litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": provider}]
+    custom_llm_setup()
+    litellm.callbacks = [masking]
+    messages: list[Any] = history([])
+
+    async def loop() -> None:
+        for turn in [*turns, LAST]:
+            given: dict[str, Any] = {"model": "scripted/m", "messages": messages}
+            if way == "stream":
+                async for _ in await litellm.acompletion(**given, stream=True):
+                    pass
+            elif way == "async":
+                await litellm.acompletion(**given)
+            elif way == "failing":
+                await litellm.acompletion(**given, fallbacks=["scripted/other"])
+            else:
+                masking.completion(**given)
+            messages.extend([_said(turn), *_returned(turn)])
+            for call in turn.calls:
+                if call.name == "recall":
+                    text = masking.masker.recall(messages, call.args["id"])
+                    messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+
+    try:
+        asyncio.run(loop())
+    finally:
+        litellm.callbacks = []
+    return provider.requests, messages
