@@ -23,8 +23,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple, Protocol
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "integrations"), str(ROOT / "scripts")]
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "integrations"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from sessions import LAST, Turn, as_dicts, session, shown
 
@@ -273,7 +273,7 @@ def finished(coroutine: Any) -> Any:
 
 
 def checked_requests(framework: Any, hook: Any, turns: list[Turn]) -> list[list[dict[str, Any]]]:
-    """What is sent before each turn, in the form of dicts. Those of the adapter are as `mask_observations` plans them."""
+    """What is sent before each turn, in the form of dicts; that of the adapter is as `mask_observations` plans it."""
     requests = []
     for count in range(len(turns)):
         given = framework.messages(turns[:count])
@@ -314,8 +314,8 @@ def changes(requests: Sequence[list[Any]]) -> int:
 def cost_units(requests: Sequence[list[Any]]) -> float:
     """What requests cost by the rule of `CACHE`, in thousands of tokens that no cache knows.
 
-    The system prompt, the newest message and the newest of the request before are marked. A request reads the longest entry
-    that ends few blocks before a mark of its own, and writes the rest.
+    The system prompt, the newest message and the newest of the request before are marked. A request reads the longest
+    entry that ends few blocks before a mark of its own, and writes the rest.
     """
     entries: dict[int, int] = {}  # characters, by blocks
     before: list[Any] = []
