@@ -16,7 +16,7 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
 .PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-engines test-slow \
-	test-agents test-arm bench fuzz dist docs clean
+	test-agents test-arm bench bench-integrations fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -85,6 +85,9 @@ test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu
 
 test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray, recede batch on Ray, shapes of datasets (ENGINES=... fewer)
 	scripts/engines $(ENGINES)
+
+bench-integrations: release ## Measure the adapters in the environments of test-integrations (ONLY=langchain,...)
+	$(python) benches/adapters.py $(if $(ONLY),--only $(ONLY))
 
 bench: release tools ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))

@@ -23,8 +23,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple, Protocol
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "integrations"), str(ROOT / "scripts")]
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "integrations"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from sessions import LAST, Turn, as_dicts, session, shown
 
@@ -54,6 +54,9 @@ class Framework(Protocol):
     def messages(self, turns: list[Turn]) -> list[Any]:
         """The request that follows these turns."""
 
+    def passing(self) -> Any:
+        """A hook that changes nothing: its time is that of the measurement."""
+
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
         """What a hook sends for these messages: all that it does for a call, with the usage of the answer."""
 
@@ -78,6 +81,15 @@ class LangChain:
     def messages(self, turns: list[Turn]) -> list[Any]:
         made = (message for part in asked(turns) for message in self.case.history(part))
         return [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(made)]
+
+    def passing(self) -> Any:
+        from langchain.agents.middleware import AgentMiddleware
+
+        class Passing(AgentMiddleware[Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                return handler(request)
+
+        return Passing()
 
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
         from langchain.agents.middleware import ModelRequest, ModelResponse
@@ -121,6 +133,9 @@ class OpenAIAgents:
     def messages(self, turns: list[Turn]) -> list[Any]:
         return [message for part in asked(turns) for message in self.case.history(part)]
 
+    def passing(self) -> Any:
+        return lambda data: data.model_data
+
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
         from agents import Usage as Counted
         from agents.run import CallModelData, ModelInputData
@@ -160,6 +175,14 @@ class PydanticAI:
 
     def messages(self, turns: list[Turn]) -> list[Any]:
         return [message for part in asked(turns) for message in self.case.history(part)]
+
+    def passing(self) -> Any:
+        from pydantic_ai.capabilities import AbstractCapability
+
+        class Passing(AbstractCapability[Any]):
+            pass
+
+        return Passing()
 
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
         from pydantic_ai import RunContext
@@ -250,7 +273,7 @@ def finished(coroutine: Any) -> Any:
 
 
 def checked_requests(framework: Any, hook: Any, turns: list[Turn]) -> list[list[dict[str, Any]]]:
-    """What is sent before each turn, in the form of dicts. Those of the adapter are as `mask_observations` plans them."""
+    """What is sent before each turn, in the form of dicts; that of the adapter is as `mask_observations` plans it."""
     requests = []
     for count in range(len(turns)):
         given = framework.messages(turns[:count])
@@ -291,8 +314,8 @@ def changes(requests: Sequence[list[Any]]) -> int:
 def cost_units(requests: Sequence[list[Any]]) -> float:
     """What requests cost by the rule of `CACHE`, in thousands of tokens that no cache knows.
 
-    The system prompt, the newest message and the newest of the request before are marked. A request reads the longest entry
-    that ends few blocks before a mark of its own, and writes the rest.
+    The system prompt, the newest message and the newest of the request before are marked. A request reads the longest
+    entry that ends few blocks before a mark of its own, and writes the rest.
     """
     entries: dict[int, int] = {}  # characters, by blocks
     before: list[Any] = []
@@ -303,7 +326,9 @@ def cost_units(requests: Sequence[list[Any]]) -> float:
             chars, blocks = places[-1]
             content = message["content"]
             places.append((chars + recede.count_chars([message]), blocks + (isinstance(content, str) or len(content))))
-        same = next((at for at, pair in enumerate(zip(before, request, strict=False)) if pair[0] != pair[1]), len(before))
+        same = next(
+            (at for at, pair in enumerate(zip(before, request, strict=False)) if pair[0] != pair[1]), len(before)
+        )
         entries = {blocks: chars for blocks, chars in entries.items() if chars <= places[same][0]}
         marks = [places[0], places[len(before)], places[-1]]
         marks = [mark for mark in marks if mark[0] >= PRICES.min_cached_tokens * 4]
@@ -335,7 +360,6 @@ def calls(framework: Any, hook: Any, given: Callable[[int], list[Any]], start: i
     best = float("inf")
     for count in range(start, start + STEPS + 1):
         messages = given(count)
-        gc.collect()
         begin = process_time()
         view = framework.sent(hook, messages)
         seconds = process_time() - begin
@@ -381,8 +405,9 @@ def measure(name: str, start: int) -> Figures:
         "loaded": lambda count: framework.case.reloaded(whole[: ends[count - start]]),
     }
     gc.disable()
-    timed = {way: calls(framework, framework.adapter(), given, start) for way, given in ways.items()}
-    timed["reducer"] = calls(framework, framework.reducer(), ways["same"], start)
+    nothing = calls(framework, framework.passing(), ways["same"], start)
+    timed = {way: calls(framework, framework.adapter(), given, start) - nothing for way, given in ways.items()}
+    timed["reducer"] = calls(framework, framework.reducer(), ways["same"], start) - nothing
     gc.enable()
     return Figures(
         version=version(name),
@@ -403,7 +428,9 @@ def main() -> None:
     """Measure in each environment, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="some frameworks, with commas between")
-    parser.add_argument("--turns", type=int, default=TURNS, help="at so many turns; those of 10, 30, 50, ... end a task")
+    parser.add_argument(
+        "--turns", type=int, default=TURNS, help="at so many turns; those of 10, 30, 50, ... end a task"
+    )
     parser.add_argument("--here", choices=FRAMEWORKS, help="measure this one in this environment, and print JSON")
     given = parser.parse_args()
     if given.here:
@@ -434,7 +461,11 @@ def report(found: dict[str, Figures], turns: int) -> str:
             hook = {"alone": "", "reducer": f"{one.hooks['reducer']:.2f}", "recede": f"{one.hooks['same']:.2f}"}[way]
             figures = f"{one.steps[way]:.1f} | {hook} | {one.changes[way]} | {one.costs[way]:,.0f}"
             lines.append(f"| {title if way == 'alone' else ''} | {label} | {figures} |")
-        what = {"same": "objects the same", "copied": "objects made anew", "loaded": "stored and loaded by the framework"}
+        what = {
+            "same": "objects the same",
+            "copied": "objects made anew",
+            "loaded": "stored and loaded by the framework",
+        }
         for way, most in AT_MOST.items():
             verdict = "met" if one.hooks[way] <= most else "**missed**"
             targets.append(f"| {NAMES[name]} | {what[way]} | {one.hooks[way]:.2f} ms | {most:g} ms | {verdict} |")

@@ -205,7 +205,9 @@ class Masker(Generic[_M]):
         """
         with self._lock:
             last: Conversation | None = getattr(self._of_thread, "last", None)
-            conversation = last if messages is None else self._synced(messages)
+            conversation = last
+            if messages is not None and (last is None or not self._has(last, messages)):
+                conversation = self._synced(messages)
             if conversation is None:
                 return
             reported = Reported.of(usage, conversation.epoch, conversation.session.sizes()[0])
@@ -232,6 +234,14 @@ class Masker(Generic[_M]):
             raise
         self._of_thread.last = conversation
         return conversation
+
+    def _has(self, conversation: Conversation, messages: list[_M]) -> bool:
+        """Whether these are the objects of its last call, so that nothing needs to be compared."""
+        known = conversation.known.messages
+        if len(known) != len(messages):
+            return False
+        identical, _ = self._core.common_prefix(known, list(messages), lambda old, new: False)
+        return bool(identical == len(known))
 
     def _found(self, messages: list[_M]) -> tuple[Conversation, int, list[int]]:
         """A conversation with which to continue, how many messages are known, and which have other cache marks."""
