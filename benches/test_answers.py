@@ -134,6 +134,8 @@ def test_no_job_is_left_out() -> None:
         "stored_turns",
         "core_times",
         "store_growth",
+        "masker_calls",
+        "masker_memory",
     }
     assert set(JOBS) | in_child == set(jobs.JOBS)
 

@@ -14,6 +14,7 @@ import click
 
 import recede
 from recede.cli.files import read
+from recede.cli.reading import Reading
 
 SESSION = Path(__file__).parent.parent / "examples" / "session.json"
 BAR = 32
@@ -92,7 +93,7 @@ def print_proof(before: list[str], after: list[str], result: recede.JsonReductio
 def main() -> None:
     path = sys.argv[1] if len(sys.argv) > 1 else str(SESSION)
     try:
-        data = read(path)[0].json
+        data = read(path, Reading())[0].json
     except click.ClickException as error:
         sys.exit(f"recede: {error.message}")
     if isinstance(body := json.loads(data), dict):

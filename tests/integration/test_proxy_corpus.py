@@ -91,7 +91,7 @@ def test_the_official_client_pays_through_the_proxy_what_the_replay_says() -> No
         masker = RequestMasker(keep=10, clock=lambda: 1_700_000_000.0 + provider.seconds)
         with proxying(provider.url, masker) as proxy:
             provider.url = proxy.url
-            paid = pay(provider, messages, marked)
+            paid = pay(provider, messages, lambda sent, before, _: marked(sent, before))
         assert proxy.totals.sums.cached_tokens == provider.read and proxy.totals.sums.written_tokens == provider.written
     assert paid == pytest.approx(replayed.costs[-1].cost, rel=0.05) and paid < replayed.costs[0].cost
 
