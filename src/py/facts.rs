@@ -27,6 +27,9 @@ const MOST_CHARS: usize = 1 << 40;
 /// A masked result: message, place among its results, text.
 pub type PyMask<'py> = (usize, usize, Bound<'py, PyString>);
 
+/// See `BoundaryMove` in Python.
+pub type MoveNumbers = (usize, usize, usize, usize);
+
 /// Called by `recede.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
 pub struct PyFactsSession {
@@ -125,9 +128,19 @@ impl PyFactsSession {
         })
     }
 
-    /// Characters of the view, and moves of its boundary.
+    /// Characters of the view, and of the messages.
     fn sizes(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        guarded(|| self.change(py, |session| Ok((session.counts().chars, session.move_count()))))
+        guarded(|| self.change(py, |session| Ok((session.counts().chars, session.raw_chars()))))
+    }
+
+    /// How many moves the boundary made before the current request; and those from this one on, with that of the request.
+    fn moves(&self, py: Python<'_>, first: usize) -> PyResult<(usize, Vec<MoveNumbers>)> {
+        guarded(|| {
+            self.change(py, |session| {
+                let (before, moves) = session.moves_from(first);
+                Ok((before, moves.into_iter().map(|step| step.numbers().into()).collect()))
+            })
+        })
     }
 
     /// The place of an observation, by its number or the id of its call.

@@ -1,7 +1,7 @@
 //! The session class for Python: frozen, its state guarded by a lock. No Python code runs while the lock is held.
 
 use super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, summary_of, text_of, to_str, transcript_error};
-use super::facts::{PyMask, masks_of};
+use super::facts::{MoveNumbers, PyMask, masks_of};
 use super::guard::guarded;
 use super::store::PyStore;
 use super::values::number;
@@ -19,7 +19,6 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type PyTexts<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
-type MoveNumbers = (usize, usize, usize, usize);
 /// How many chunks are reused, the closed chunks after them, the open one, and whether to cache them.
 type ChunksOf<'py> = (usize, Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, bool);
 

@@ -6,6 +6,7 @@ use super::log::Log;
 use crate::dispatch::dispatch_blocks;
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::placeholder::Placeholder;
+use crate::plan::Move;
 use crate::policy::Policy;
 use crate::source::{OneText, Source};
 use crate::text::clip;
@@ -162,6 +163,19 @@ impl Session {
             self.update_masked();
             self.record_change();
         }
+    }
+
+    /// Characters of the messages.
+    #[must_use]
+    pub fn raw_chars(&self) -> usize {
+        self.log.chars
+    }
+
+    /// How many moves the boundary made before the current request; and those from this one on, with that of the request.
+    #[must_use]
+    pub fn moves_from(&self, first: usize) -> (usize, Vec<Move>) {
+        let (moves, step) = self.shown_moves();
+        (moves.len(), moves.iter().copied().chain(step).skip(first).collect())
     }
 
     /// The place of an observation by its number, from 1.

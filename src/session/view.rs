@@ -359,7 +359,7 @@ impl Session {
         self.stored.moves + moves.len() + usize::from(step.is_some())
     }
 
-    fn shown_moves(&self) -> (&[Move], Option<Move>) {
+    pub(super) fn shown_moves(&self) -> (&[Move], Option<Move>) {
         match &self.view.form {
             ViewForm::Masked if self.policy.boundary.remembers() => {
                 (&self.log.fold.moves, self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()))

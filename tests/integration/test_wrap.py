@@ -287,6 +287,50 @@ def test_marks_of_the_cache_get_a_mark_at_the_boundary() -> None:
         assert str(sent(server, "anthropic")).count("cache_control") == 1
 
 
+MARK = {"cache_control": {"type": "ephemeral"}}
+TOOL = {"name": "run", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("around", "marked", "kept"),
+    [
+        ({}, 3, 4),  # room for all three, and for the pin
+        ({"extra_body": {"system": [{"type": "text", "text": "Be brief.", **MARK}]}}, 3, 3),
+        ({"system": [{"type": "text", "text": "Be brief.", **MARK}], "tools": [{**TOOL, **MARK}]}, 1, 2),
+        ({"system": [{"type": "text", "text": "Be brief.", **MARK}] * 2, "tools": [{**TOOL, **MARK}]}, 1, 1),
+    ],
+)
+def test_a_request_has_four_marks_at_most_with_those_on_system_and_tools(
+    around: dict[str, Any], marked: int, kept: int
+) -> None:
+    history = messages_of("anthropic", 70)
+    for place in range(marked):
+        history[-1 - 24 * place]["content"][0].update(MARK)
+    with serving(text("Done.")) as server:
+        client = recede.wrap(client_of("anthropic", server))
+        client.messages.create(**request_of("anthropic", history), **around)
+        assert sent(server, "anthropic")[2] != history[2]
+        assert str(sent(server, "anthropic")).count("cache_control") == kept
+        assert str(server.requests[-1]).count("cache_control") <= 4
+
+
+@pytest.mark.parametrize("by_options", [True, False])
+def test_moves_of_the_boundary_are_told_once(by_options: bool) -> None:
+    moves: list[Any] = []
+    history = messages_of("chat", 70)
+    busy = Failure(529, headers={"retry-after-ms": "1"})
+    with serving(text("Done."), busy, text("Done."), text("Done.")) as server:
+        client: Any = client_of("chat", server, max_retries=2)
+        options: dict[str, Any] = {"on_move": moves.append, "cache": "prefix"}
+        client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.Masker(**options))
+        for end in range(len(history) - 80, len(history) + 1, 40):
+            client.chat.completions.create(**request_of("chat", history[:end]))
+    whole = recede.mask_observations(history, keep_results=10, boundary="break_even", cache="prefix").boundary_moves
+    first = recede.mask_observations(history[:61], keep_results=10, boundary="break_even", cache="prefix")
+    past = [move for move in first.boundary_moves if move.request < first.turns]
+    assert len(moves) > 1 and moves == list(whole[len(past) :])
+
+
 def test_a_retry_sends_the_same_view_and_reports_once() -> None:
     history, masker = messages_of("chat"), Recording()
     busy = Failure(529, headers={"retry-after-ms": "1"})

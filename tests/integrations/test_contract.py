@@ -251,8 +251,6 @@ def test_wrong_options_are_refused_at_construction(case: Any, options: Any, erro
 
 
 def test_with_recede_off_everything_is_sent(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    if case.__name__ == "case_dicts":
-        pytest.skip("a loop of one's own decides that itself")
     monkeypatch.setenv("RECEDE_OFF", "1")
     requests, stored = of_run(case, case.masking(keep=0, boundary="sliding"), session(10))
     assert requests[-1][1] == stored

@@ -267,6 +267,63 @@ def test_two_cold_requests_move_the_boundary() -> None:
         masker.reported("none")
 
 
+def moves_of(messages: list[Any]) -> list[Any]:
+    return list(recede.mask_observations(messages, keep_results=10, boundary="break_even").boundary_moves)
+
+
+def test_each_move_is_told_once_by_the_first_view_that_has_it() -> None:
+    told: list[Any] = []
+    masker, messages = Masker(on_move=told.append), conversation(60)
+    for end in range(1, len(messages) + 1, 2):
+        masker.masks(messages[:end])  # sends nothing
+        masker.view(messages[:end])
+        masker.view(messages[:end])
+        assert told == moves_of(messages[:end])
+    assert len(told) > 2
+    again = next(end for end in range(1, 200, 2) if moves_of(messages[:end])[-1:] == told[-1:])
+    masker.view(messages[: again - 2])  # a fork, or a rewind
+    masker.view(messages[:again])
+    assert told[-1] == told[-2]
+
+
+def test_of_an_unknown_conversation_only_the_move_of_its_newest_request_is_told() -> None:
+    messages = conversation(60)
+    move = moves_of(messages)[-1]
+    for end in range(1 + 2 * move.request, 5 + 2 * move.request, 2):
+        told: list[Any] = []
+        Masker(on_move=told.append).view(messages[:end])
+        assert told == ([move] if end == 1 + 2 * move.request else [])
+
+
+def test_a_callback_may_use_the_masker_and_its_error_is_no_error_of_the_view(caplog: Any) -> None:
+    def asked(move: Any) -> None:
+        seen.append(masker.count_tokens(messages[:9]))
+        masker.view(conversation(3, task="Another task."))
+        raise ValueError("told")
+
+    seen: list[int] = []
+    masker, messages = Masker(on_move=asked), conversation(60)
+    for end in range(1, len(messages) + 1, 2):
+        assert masker.view(messages[:end]) == cold_view(None, messages[:end], {"keep": 10})
+    assert len(seen) > 2 and "on_move raised an error" in caplog.text
+    with pytest.raises(TypeError, match="on_move must be callable"):
+        Masker(on_move=3)  # type: ignore[arg-type]
+
+
+def test_a_switch_sends_the_messages_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    masker, messages = Masker(keep=0, **SLIDING), conversation(8)
+    shown, tokens = masker.masks(messages), masker.count_tokens(messages)
+    raw = Masker(keep=8).count_tokens(messages)
+    monkeypatch.setenv("RECEDE_OFF", "1")
+    view = masker.view(messages)
+    assert view == messages and view is not messages
+    assert masker.masks(messages) == Masks(0, [])
+    assert masker.count_tokens(messages) == raw > tokens
+    assert masker.recall(messages, 3) == messages[6]["content"]
+    monkeypatch.delenv("RECEDE_OFF")
+    assert masker.masks(messages) == shown
+
+
 def test_objects_of_clients_are_read_and_masked_in_their_kind() -> None:
     chat = pytest.importorskip("openai.types.chat")
     call = turn(0)[0]["tool_calls"][0]

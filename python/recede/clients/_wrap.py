@@ -11,13 +11,14 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
 from recede._off import is_off
-from recede.clients._requests import SOCKETS, Answered, history_key, refuse_messages
+from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
 from recede.masker import Masker
+from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 __all__ = ["wrap"]
@@ -93,7 +94,9 @@ def _masked(masker: Masker[Any], options: Any) -> Any:
         return options
     history = body[key]
     options = copy.copy(options)  # a retry begins with the history again
-    options.json_data = {**body, key: masker.view(history)}
+    extra = getattr(options, "extra_json", None)  # the client adds it to the body
+    view = masker.view(history, marks_elsewhere=marks_elsewhere({**body, **(extra or {})}))
+    options.json_data = {**body, key: view}
     _preparing.set((masker, history))
     return options
 
@@ -157,7 +160,7 @@ def wrap(
     boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
     cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
     cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128, check: bool = False,
-    dispatch: bool = True,
+    dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
     keep_messages: int | None = None, keep_turns: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
@@ -189,6 +192,8 @@ def wrap(
         most: as for `Masker`.
         check: as for `Masker`.
         dispatch: as for `Masker`.
+        on_move: as for `Masker`.
+        marks_elsewhere: not needed: those of each request are counted.
         The options are those of `reduce`.
 
     Raises:

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from recede._off import is_off
 from recede.integrations._shared import (
     RECALL_DESCRIPTION,
     RECALL_PLACEHOLDER,
@@ -19,6 +18,7 @@ from recede.integrations._shared import (
     sent_usage,
 )
 from recede.masker import Facts, Masker
+from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 try:
@@ -91,7 +91,7 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
     def __init__(
         self, *, recall: bool = False, keep: int | None = 10,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True,
+        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
@@ -112,7 +112,7 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
 
     def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         """The messages to send: for a node that calls the model itself."""
-        return list(messages) if is_off() else self.masker.view(list(messages))
+        return self.masker.view(list(messages))
 
     def count_tokens(self, messages: Sequence[AnyMessage]) -> int:
         """The approximate tokens of the view: the ``token_counter`` for a `SummarizationMiddleware`.
@@ -152,7 +152,7 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
         response = getattr(response, "model_response", response)
         for message in getattr(response, "result", [response]):
             usage = getattr(message, "usage_metadata", None)
-            if usage and not is_off():
+            if usage:
                 details = usage.get("input_token_details") or {}
                 sent = sent_usage(
                     usage["input_tokens"],

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal
 
-from recede._off import is_off
 from recede.integrations._shared import (
     RECALL_DESCRIPTION,
     RECALL_PARAMETERS,
@@ -17,6 +16,7 @@ from recede.integrations._shared import (
     sent_usage,
 )
 from recede.masker import Masker
+from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 try:
@@ -60,7 +60,7 @@ class MaskToolOutputs(RunHooks[Any]):
     def __init__(
         self, *, recall: bool = False, keep: int | None = 10,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True,
+        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
@@ -90,7 +90,7 @@ class MaskToolOutputs(RunHooks[Any]):
         """The filter: the view of the input."""
         given: list[Any] = data.model_data.input
         _running.set(None)
-        if is_off() or _is_continuation(given):
+        if _is_continuation(given):
             return data.model_data
         _running.set(given)
         first = next((item["call_id"] for item in given if _is_call(item)), None)

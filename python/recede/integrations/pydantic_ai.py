@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from recede._off import is_off
 from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PLACEHOLDER, json_chars, missing, sent_usage
 from recede.masker import Facts, Masker
+from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 try:
@@ -113,7 +113,7 @@ class MaskToolReturns(AbstractCapability[Any]):
     def __init__(
         self, *, recall: bool = False, keep: int | None = 10,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True,
+        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
@@ -150,8 +150,6 @@ class MaskToolReturns(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
     ) -> ModelResponse:
         """Send the view, and report the usage of the answer."""
-        if is_off():
-            return await handler(request_context)
         messages = list(request_context.messages)
         response = await handler(replace(request_context, messages=self.masker.view(messages)))
         usage = response.usage

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from recede.reduction._masks import Mask
+from recede.reduction._report import BoundaryMove
 from recede.session._known import KnownMessages
 from recede.session._reported import Reports
 
@@ -26,6 +27,7 @@ class Conversation:
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
+        self._told_moves: int | None = None  # no view was made yet
         self._copies: dict[int, Any] = {}  # masked messages, by place
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
@@ -34,6 +36,7 @@ class Conversation:
         """Another conversation that begins with the same messages."""
         other = Conversation(self._reader, self.session.copy(), key, self.known.copy())
         other.masks, other._copies = list(self.masks), dict(self._copies)
+        other._told_moves = self._told_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
         return other
 
@@ -55,6 +58,17 @@ class Conversation:
             self.epoch += 1
             self._copies = {place: copy for place, copy in self._copies.items() if place < first}
         self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
+        if same < before and self._told_moves is not None:
+            self._told_moves = min(self._told_moves, self.session.moves(self._told_moves)[0])
+
+    def new_moves(self) -> list[BoundaryMove]:
+        """The moves of the boundary that no view had; for the first view only that of the newest request."""
+        before, moves = self.session.moves(self._told_moves or 0)
+        if self._told_moves is None:
+            self._told_moves, moves = len(moves), moves[before:]
+        else:
+            self._told_moves += len(moves)
+        return list(map(BoundaryMove._make, moves))
 
     def view(self) -> list[Any]:
         """The messages, with copies of those that have masks."""

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from recede import _engine
 from recede._errors import TranscriptError, no_such
+from recede._off import is_off
 from recede.masker._conversation import Conversation
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
 from recede.reduction._counting import approx_tokens
 from recede.reduction._masks import Masks
-from recede.reduction._options import whole_number
+from recede.reduction._on_move import tell_move
+from recede.reduction._options import optional_function, whole_number
 from recede.reduction._policy import compiled
 from recede.reduction._signature import runs
 from recede.reduction._stages import mask_observations
@@ -26,6 +28,7 @@ from recede.session._reported import Reported
 
 if TYPE_CHECKING:
     from recede.masker._facts import Adapter
+    from recede.reduction._report import BoundaryMove
 
 __all__ = ["Masker"]
 
@@ -49,13 +52,15 @@ class Masker(Generic[_M]):
         check: whether all messages are compared with those of the last call. Otherwise an object that was given
             before is taken to be unchanged, but for the newest 16.
         dispatch: False if no result has dispatch blocks, so that texts need not be read for them.
+        on_move: called with a `BoundaryMove` when a view first has it, also written to the log; of a conversation
+            that is not known, only with that of its newest request. An error that it raises is logged.
 
     The other options are those of `mask_observations`.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the adapter lacks a method.
 
-    It is thread-safe: calls run one at a time.
+    It is thread-safe: calls run one at a time. With ``RECEDE_OFF=1`` in the environment, views are the messages given.
 
     Example:
         >>> import recede
@@ -74,7 +79,7 @@ class Masker(Generic[_M]):
     def __init__(
         self, adapter: Adapter[_M] | None = None, *, keep: int | None = 10,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True,
+        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
@@ -94,6 +99,7 @@ class Masker(Generic[_M]):
         most: int = 128,
         check: bool = False,
         dispatch: bool = True,
+        on_move: Any = None,
         **options: Any,
     ) -> None:
         for name in ("facts", "masked"):
@@ -111,26 +117,41 @@ class Masker(Generic[_M]):
         self._dispatch = dispatch and self._reader.text is not None
         self._most = whole_number(1)("most", most)
         self._check = check
+        self._on_move = optional_function("on_move", on_move)
         self._lock = threading.RLock()
         self._conversations: OrderedDict[Conversation, None] = OrderedDict()  # the one used last is at the end
         self._by_key: dict[Hashable, list[Conversation]] = {}
         self._of_thread = threading.local()
         self._figures = MaskerStats()
 
-    def view(self, messages: list[_M]) -> list[_M]:
+    def view(self, messages: list[_M], *, marks_elsewhere: int | None = None) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
 
         Masked messages are copies, which later views have again: do not change them.
+
+        Args:
+            messages: the conversation.
+            marks_elsewhere: how many cache marks this request has besides those of its messages; by default the
+                option of this name.
 
         Raises:
             TranscriptError: the messages are no history.
             TypeError: the facts of a message have another form.
         """
+        if is_off():
+            return list(messages)
         with self._lock:
             conversation = self._synced(messages)
-            if self._options.get("cache_breakpoint") == "boundary" and isinstance(self._reader, DictReader):
-                return list(mask_observations(list(conversation.known.messages), **self._options).messages)
+            moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
+        for move in moves:  # without the lock: a callback may use the masker
+            tell_move(move, self._on_move)
+        return view
+
+    def _view(self, conversation: Conversation, marks_elsewhere: int | None) -> list[_M]:
+        if self._options.get("cache_breakpoint") != "boundary" or not isinstance(self._reader, DictReader):
             return conversation.view()
+        marks = {} if marks_elsewhere is None else {"marks_elsewhere": marks_elsewhere}
+        return list(mask_observations(list(conversation.known.messages), **{**self._options, **marks}).messages)
 
     def masks(self, messages: list[_M]) -> Masks:
         """Which results the view of these messages masks, without making it.
@@ -143,6 +164,9 @@ class Masker(Generic[_M]):
         """
         with self._lock:
             conversation = self._synced(messages)
+            if is_off():
+                conversation.changed_from = 0
+                return Masks(0, [])
             first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
             return Masks(first, list(conversation.masks))
 
@@ -154,7 +178,7 @@ class Masker(Generic[_M]):
             TypeError: the facts of a message have another form.
         """
         with self._lock:
-            return approx_tokens(self._synced(messages).session.sizes()[0])
+            return approx_tokens(self._synced(messages).session.sizes()[is_off()])
 
     def place(self, messages: list[_M], observation: int | str) -> tuple[int, int]:
         """The place of an observation: its message, and its place among the results of that.
@@ -203,6 +227,8 @@ class Masker(Generic[_M]):
         Raises:
             TypeError: it is no usage.
         """
+        if is_off():
+            return
         with self._lock:
             last: Conversation | None = getattr(self._of_thread, "last", None)
             conversation = last
