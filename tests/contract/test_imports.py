@@ -39,7 +39,7 @@ PYTHON: dict[str, set[str]] = {
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_off", "_usage", "reduction", "session"},
-    "integrations": LEAVES | {"clients", "masker", "reduction"},
+    "integrations": LEAVES | {"_off", "clients", "masker", "proxy", "reduction"},
     "clients": LEAVES | {"_off", "masker", "reduction"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
@@ -53,6 +53,7 @@ PUBLIC_MODULES = {"reduction", *recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 # An adapter -> what it may import of others.
 FRAMEWORKS = {
+    "http": set[str](),
     "langchain": {"langchain", "langchain_core"},
     "litellm": {"litellm"},
     "openai_agents": {"agents"},

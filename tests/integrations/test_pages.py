@@ -14,7 +14,14 @@ import pytest
 from support import ROOT
 
 # Framework -> its module.
-PAGES = {"langchain": "langchain", "litellm": "litellm", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
+PAGES = {
+    "http": "openai",
+    "langchain": "langchain",
+    "litellm": "litellm",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+}
+IMPORTS_NOTHING = {"http"}
 ONLY = os.environ.get("RECEDE_INTEGRATION")
 HERE = [name for name, module in PAGES.items() if (ONLY is None or name == ONLY) and find_spec(module)]
 
@@ -28,7 +35,7 @@ def test_each_adapter_has_a_page_an_example_an_extra_and_pinned_releases() -> No
     for name in modules:
         assert (ROOT / "docs/integrations" / f"{name}.md").is_file()
         assert (ROOT / "examples" / f"{name}_agent.py").is_file()
-        assert f"\n{name} = [" in extras
+        assert (f"\n{name} = [" in extras) != (name in IMPORTS_NOTHING)
         for which in ("newest", "oldest"):
             assert (Path(__file__).parent / "requirements" / f"{name}-{which}.txt").is_file()
 

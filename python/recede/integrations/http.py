@@ -1,0 +1,107 @@
+"""HTTP clients of the SDKs of Anthropic and OpenAI: of `httpx2`, in older releases `httpx`; it imports neither."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from recede._off import is_off
+from recede.proxy import RequestMasker
+
+__all__ = ["masking_client"]
+
+_Client = TypeVar("_Client")
+
+# The length and the encoding of a body, which a masked one does not have.
+_OF_BODY = {"content-length", "content-encoding", "transfer-encoding"}
+
+
+class _Transport:
+    """The transport of a client, which is sent masked requests; the client keeps its own for redirects and retries."""
+
+    def __init__(self, transport: Any, masker: RequestMasker) -> None:
+        self._transport = transport
+        self._masker = masker
+
+    def _masked(self, request: Any, body: bytes) -> Any:
+        masked = self._masker.mask(request.method, request.url.path, request.headers, body)
+        if not masked.changed:
+            return request
+        headers = [pair for pair in request.headers.multi_items() if pair[0] not in _OF_BODY]
+        return type(request)(
+            request.method, request.url, headers=headers, content=masked.body, extensions=request.extensions
+        )
+
+
+class _SyncTransport(_Transport):
+    def handle_request(self, request: Any) -> Any:
+        if _has_json(request):
+            request = self._masked(request, request.read())
+        return self._transport.handle_request(request)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> _SyncTransport:
+        self._transport.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._transport.__exit__(*failure)
+
+
+class _AsyncTransport(_Transport):
+    async def handle_async_request(self, request: Any) -> Any:
+        if _has_json(request):
+            request = self._masked(request, await request.aread())
+        return await self._transport.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> _AsyncTransport:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> None:
+        await self._transport.__aexit__(*failure)
+
+
+def _has_json(request: Any) -> bool:
+    """Whether the body is to be read: files are not, which may be streams."""
+    is_json = request.headers.get("content-type", "").startswith("application/json")
+    return request.method == "POST" and is_json and not is_off()
+
+
+def masking_client(http_client: _Client, masker: RequestMasker | None = None, *, keep: int = 10) -> _Client:
+    """An HTTP client, for ``http_client=`` of an SDK, that masks old observations in the bodies that it sends.
+
+    It is the client given, with its proxies, limits and timeouts; whatever the SDK sends through it is masked as by
+    `recede proxy`, retries too.
+
+    Args:
+        http_client: ``DefaultHttpxClient()`` or ``DefaultAsyncHttpxClient()`` of the SDK, or a `Client` or
+            `AsyncClient` of `httpx2` or `httpx`, as the SDK takes them.
+        masker: the `recede.RequestMasker` to use; by default one with `keep`.
+        keep: the newest N results stay raw.
+
+    Raises:
+        TypeError, ValueError: it is no such client, it masks already, or `keep` is wrong.
+
+    Example::
+
+        client = Anthropic(http_client=masking_client(DefaultHttpxClient(), keep=10))
+    """
+    client: Any = http_client
+    if not hasattr(client, "_transport") or not hasattr(client, "_mounts"):
+        raise TypeError(
+            f"http_client must be a Client or AsyncClient of httpx2 or httpx, not {type(client).__name__}; for a "
+            "client of an SDK there is recede.wrap"
+        )
+    if isinstance(client._transport, _Transport):
+        raise TypeError("http_client masks already")
+    masker = masker or RequestMasker(keep)
+    kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
+    client._transport = kind(client._transport, masker)
+    # Those of proxies; None is the transport above.
+    client._mounts = {url: one and kind(one, masker) for url, one in client._mounts.items()}
+    return http_client

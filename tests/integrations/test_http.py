@@ -1,0 +1,176 @@
+"""The transport, with the real clients of Anthropic and OpenAI, against a provider on this machine.
+
+The contract of the other adapters asks for messages of a framework; here they are bytes, so its points are asked here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+anthropic = pytest.importorskip("anthropic", reason="anthropic is not installed")
+openai = pytest.importorskip("openai", reason="openai is not installed")
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+if os.environ.get("RECEDE_INTEGRATION", "http") != "http":
+    pytest.skip("another adapter is asked", allow_module_level=True)
+
+from sessions import TASK, session
+
+import recede
+from provider_server import Failure, Server, serving, text
+from recede.integrations.http import masking_client
+from support import engine_module
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+KINDS = ["anthropic", "openai", "async anthropic", "async openai"]
+TURNS = session(40)
+
+
+@pytest.fixture(autouse=True)
+def _core() -> None:
+    engine_module("rust")  # needs the core
+
+
+def history(kind: str, count: int = 40) -> list[Any]:
+    messages: list[Any] = [{"role": "user", "content": TASK}]
+    for turn in TURNS[:count]:
+        if "openai" in kind:
+            calls: list[Any] = [
+                {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": json.dumps(one.args)}}
+                for one in turn.calls
+            ]
+            messages.append({"role": "assistant", "content": turn.said or None, "tool_calls": calls})
+            for result in turn.results.values():
+                messages.append({"role": "tool", "tool_call_id": result.id, "content": result.text})
+        else:
+            calls = [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in turn.calls]
+            messages.append({"role": "assistant", "content": calls})
+            results = [
+                {"type": "tool_result", "tool_use_id": one.id, "content": one.text, "is_error": one.is_error}
+                for one in turn.results.values()
+            ]
+            messages.append({"role": "user", "content": results})
+    return messages
+
+
+def http_client(kind: str, **options: Any) -> Any:
+    sdk = anthropic if "anthropic" in kind else openai
+    return (sdk.DefaultAsyncHttpxClient if "async" in kind else sdk.DefaultHttpxClient)(**options)
+
+
+async def ask(kind: str, client: Any, url: str, histories: list[list[Any]], **options: Any) -> None:
+    """Send each history with the client of an SDK; with `stream` its answer is read to the end."""
+    common: dict[str, Any] = {"api_key": "none", "http_client": client, "max_retries": 1}
+    name = ("Async" if "async" in kind else "") + ("Anthropic" if "anthropic" in kind else "OpenAI")
+    if "anthropic" in kind:
+        sdk = getattr(anthropic, name)(base_url=url, **common)
+        create, given = sdk.messages.create, {"model": "m", "max_tokens": 9, **options}
+    else:
+        sdk = getattr(openai, name)(base_url=f"{url}/v1", **common)
+        create, given = sdk.chat.completions.create, {"model": "m", **options}
+    for messages in histories:
+        answer = create(messages=messages, **given)
+        if "async" in kind:
+            answer = await answer
+            if options:
+                async for _ in answer:
+                    pass
+        elif options:
+            for _ in answer:
+                pass
+    await sdk.close() if "async" in kind else sdk.close()
+
+
+def requests(kind: str, client: Any, histories: list[list[Any]], *script: Any, **options: Any) -> Server:
+    with serving(*(script or [text("Done.") for _ in histories])) as server:
+        asyncio.run(ask(kind, client, server.url, histories, **options))
+    assert server.refusals == []
+    return server
+
+
+def masked(kind: str, body: dict[str, Any], **options: Any) -> Any:
+    path = "/v1/messages" if "anthropic" in kind else "/v1/chat/completions"
+    return json.loads(recede.RequestMasker(**options).mask("POST", path, {}, json.dumps(body).encode()).body)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_body_is_that_of_a_request_masker_and_the_lists_stay(kind: str, stream: bool) -> None:
+    histories = [history(kind, count) for count in range(0, 41, 4)]
+    before = copy.deepcopy(histories)
+    options = {"stream": True} if stream else {}
+    raw = requests(kind, http_client(kind), histories, **options).requests
+    sent = requests(kind, masking_client(http_client(kind), keep=4), histories, **options).requests
+    assert sent == [masked(kind, body, keep=4) for body in raw]
+    assert sent[-1] != raw[-1] and histories == before
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_requests_are_prefixes_of_the_next_but_at_moves(kind: str) -> None:
+    histories = [history(kind, count) for count in range(41)]
+    sent = requests(kind, masking_client(http_client(kind), keep=4), histories).requests
+    changes = sum(new["messages"][: len(old["messages"])] != old["messages"] for old, new in pairwise(sent))
+    assert 0 < changes < 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_retry_sends_the_same(kind: str) -> None:
+    failure = Failure(500, headers={"retry-after-ms": "1"})
+    server = requests(kind, masking_client(http_client(kind), keep=4), [history(kind)], failure, text("Done."))
+    first, second = server.requests
+    assert first == second
+    assert "observation masked" in json.dumps(first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_proxies_are_masked_too_and_the_timeout_stays(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    client = http_client(kind, timeout=7.0)
+    proxies = [one for one in client._mounts.values() if one is not None]
+    monkeypatch.delenv("HTTP_PROXY")
+    masking_client(client, keep=4)
+    assert proxies and [one._transport for one in client._mounts.values() if one is not None] == proxies
+    for transport in (client._transport, *client._mounts.values()):
+        if transport is None:
+            continue
+        body = json.dumps({"messages": history(kind)}).encode()
+        path = "messages" if "anthropic" in kind else "chat/completions"
+        request = client.build_request(
+            "POST", f"http://a/v1/{path}", content=body, headers={"content-type": "application/json", "x-own": "1"}
+        )
+        result = transport._masked(request, body)
+        seen.append(result)
+        assert result.headers["content-length"] == str(len(result.content)) and len(result.content) < len(body)
+        assert (result.headers["x-own"], result.extensions["timeout"]["read"]) == ("1", 7.0)
+        assert request.content == body
+    assert len(seen) == 1 + len(proxies)
+
+
+def test_with_recede_off_everything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECEDE_OFF", "1")
+    for kind in KINDS:
+        server = requests(kind, masking_client(http_client(kind), keep=0), [history(kind)])
+        assert server.requests[0]["messages"] == history(kind)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="http_client must be a Client or AsyncClient of httpx2 or httpx, not OpenAI"):
+        masking_client(openai.OpenAI(api_key="none"))
+    client = masking_client(http_client("openai"))
+    with pytest.raises(TypeError, match="http_client masks already"):
+        masking_client(client)
+    client.close()
+    with pytest.raises((TypeError, ValueError), match="keep"):
+        masking_client(http_client("openai"), keep=-1)
