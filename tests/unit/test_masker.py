@@ -442,3 +442,41 @@ def test_forgotten_messages_are_freed() -> None:
         masker.view([Big("user", text), Big("tool", "x" * 90)])
     gc.collect()
     assert len([one for one in gc.get_objects() if type(one) is Big]) == 2
+
+
+@pytest.mark.parametrize("method", ["facts", "masked"])
+def test_an_adapter_that_calls_its_masker_is_refused(method: str) -> None:
+    class Calling(Lines):
+        def facts(self, line: Line) -> Facts:
+            if is_calling and method == "facts":
+                masker.view(messages)
+            return super().facts(line)
+
+        def masked(self, line: Line, texts: Mapping[int, str]) -> Line:
+            if is_calling and method == "masked":
+                masker.view(messages)
+            return super().masked(line, texts)
+
+    is_calling = False
+    masker = Masker(Calling(), keep=1, boundary="sliding")
+    messages = lines(*["a line\n" * 40] * 4)
+    first = [line.text for line in masker.view(messages)]
+    is_calling = True
+    with pytest.raises(RuntimeError, match="must not call the Masker"):
+        masker.view([*messages, *lines(*["a line\n" * 40] * 2)])
+    is_calling = False
+    assert [line.text for line in masker.view(messages)] == first
+
+
+def test_empty_lists_are_not_remembered() -> None:
+    masker = Masker(most=1)
+    masker.view(conversation(4))
+    assert masker.view([]) == []
+    assert masker.masks([]).masks == []
+    assert (masker.stats().conversations, masker.stats().evicted) == (1, 0)
+
+
+@pytest.mark.parametrize("observation", [True, 1.0, None])
+def test_an_observation_is_a_number_or_an_id(observation: Any) -> None:
+    with pytest.raises(TypeError, match="an observation is a number or the id of a call"):
+        Masker().recall(conversation(2), observation)

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -119,6 +120,7 @@ class Masker(Generic[_M]):
         self._check = check
         self._on_move = optional_function("on_move", on_move)
         self._lock = threading.RLock()
+        self._is_busy = False
         self._conversations: OrderedDict[Conversation, None] = OrderedDict()  # the one used last is at the end
         self._by_key: dict[Hashable, list[Conversation]] = {}
         self._of_thread = threading.local()
@@ -140,7 +142,7 @@ class Masker(Generic[_M]):
         """
         if is_off():
             return list(messages)
-        with self._lock:
+        with self._alone():
             conversation = self._synced(messages)
             moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
         for move in moves:  # without the lock: a callback may use the masker
@@ -162,7 +164,7 @@ class Masker(Generic[_M]):
             TranscriptError: the messages are no history.
             TypeError: the facts of a message have another form.
         """
-        with self._lock:
+        with self._alone():
             conversation = self._synced(messages)
             if is_off():
                 conversation.changed_from = 0
@@ -177,7 +179,7 @@ class Masker(Generic[_M]):
             TranscriptError: the messages are no history.
             TypeError: the facts of a message have another form.
         """
-        with self._lock:
+        with self._alone():
             return approx_tokens(self._synced(messages).session.sizes()[is_off()])
 
     def place(self, messages: list[_M], observation: int | str) -> tuple[int, int]:
@@ -189,8 +191,11 @@ class Masker(Generic[_M]):
 
         Raises:
             LookupError: there is no such observation.
+            TypeError: it is neither a whole number nor a str.
         """
-        with self._lock:
+        if isinstance(observation, bool) or not isinstance(observation, (int, str)):
+            raise TypeError(f"an observation is a number or the id of a call, not {type(observation).__name__}")
+        with self._alone():
             place: tuple[int, int] | None = self._synced(messages).session.place(observation)
         if place is None:
             raise no_such("observation", observation)
@@ -229,7 +234,7 @@ class Masker(Generic[_M]):
         """
         if is_off():
             return
-        with self._lock:
+        with self._alone():
             last: Conversation | None = getattr(self._of_thread, "last", None)
             conversation = last
             if messages is not None and (last is None or not self._has(last, messages)):
@@ -247,11 +252,25 @@ class Masker(Generic[_M]):
         with self._lock:
             return self._figures._replace(conversations=len(self._conversations))
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The lock; an adapter that is called under it must not come back."""
+        with self._lock:
+            if self._is_busy:
+                raise RuntimeError("the methods of an adapter must not call the Masker that calls them")
+            self._is_busy = True
+            try:
+                yield
+            finally:
+                self._is_busy = False
+
     def _synced(self, messages: list[_M]) -> Conversation:
         """The conversation of these messages, which it has taken."""
         if not isinstance(messages, (list, tuple)):
             raise TranscriptError("history")
         given = list(messages)
+        if not given:
+            return self._new(None)  # nothing to remember
         conversation, same, marked = self._found(given)
         try:
             conversation.sync(given, same, marked)
