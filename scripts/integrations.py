@@ -29,7 +29,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="frameworks, or files such as langchain-oldest, with commas between", default="")
     parser.add_argument("--seconds", type=float, default=900, help="the limit for all")
-    parser.add_argument("--where-possible", action="store_true", help="what cannot be installed or finished here is no failure")
+    parser.add_argument(
+        "--where-possible", action="store_true", help="what cannot be installed or finished here is no failure"
+    )
     given = parser.parse_args()
     chosen = [name for name in given.only.split(",") if name]
     names = {path.stem: path.stem.rpartition("-")[0] for path in FILES}
@@ -89,7 +91,7 @@ def contract(python: Path, name: str, framework: str, end: float) -> tuple[bool,
         done = subprocess.run(
             [python, *command],
             cwd=ROOT,
-            env={**os.environ, "RECEDE_INTEGRATION": framework},
+            env={**os.environ, "RECEDE_INTEGRATION": framework, "RECEDE_RELEASE": name.rpartition("-")[2]},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -28,7 +28,13 @@ def is_there(module: str) -> bool:
         return False
 
 
-HERE = [name for name, needs in NEEDS.items() if (ONLY is None or name == ONLY) and all(map(is_there, needs))]
+# The newest releases are measured: the oldest have other constructors.
+IS_MEASURED = os.environ.get("RECEDE_RELEASE") != "oldest"
+HERE = [
+    name
+    for name, needs in NEEDS.items()
+    if IS_MEASURED and (ONLY is None or name == ONLY) and all(map(is_there, needs))
+]
 
 
 @pytest.mark.parametrize("name", HERE)
