@@ -16,7 +16,7 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
 .PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-engines test-slow \
-	test-agents test-arm bench bench-integrations fuzz dist docs clean
+	test-agents test-site test-arm bench bench-integrations fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -105,7 +105,9 @@ dist: setup ## Build the source archive and the wheels for Linux into dist/, and
 docs: build tools ## Build the site into site/; a link that leads nowhere is an error
 	@scripts/setup docs
 	NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
-	$(python) -m pytest -q tests/integration/test_site.py
+
+test-site: docs ## Look at every page of the site in Chromium, at the width of a desk and of a phone
+	$(python) -m pytest -q -m slow tests/integration/test_site.py
 
 clean: ## Remove what was built, and .venv
 	rm -rf .venv .venvs .engines target dist site $(extension)

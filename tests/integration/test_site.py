@@ -1,4 +1,4 @@
-"""The site as a browser shows it, at the width of a desk and of a phone. `make docs` builds it and runs this."""
+"""The site as a browser shows it, at the width of a desk and of a phone. `make test-site` builds it and runs this."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 PAGES = sorted(str(path.parent.relative_to(SITE)) for path in SITE.rglob("index.html"))
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.timeout(600),  # every page, in a browser
     pytest.mark.skipif(not PAGES, reason="`make docs` builds the site"),
     pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed"),
