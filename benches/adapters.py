@@ -463,7 +463,7 @@ def report(found: dict[str, Figures], turns: int) -> str:
             lines.append(f"| {title if way == 'alone' else ''} | {label} | {figures} |")
         what = {
             "same": "objects the same",
-            "copied": "objects made anew",
+            "copied": "objects made again",
             "loaded": "stored and loaded by the framework",
         }
         for way, most in AT_MOST.items():

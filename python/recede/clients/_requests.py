@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SOCKETS", "Answered", "history_key", "marks_elsewhere", "refuse_messages"]
+__all__ = ["KEPT_BY_PROVIDER", "SOCKETS", "Answered", "history_key", "marks_elsewhere", "refuse_messages"]
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -15,7 +15,7 @@ _COVERED = {
     "/responses/input_tokens": "input",
 }
 # What is sent with one of these continues a history that the provider keeps.
-_KEPT_BY_PROVIDER = ("previous_response_id", "conversation")
+KEPT_BY_PROVIDER = ("previous_response_id", "conversation")
 # A file of requests, which only the provider reads.
 _OF_FILES = {"/batches"}
 _ROLES = {"assistant", "developer", "function", "model", "system", "tool", "user"}
@@ -41,7 +41,7 @@ def history_key(url: str, body: Any) -> str | None:
     path = path.removeprefix("/v1")
     key = _COVERED.get(path)
     if key is not None and isinstance(body, dict):
-        is_history = isinstance(body.get(key), list) and not any(body.get(name) for name in _KEPT_BY_PROVIDER)
+        is_history = isinstance(body.get(key), list) and not any(body.get(name) for name in KEPT_BY_PROVIDER)
         return key if is_history else None
     if path in _OF_FILES or (key is not None and body is not None):
         raise TypeError(f"POST {path} sends messages in a form {_WORDS}")

@@ -138,9 +138,8 @@ def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
     )
 
 
-def worst_moment(requests: Iterable[Usage], raw: Iterable[Usage], prices: tuple[Prices, Prices | None]) -> float:
-    """The largest share of raw that all requests of a session so far have cost, at any of them."""
-    so_far, raw_so_far = (accumulate(one.cost(*prices) for one in turns) for turns in (requests, raw))
+def worst_moment(so_far: Iterable[float], raw_so_far: Iterable[float]) -> float:
+    """The largest share of raw that all requests of a session up to one of them have cost."""
     return max(map(_share, so_far, raw_so_far), default=1.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
@@ -248,9 +249,9 @@ def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, 
 
 def _moments(session: Replay) -> dict[str, float | None]:
     """The worst moment of each policy."""
-    requests = {one.policy: [turn.usage for turn in one.turns] for one in session.policies}
     both = session.prices, session.summary_prices
-    return {name: worst_moment(usages, requests.get("raw", []), both) for name, usages in requests.items()}
+    so_far = {one.policy: list(accumulate(turn.usage.cost(*both) for turn in one.turns)) for one in session.policies}
+    return {name: worst_moment(costs, so_far.get("raw", [])) for name, costs in so_far.items()}
 
 
 def _checked(name: str, prices: Prices) -> Prices:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from recede.masker import Masker
 
 __all__ = [
     "RECALL_DESCRIPTION",
     "RECALL_PARAMETERS",
-    "RECALL_PLACEHOLDER",
     "content_facts",
     "content_text",
     "json_chars",
     "masked_content",
+    "masker_of",
     "missing",
+    "recalled",
     "sent_usage",
 ]
 
 # A call is named by its id: its number would change where a framework cuts or summarizes the history that it sends.
-RECALL_PLACEHOLDER = "[observation masked — {chars} chars, recall {id}]"
+_RECALL_PLACEHOLDER = "[observation masked — {chars} chars, recall {id}]"
 RECALL_DESCRIPTION = "Fetch the full text of a masked observation again, by the id after `recall` in its placeholder."
 RECALL_PARAMETERS = {
     "type": "object",
@@ -34,6 +38,21 @@ _SCALAR_CHARS = 4
 def missing(module: str, needs: str) -> ImportError:
     """The error of a module whose framework is not installed."""
     return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module}]"')
+
+
+def masker_of(options: dict[str, Any], *, recall: bool, adapter: Any = None) -> Masker[Any]:
+    """The masker of an adapter; with `recall` its placeholders name the id of the call."""
+    if recall:
+        options.setdefault("placeholder", _RECALL_PLACEHOLDER)
+    return Masker(adapter, **options)
+
+
+def recalled(masker: Masker[Any], messages: Sequence[Any], id: str) -> str:
+    """What the tool answers: the text of the observation, or words for the model that there is none."""
+    try:
+        return masker.recall(list(messages), id)
+    except LookupError as error:
+        return str(error)
 
 
 def json_chars(value: Any) -> int:

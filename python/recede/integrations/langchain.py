@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 from recede.integrations._shared import (
     RECALL_DESCRIPTION,
-    RECALL_PLACEHOLDER,
     content_facts,
     content_text,
     json_chars,
     masked_content,
+    masker_of,
     missing,
+    recalled,
     sent_usage,
 )
 from recede.masker import Facts, Masker
@@ -105,9 +106,7 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
 
     def _begin(self, *, recall: bool = False, **options: Any) -> None:
         AgentMiddleware.__init__(self)
-        if recall:
-            options.setdefault("placeholder", RECALL_PLACEHOLDER)
-        self.masker: Masker[Any] = Masker(_Messages(), **options)
+        self.masker = masker_of(options, recall=recall, adapter=_Messages())
         self.tools = [_recall_tool(self.masker)] if recall else []
 
     def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -166,9 +165,6 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
 def _recall_tool(masker: Masker[Any]) -> Any:
     @tool("recall", description=RECALL_DESCRIPTION)
     def recall(id: str, runtime: ToolRuntime) -> str:
-        try:
-            return masker.recall(list(runtime.state["messages"]), id)
-        except LookupError as error:
-            return str(error)
+        return recalled(masker, runtime.state["messages"], id)
 
     return recall

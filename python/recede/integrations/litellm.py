@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from recede._off import is_off
-from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, RECALL_PLACEHOLDER, missing
-from recede.masker import Masker
+from recede.clients._requests import KEPT_BY_PROVIDER
+from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, masker_of, missing
 from recede.reduction._signature import runs
 
 try:
@@ -31,8 +31,6 @@ _HISTORIES = {
     "responses": "input",
     "aresponses": "input",
 }
-# What is sent with one of these continues a history that the provider keeps.
-_KEPT_BY_PROVIDER = ("previous_response_id", "conversation")
 
 
 class _View(list[Any]):
@@ -92,9 +90,7 @@ class MaskToolMessages(CustomLogger):
 
     def _begin(self, *, recall: bool = False, **options: Any) -> None:
         CustomLogger.__init__(self)
-        if recall:
-            options.setdefault("placeholder", RECALL_PLACEHOLDER)
-        self.masker: Masker[Any] = Masker(**options)
+        self.masker = masker_of(options, recall=recall)
         described = {"name": "recall", "description": RECALL_DESCRIPTION, "parameters": RECALL_PARAMETERS}
         self.recall_tool: dict[str, Any] = {"type": "function", "function": described}
 
@@ -129,7 +125,7 @@ class MaskToolMessages(CustomLogger):
 
     def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         key = _HISTORIES.get(getattr(call_type, "value", call_type))
-        if key is None or is_off() or any(request.get(name) for name in _KEPT_BY_PROVIDER):
+        if key is None or is_off() or any(request.get(name) for name in KEPT_BY_PROVIDER):
             return None
         if key not in request:
             _log.warning("LiteLLM hides positional messages from its hooks: sent raw, give them as %s=", key)

@@ -11,11 +11,10 @@ from typing import Any, Literal
 from recede.integrations._shared import (
     RECALL_DESCRIPTION,
     RECALL_PARAMETERS,
-    RECALL_PLACEHOLDER,
+    masker_of,
     missing,
     sent_usage,
 )
-from recede.masker import Masker
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
@@ -73,9 +72,7 @@ class MaskToolOutputs(RunHooks[Any]):
         """See the class."""
 
     def _begin(self, *, recall: bool = False, **options: Any) -> None:
-        if recall:
-            options.setdefault("placeholder", RECALL_PLACEHOLDER)
-        self.masker: Masker[Any] = Masker(**options)
+        self.masker = masker_of(options, recall=recall)
         self.recall_tool = FunctionTool(
             name="recall",
             description=RECALL_DESCRIPTION,

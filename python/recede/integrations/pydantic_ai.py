@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PLACEHOLDER, json_chars, missing, sent_usage
-from recede.masker import Facts, Masker
+from recede.integrations._shared import RECALL_DESCRIPTION, json_chars, masker_of, missing, recalled, sent_usage
+from recede.masker import Facts
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
@@ -126,9 +126,7 @@ class MaskToolReturns(AbstractCapability[Any]):
         """See the class."""
 
     def _begin(self, *, recall: bool = False, **options: Any) -> None:
-        if recall:
-            options.setdefault("placeholder", RECALL_PLACEHOLDER)
-        self.masker: Masker[Any] = Masker(_Messages(), **options)
+        self.masker = masker_of(options, recall=recall, adapter=_Messages())
         self._has_recall = recall
 
     def get_toolset(self) -> Any:
@@ -139,10 +137,7 @@ class MaskToolReturns(AbstractCapability[Any]):
 
         @toolset.tool(description=RECALL_DESCRIPTION)
         def recall(ctx: RunContext[Any], id: str) -> str:
-            try:
-                return self.masker.recall(list(ctx.messages), id)
-            except LookupError as error:
-                return str(error)
+            return recalled(self.masker, ctx.messages, id)
 
         return toolset
 
