@@ -264,12 +264,6 @@ impl Session {
         }
     }
 
-    /// Moves of the boundary: how many only the store has, and the following ones.
-    #[must_use]
-    pub fn moves(&self) -> (usize, Vec<Move>) {
-        (self.stored.moves, self.newest_moves())
-    }
-
     /// [`late_calls`] of the last message, which are marked as answered.
     pub(super) fn late_calls(&mut self, store: Option<&mut Store>) -> Result<Vec<LateResult>> {
         let Some(store) = store.filter(|_| self.log.base.messages > 0) else { return Ok(vec![]) };

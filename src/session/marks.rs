@@ -35,9 +35,11 @@ pub struct EvictedMarks {
 impl Session {
     /// The last block of each view has this mark, sent with so many outside of the messages; those that were appended are not
     /// sent.
-    pub fn mark_newest(&mut self, value: &[u8], elsewhere: usize) {
-        (self.own_mark, self.policy.marks_elsewhere) = (Some(value.to_vec()), elsewhere);
-        self.view.is_current = false;
+    pub fn mark_newest(&mut self, value: Vec<u8>, elsewhere: usize) {
+        if self.own_mark.as_ref() != Some(&value) || self.policy.marks_elsewhere != elsewhere {
+            (self.own_mark, self.policy.marks_elsewhere) = (Some(value), elsewhere);
+            self.view.is_current = false;
+        }
     }
 
     /// Decides the marks of the view that was just made.

@@ -42,7 +42,6 @@ pub use attempts::Attempts;
 use compaction::{Origin, Past, PendingCompaction};
 use evict::Stored;
 pub use facts::ResultPlace;
-pub use index::moves as stored_moves;
 use ledger::Ledger;
 use log::Log;
 pub use log::{MessageCosts, TextFormat};

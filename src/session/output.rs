@@ -42,12 +42,13 @@ pub struct Chunks {
 }
 
 impl Session {
-    /// The chunks of the current view. Evicted messages are read from the store.
+    /// The chunks of the current view, for a reader that has so many of the closed ones. Evicted messages are read from the
+    /// store.
     ///
     /// # Errors
     /// Those of the store; the next call reads all chunks.
-    pub fn chunks(&mut self, store: Option<&mut Store>) -> Result<Chunks> {
-        let reused = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from);
+    pub fn chunks(&mut self, known: usize, store: Option<&mut Store>) -> Result<Chunks> {
+        let reused = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from).min(known);
         self.view.chunk_ends.truncate(reused);
         self.view.chunks_from = usize::MAX;
         let mut closed = vec![];
@@ -111,13 +112,8 @@ impl Session {
         self.log.base.view_bytes > MAX_CACHED_BYTES
     }
 
-    /// Readers have cached nothing: the next chunks and the next list are complete.
-    pub fn forget(&mut self) {
-        self.forget_chunks();
-        self.view.list_from = 0;
-    }
-
-    pub(super) fn forget_chunks(&mut self) {
+    /// The chunks read last have reached no reader.
+    pub fn forget_chunks(&mut self) {
         self.view.chunk_ends.clear();
         self.view.chunks_from = 0;
     }
@@ -134,12 +130,12 @@ impl Session {
         (span.end - span.start).saturating_sub(removed) + 1
     }
 
-    /// Changes of the view since this was called last.
+    /// Changes of the view since this was called last, for a reader that has so many of its messages.
     ///
     /// # Errors
     /// Those of the store, which has the evicted messages; nothing counts as read then.
-    pub fn changes(&mut self, mut store: Option<&mut Store>) -> Result<Change> {
-        let (from, evicted) = (self.view.list_from, self.log.base.messages);
+    pub fn changes(&mut self, known: usize, mut store: Option<&mut Store>) -> Result<Change> {
+        let (from, evicted) = (self.view.list_from.min(known), self.log.base.messages);
         let mut items = vec![];
         for message in from..evicted {
             let mut shown = vec![];

@@ -29,7 +29,7 @@ pub fn replay(
             session.append(message.span.of(data), surrogates, None, None)?;
         }
         let summary = session.answer_updates(model)?;
-        let (from, items) = session.changes(None)?;
+        let (from, items) = session.changes(view.len(), None)?;
         let shown = items.into_iter().map(|item| session.shown(item)).collect::<Result<Vec<_>>>()?;
         let same = from + view[from..].iter().zip(&shown).take_while(|(before, now)| before.bytes == now.bytes).count();
         let changed = view.get(same).zip(shown.get(same - from));

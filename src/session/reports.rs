@@ -42,33 +42,42 @@ impl Reports {
 }
 
 impl Session {
-    /// The cache is cold: the boundary moves at the next request.
+    /// New sums; how many characters a thousand tokens have, from the next request on; and that the cache is cold, so that the
+    /// boundary moves at the next request.
     ///
     /// # Errors
     /// Those of the store; it is reported, and written with the next message.
-    pub fn tell_cold(&mut self, store: Option<&mut Store>) -> Result<()> {
-        if self.next_is_cold() {
-            return Ok(());
+    pub fn report(
+        &mut self,
+        sums: Option<Vec<usize>>,
+        calibrated_chars: Option<usize>,
+        is_cold: bool,
+        store: Option<&mut Store>,
+    ) -> Result<()> {
+        let before = self.reports.clone();
+        self.reports.sums = sums.unwrap_or(before.sums.clone());
+        if let Some(chars) = calibrated_chars {
+            self.calibrate(chars);
         }
-        self.reports.cold.push(Cold { reported: self.len(), request: None });
-        self.view.is_current = false;
-        self.note_reports(store)
+        if is_cold && !self.next_is_cold() {
+            self.reports.cold.push(Cold { reported: self.len(), request: None });
+            self.view.is_current = false;
+        }
+        let Some(store) = store.filter(|_| self.reports != before) else { return Ok(()) };
+        self.check_store(Some(store))?;
+        self.stored.has_unwritten_reports = true;
+        self.store_reports(store)
     }
 
-    /// A thousand tokens have so many characters, from the next request on.
-    ///
-    /// # Errors
-    /// Those of the store, as of [`Session::tell_cold`].
-    pub fn calibrate(&mut self, chars: usize, store: Option<&mut Store>) -> Result<()> {
+    fn calibrate(&mut self, chars: usize) {
         let before = self.reports.calibrations.last().map_or(ASSUMED_CHARS, |(_, chars)| *chars);
         if before.abs_diff(chars).saturating_mul(LEAST_CHANGE) < before {
-            return Ok(()); // nearly the same
+            return; // nearly the same
         }
         let since = self.len() + 1;
         self.reports.calibrations.retain(|(other, _)| *other < since);
         self.reports.calibrations.push((since, chars));
         self.set_budgets();
-        self.note_reports(store)
     }
 
     /// Sets the budget of each request, whose messages are those of the log.
@@ -82,15 +91,6 @@ impl Session {
         let budgets = self.reports.calibrations.iter().map(|(since, chars)| (in_log(*since), calibrated(*chars)));
         self.policy.max_cost_since = core::iter::once((0, given)).chain(budgets).collect();
         self.policy.max_cost = self.policy.max_cost_at(self.log.end());
-    }
-
-    /// Replaces the sums.
-    ///
-    /// # Errors
-    /// Those of the store, as of [`Session::tell_cold`].
-    pub fn set_sums(&mut self, sums: Vec<usize>, store: Option<&mut Store>) -> Result<()> {
-        self.reports.sums = sums;
-        self.note_reports(store)
     }
 
     /// What was reported.
@@ -139,14 +139,6 @@ impl Session {
         if self.next_is_cold() {
             self.set_cold();
         }
-    }
-
-    /// Stores what was reported.
-    fn note_reports(&mut self, store: Option<&mut Store>) -> Result<()> {
-        let Some(store) = store else { return Ok(()) };
-        self.check_store(Some(store))?;
-        self.stored.has_unwritten_reports = true;
-        self.store_reports(store)
     }
 
     /// Writes what was reported and is not stored, into the last snapshot.

@@ -1,16 +1,17 @@
 //! Turns in a store: their eviction, and resuming a session of them. A row keeps the sizes of a turn, so that no text is
 //! counted again.
 
-use super::Session;
 use super::log::{Log, TextFormat};
 use super::marks::EvictedMarks;
 use super::snapshot::{Base, LARGEST, Snapshot};
 use super::stored::too_long;
 use super::turn_text::write_turn;
 use super::turns::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
+use super::{Failure, Result, Session};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::plan::facts;
 use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
+use std::collections::HashMap;
 
 /// The sizes of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,32 +280,39 @@ impl Session {
         Ok(turn.bytes())
     }
 
-    /// The texts in a context of the evicted turns after the first `start` ones, up to and with `end`.
+    /// The texts in the context of the next request of the turns after the first `start` ones, up to and with `end`.
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn stored_turns(&self, store: &mut Store, start: usize, end: usize) -> store::Result<Vec<[Vec<u8>; 3]>> {
-        let placeholder = Placeholder::of(&self.policy);
-        let mut left = store.max_bytes()?;
-        let shown = |number: usize| {
-            let turn = StoredTurn::read(store, number)?;
-            left = left.checked_sub(turn.bytes() as u64).ok_or_else(too_long)?;
-            Ok(turn.rendered(&placeholder))
-        };
-        (start + 1..=end).map(shown).collect()
+    /// Those of the store, which has the evicted turns.
+    pub fn shown_turns(&mut self, start: usize, end: usize, store: Option<&mut Store>) -> Result<Vec<[Vec<u8>; 3]>> {
+        let evicted = self.evicted_turns();
+        let mut shown = vec![];
+        if start < evicted {
+            let (store, placeholder) = (store.ok_or(Failure::Closed)?, Placeholder::of(&self.policy));
+            let mut left = store.max_bytes()?;
+            for number in start + 1..=end.min(evicted) {
+                let turn = StoredTurn::read(store, number)?;
+                left = left.checked_sub(turn.bytes() as u64).ok_or_else(too_long)?;
+                shown.push(turn.rendered(&placeholder));
+            }
+        }
+        let masked: HashMap<usize, Vec<u8>> = self.masked_turns(0).into_iter().collect();
+        for number in start.max(evicted) + 1..=end {
+            let Some(((reasoning, action, observation), _)) = self.turn(number) else { break };
+            let observation = masked.get(&number).map_or(observation, Vec::as_slice);
+            shown.push([reasoning, action, observation].map(<[u8]>::to_vec));
+        }
+        Ok(shown)
     }
+}
 
-    /// The requests before the evicted turns after the first `start` ones, up to and with `end`.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn stored_requests(store: &mut Store, start: usize, end: usize) -> store::Result<Vec<RequestTokens>> {
-        let request = |number: usize| {
-            let record = store.get(RecordKind::Turn, number as u64, false)?;
-            let fields = record.map_or_else(Vec::new, |record| record.fields);
-            let row = fields.get(3).and_then(|bytes| Row::all(bytes).next());
-            Ok(row.ok_or_else(missing_row)?.request)
-        };
-        (start + 1..=end).map(request).collect()
-    }
+/// The requests before the evicted turns after the first `start` ones, up to and with `end`.
+pub(super) fn stored_requests(store: &mut Store, start: usize, end: usize) -> store::Result<Vec<RequestTokens>> {
+    let request = |number: usize| {
+        let record = store.get(RecordKind::Turn, number as u64, false)?;
+        let fields = record.map_or_else(Vec::new, |record| record.fields);
+        let row = fields.get(3).and_then(|bytes| Row::all(bytes).next());
+        Ok(row.ok_or_else(missing_row)?.request)
+    };
+    (start + 1..=end).map(request).collect()
 }

@@ -1,12 +1,14 @@
 //! Sessions of turns: tokens of their requests, and when a summary is due, by the number of turns or by prices. A turn is two
 //! messages, the agent's and one with its observation.
 
-use super::Session;
+use super::stored_turns::stored_requests;
 use super::turn_text::{Observations, TurnTexts, result_of};
+use super::{Failure, Result, Session};
 use crate::outline::{Outline, Span};
 use crate::placeholder::{ObservationFacts, Placeholder};
 use crate::plan::{Masked, facts};
 use crate::policy::{Boundary, Due};
+use crate::store::Store;
 use crate::text::count_words;
 
 /// Words around the texts of a turn: "Turn", its number, and three labels.
@@ -354,10 +356,20 @@ impl Session {
         self.turns.figures
     }
 
-    /// The requests from that before the first turn in memory to the next one.
-    pub fn requests(&mut self) -> &[RequestTokens] {
+    /// The requests before the turns after the first `start` ones, up to that after turn `end`.
+    ///
+    /// # Errors
+    /// Those of the store, which has the requests before evicted turns.
+    pub fn requests(&mut self, start: usize, end: usize, store: Option<&mut Store>) -> Result<Vec<RequestTokens>> {
         self.request();
-        &self.turns.requests
+        let evicted = self.evicted_turns();
+        let mut requests = vec![];
+        if start < evicted {
+            requests = stored_requests(store.ok_or(Failure::Closed)?, start, end.min(evicted))?;
+        }
+        let here = self.turns.requests.iter().take(end.saturating_sub(evicted));
+        requests.extend(here.skip(start.saturating_sub(evicted)));
+        Ok(requests)
     }
 
     /// The sum of all requests but the next one.

@@ -1,12 +1,14 @@
 //! The view of a session: what is masked in it, and the first message that changed.
 
-use super::Session;
 use super::log::Log;
 use super::marks::SentMark;
+use super::{Failure, Result, Session, index};
 use crate::outline::Outline;
 use crate::plan::{Masked, Move, Peek, masked_in};
 use crate::scan::scan;
+use crate::store::Store;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The last view, and what its readers have cached. Messages are indexed from the first of the session, results from the
 /// first in memory.
@@ -277,7 +279,8 @@ impl Session {
             if self.log.base.messages > 0 {
                 return self.byte_of(message);
             }
-            let chunks = self.view.chunk_ends.partition_point(|(end, _)| *end <= message);
+            let valid = message.min(self.view.chunks_from);
+            let chunks = self.view.chunk_ends.partition_point(|(end, _)| *end <= valid);
             let (start, bytes) = chunks.checked_sub(1).map_or((0, 0), |last| self.view.chunk_ends[last]);
             bytes + self.bytes_between(start, message) + 1
         };
@@ -346,17 +349,27 @@ impl Session {
         }
     }
 
-    /// The moves of the boundary that are in memory.
-    pub(super) fn newest_moves(&self) -> Vec<Move> {
+    /// How many moves of the boundary only the store has, and how many there are.
+    #[must_use]
+    pub fn move_counts(&self) -> (usize, usize) {
         let (moves, step) = self.shown_moves();
-        moves.iter().copied().chain(step).collect()
+        (self.stored.moves, self.stored.moves + moves.len() + usize::from(step.is_some()))
     }
 
-    /// How many moves of the boundary the view has.
-    #[must_use]
-    pub fn move_count(&self) -> usize {
+    /// Moves of the boundary, in the store and in memory.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn moves(&self, places: Range<usize>, store: Option<&mut Store>) -> Result<Vec<Move>> {
+        let stored = self.stored.moves;
+        let mut found = vec![];
+        if places.start < stored {
+            found = index::moves(store.ok_or(Failure::Closed)?, places.start..places.end.min(stored))?;
+        }
         let (moves, step) = self.shown_moves();
-        self.stored.moves + moves.len() + usize::from(step.is_some())
+        let here = moves.iter().copied().chain(step).take(places.end.saturating_sub(stored));
+        found.extend(here.skip(places.start.saturating_sub(stored)));
+        Ok(found)
     }
 
     pub(super) fn shown_moves(&self) -> (&[Move], Option<Move>) {

@@ -9,7 +9,7 @@ import pytest
 
 from support import ROOT
 
-FILES = sorted((ROOT / "src" / "py").glob("*.rs"))
+FILES = sorted((ROOT / "src" / "py").rglob("*.rs"))
 # A block of methods, or one function: its attribute, up to the brace that closes it at the same indentation.
 _ENTRANCES = re.compile(r"^#\[(pymethods|pyfunction|pymodule)(?:\(.*\))?\]\n(.*?)^\}$", re.MULTILINE | re.DOTALL)
 _FUNCTION = re.compile(r"^( *)fn (\w+)(.*?)^\1\}$", re.MULTILINE | re.DOTALL)

@@ -368,7 +368,6 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "py/cpython.rs",
         "py/new_bytes.rs",
         "py/guard.rs",
-        "py/session.rs",
         "py/store.rs",
         "py/sync.rs",
         "py/named.rs",

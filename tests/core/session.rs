@@ -87,8 +87,7 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
 }
 
 fn view_of(history: &mut Session) -> Vec<u8> {
-    history.forget();
-    let Chunks { closed, open, .. } = history.chunks(None).unwrap();
+    let Chunks { closed, open, .. } = history.chunks(0, None).unwrap();
     [closed.concat(), open].concat()
 }
 

@@ -112,7 +112,7 @@ def test_the_views_are_the_same_with_a_store(
         assert recalled(stored) == recalled(plain)
         for identity in identities(messages):
             assert outcome(stored, identity) == outcome(plain, identity)
-        event(f"let go: {bool(stored._session.first_in_memory())}")
+        event(f"let go: {bool(stored._session.stats().evicted_messages)}")
         assert store.verify().is_sound
         store.close()
 

@@ -284,7 +284,7 @@ def test_calibration_is_part_of_the_session(tmp_path: Path, monkeypatch: pytest.
             stored = History(store=store, **options)
             assert stored.view() == plain.view()
             plain._reports.forget()  # the last request that was reported of is not kept
-    assert stored._session.first_in_memory() > 0
+    assert stored._session.stats().evicted_messages > 0
     moves, view = plain.stats().boundary_moves, plain.view()
     plain.rewind(70)
     for message in messages[70:]:

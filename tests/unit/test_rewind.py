@@ -256,7 +256,7 @@ def test_a_store_has_the_first_messages_alone(path: Path) -> None:
     messages = session(100)
     with recede.TurnStore(path) as store:
         history = looked_at(messages, store=store)
-        evicted = history._session.first_in_memory()
+        evicted = history._session.stats().evicted_messages
         for count in (199, evicted + 5, evicted - 3, 2, 0):
             history.rewind(count)
             assert store.count_records("message") == count == len(history)

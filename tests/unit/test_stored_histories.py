@@ -56,7 +56,7 @@ def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
 
 def let_go(history: History) -> int:
     """How many messages the store alone has."""
-    count: int = history._session.first_in_memory()
+    count: int = history._session.stats().evicted_messages
     return count
 
 
@@ -660,11 +660,33 @@ def test_a_long_view_is_not_held(path: Path) -> None:
             for message in (user(f"{number} " * 4_000), call(str(number)), result(str(number), "x" * 500)):
                 history.append(message)
                 plain.append(message)
-        assert not history._session.chunks()[-1], "readers do not keep them"
+        assert not history._session.chunks(0)[-1], "readers do not keep them"
         for _ in range(2):
             same(history, plain)
             assert len(history.view_chunks()) > 20
             assert b"".join(history.view_chunks()) == plain.view_json()
+
+
+@pytest.mark.parametrize("messages_a_view", [1, 10])
+def test_each_move_is_told_once_also_where_it_is_evicted_at_once(path: Path, messages_a_view: int) -> None:
+    told: list[Any] = []
+    wanted: list[Any] = []
+    with recede.TurnStore(path) as store:
+        history, plain = History(store=store, on_move=told.append), History(on_move=wanted.append)
+        for number, message in enumerate(turns(400, 300)):
+            for one in (history, plain):
+                one.extend([user("Go on."), message] if number % 10 == 0 else [message])
+                if number % messages_a_view == 0:
+                    one.view()
+        assert told == wanted == list(history.stats().boundary_moves) and len(told) > 20
+    with recede.TurnStore(path) as store:
+        again: list[Any] = []
+        history = History(store=store, on_move=again.append)
+        history.view()
+        assert again == [], "they were told before"
+        for one in (history, plain):
+            one.extend(turns(400, 300))
+        assert again == wanted[len(told) :] != []
 
 
 def test_moves_are_read_when_they_are_asked_for(path: Path) -> None:
@@ -723,7 +745,7 @@ with recede.TurnStore(sys.argv[1]) as store:
     stored = recede.History(store=store, mask_chunk=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
     assert all(stored.recall(str(number)) == plain.recall(number + 1) for number in range(2_000))
-print(failed, stored._session.first_in_memory())
+print(failed, stored._session.stats().evicted_messages)
 """
 
 

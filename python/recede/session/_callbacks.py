@@ -46,9 +46,9 @@ class Callbacks:
 
     def costs(self, session: Any, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
         """The costs of a message to be appended, if tokens are counted."""
-        if not self._options.counts or session.first_in_memory():  # after an eviction no view is raw again
+        masked = session.masked_texts(data, surrogates) if self._options.counts else None  # validates them for json
+        if masked is None:
             return None
-        masked = session.masked_texts(data, surrogates)  # validates them for json
         (own,) = self._options.engine.texts([loads(data)], self._options.policy)
         shown = [one._replace(masked=text) for one, text in zip(own.observations, masked, strict=True)]
         (cost,), observations = self._costs_of([own._replace(observations=shown)])

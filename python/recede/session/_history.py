@@ -158,15 +158,12 @@ class History:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
 
     def _new_session(self) -> Any:
-        session = self._options.engine.Session(
+        return self._options.engine.Session(
             self._options.policy,
             raw_cost_at_most=4 * min(self._options.threshold_tokens, 1 << 40),
             calibrates=self._options.calibrates,
             store=None if self._store is None else self._store._store,
         )
-        if self._own_mark is not None:
-            session.mark_newest(*self._own_mark)
-        return session
 
     # Appending
 
@@ -330,7 +327,7 @@ class History:
                 self._rebuild(messages)
             self._messages.forget(range(messages, before))
             self._reports.forget()
-            self._told_moves = min(self._told_moves, self._session.move_count())
+            self._told_moves = min(self._told_moves, self._session.moves(CEILING)[0])
 
     def _rebuild(self, messages: int) -> None:
         """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
@@ -449,12 +446,11 @@ class History:
             self._update_view()
             self._tell_moves()
             self._is_loading = False
-            start, items, keeps = self._session.changes()
+            start, items, keeps = self._session.changes(len(self._list))
             try:
                 self._list[start:] = [self._messages.shown(self._session, item) for item in items]
             except BaseException:
-                self._session.forget()
-                self._chunks, self._list = [], []
+                self._list = []
                 raise
             view = self._list.copy()
             if not keeps:
@@ -500,12 +496,8 @@ class History:
     def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
         """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""
         with self._lock:
-            own = json.dumps(mark, separators=(",", ":")).encode(), elsewhere
-            if own != self._own_mark:
-                self._callbacks.refuse()
-                self._resume_replay()
-                self._session.mark_newest(*own)
-                self._own_mark = own
+            self._callbacks.refuse()
+            self._own_mark = json.dumps(mark, separators=(",", ":")).encode(), elsewhere
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""
@@ -517,7 +509,7 @@ class History:
             self._update_view()
             self._tell_moves()
             self._is_loading = False
-            reused, closed, last, keeps = self._session.chunks()
+            reused, closed, last, keeps = self._session.chunks(len(self._chunks))
             del self._chunks[reused:]
             self._chunks += closed
             self._open = self._open if last == self._open else last
@@ -532,7 +524,7 @@ class History:
         self._resume_replay()
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
-        while (answer := self._session.update_view(summary, texts)) is not None:
+        while (answer := self._session.update_view(summary, texts, mark=self._own_mark)) is not None:
             kind, *asked = answer
             if kind == "costs":
                 self._has_uncounted = True
@@ -550,10 +542,9 @@ class History:
 
     def _tell_moves(self) -> None:
         """Report of the moves that are new; those of a session before a summary are no longer counted."""
-        before, self._told_moves = self._told_moves, self._session.move_count()
-        if self._told_moves > before and not self._is_loading:
-            *_, stored, newest = self._session.stats()
-            for move in newest[max(0, before - stored) :]:
+        self._told_moves, new = self._session.moves(self._told_moves)
+        if not self._is_loading:
+            for move in new:
                 self._callbacks.reported(BoundaryMove._make(move), self._on_move)
 
     def _count_kept(self) -> None:
@@ -595,7 +586,7 @@ class History:
         with self._lock:
             self._callbacks.refuse()
             self._resume_replay()
-            self._session.tell_cold()
+            self._session.report(is_cold=True)
 
     def reported(self, usage: Any) -> None:
         """Report what the provider counted for the request of the last view, before its answer is appended.
@@ -627,16 +618,12 @@ class History:
         with self._lock:
             self._callbacks.refuse()
             self._resume_replay()
-            _, (_, chars, _), changed, stored, newest = self._session.stats()
-            reported = Reported.of(usage, (stored + len(newest), changed), chars)
+            figures = self._session.stats()
+            reported = Reported.of(usage, (figures.moves, figures.changed), figures.view_chars)
             if reported is not None:
-                sums, is_cold = self._reports.add(self._session.reports()[1], reported)
-                self._session.set_sums(sums)
-                chars = chars_of_tokens(sums)
-                if self._options.calibrates and chars is not None:
-                    self._session.calibrate(chars)
-                if is_cold:
-                    self._session.tell_cold()
+                sums, is_cold = self._reports.add(figures.reported_sums, reported)
+                chars = chars_of_tokens(sums) if self._options.calibrates else None
+                self._session.report(sums, chars, is_cold)
 
     @property
     def cold_requests(self) -> tuple[int, ...]:
@@ -645,7 +632,7 @@ class History:
         What was reported of the next request counts for the messages there are now, until that request is made.
         """
         with self._lock:
-            return tuple(request for request in self._session.reports()[0] if request < CEILING)
+            return tuple(request for request in self._session.stats().cold_requests if request < CEILING)
 
     # Messages
 
@@ -712,32 +699,32 @@ class History:
     def stats(self) -> HistoryStats:
         """The figures of the history and of its current view."""
         with self._lock:
-            if self._session.first_in_memory():
-                self._update_view()
+            if self._store is None:
+                self.view_chunks()  # their ends are remembered, so that the changed byte is found fast
             else:
-                self.view_chunks()  # the changed byte follows from their ends
-            (raw_chars, turns, orphans), counts, changed, stored, newest = self._session.stats()
-            moves = tuple(map(BoundaryMove._make, newest))
-            messages, chars, masked = counts
-            message, byte = changed or (None, None)
+                self._update_view()
+            figures = self._session.stats()
+            stored = figures.stored_moves
+            moves = tuple(map(BoundaryMove._make, self._session.moves(stored)[1]))
+            message, byte = figures.changed or (None, None)
             return HistoryStats(
                 messages=len(self),
-                turns=turns,
-                raw_chars=raw_chars,
-                view_messages=messages,
-                view_chars=chars,
-                masked_count=masked,
-                orphans=orphans,
+                turns=figures.turns,
+                raw_chars=figures.raw_chars,
+                view_messages=figures.view_messages,
+                view_chars=figures.view_chars,
+                masked_count=figures.masked_count,
+                orphans=figures.orphans,
                 changed_message=message,
                 changed_byte=byte,
-                boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
+                boundary_moves=StoredMoves(self._session, stored, moves) if stored else moves,
                 summary_failures=self._callbacks.summary_failures,
-                reported=usage_of_sums(self._session.reports()[1]),
+                reported=usage_of_sums(figures.reported_sums),
             )
 
     def __repr__(self) -> str:
         with self._lock:
-            return f"<History: {len(self):,} messages, {self._session.stats()[0][0]:,} chars>"
+            return f"<History: {len(self):,} messages, {self._session.stats().raw_chars:,} chars>"
 
     # Stores and files
 
@@ -756,6 +743,7 @@ class History:
         self._messages.first = start if self._store is not None else 0
         end, left = store.count(_MESSAGE), store.max_bytes()
         self._is_loading = end > 0
+        self._told_moves, _ = self._session.moves(CEILING)
         for first in range(start, end, _BATCH):
             for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
                 left -= len(message)

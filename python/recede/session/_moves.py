@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 from recede.reduction._report import BoundaryMove
 
@@ -15,10 +15,12 @@ _MOVES_AT_ONCE = 1_024
 class StoredMoves(Sequence[BoundaryMove]):
     """Moves of a boundary, of which all but the newest are read from a store on demand."""
 
-    def __init__(
-        self, read: Callable[[int, int], Iterable[tuple[int, ...]]], stored: int, newest: tuple[BoundaryMove, ...]
-    ) -> None:
-        self._read, self._stored, self._newest = read, stored, newest
+    def __init__(self, session: Any, stored: int, newest: tuple[BoundaryMove, ...]) -> None:
+        self._session, self._stored, self._newest = session, stored, newest
+
+    def _read(self, start: int, end: int) -> Iterator[BoundaryMove]:
+        _, moves = self._session.moves(start, end)
+        return map(BoundaryMove._make, moves)
 
     def __len__(self) -> int:
         return self._stored + len(self._newest)
@@ -34,11 +36,11 @@ class StoredMoves(Sequence[BoundaryMove]):
         if places >= self._stored:
             return self._newest[places - self._stored]
         (move,) = self._read(places, places + 1)
-        return BoundaryMove._make(move)
+        return move
 
     def __iter__(self) -> Iterator[BoundaryMove]:
         for start in range(0, self._stored, _MOVES_AT_ONCE):
-            yield from map(BoundaryMove._make, self._read(start, min(start + _MOVES_AT_ONCE, self._stored)))
+            yield from self._read(start, min(start + _MOVES_AT_ONCE, self._stored))
         yield from self._newest
 
     def __eq__(self, other: object) -> bool:

@@ -8,7 +8,24 @@ from typing import NamedTuple
 from recede.reduction._report import BoundaryMove
 from recede.session._reported import ReportedUsage
 
-__all__ = ["HistoryStats"]
+__all__ = ["HistoryStats", "SessionStats"]
+
+
+class SessionStats(NamedTuple):
+    """The figures of a session of messages, as the core has them."""
+
+    evicted_messages: int
+    raw_chars: int
+    turns: int
+    orphans: int
+    view_messages: int
+    view_chars: int
+    masked_count: int
+    changed: tuple[int, int] | None  # message, byte
+    stored_moves: int
+    moves: int
+    cold_requests: list[int]
+    reported_sums: list[int]
 
 
 class HistoryStats(NamedTuple):

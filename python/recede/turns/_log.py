@@ -94,6 +94,18 @@ def _field(row: Turn | Summary, key: Any, what: str) -> Any:
     return getattr(row, key)
 
 
+class TurnSessionStats(NamedTuple):
+    """The figures of a session of turns, as the core has them; the tokens of requests are sums."""
+
+    summarized_turns: int
+    masked_turns: int
+    observation_tokens: int
+    masked_tokens: int
+    placeholder_tokens: int
+    raw_tokens: int
+    sent_tokens: int
+
+
 class Turns:
     """Every turn and summary of a manager, and their rendering in contexts."""
 
@@ -104,7 +116,7 @@ class Turns:
             if not isinstance(store, TurnStore):
                 raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
         self._store = store
-        self._session = _engine.engine.Session(policy, turns=True, store=None if store is None else store._store)
+        self._session = _engine.engine.TurnSession(policy, None if store is None else store._store)
         self._options = json.loads(json.dumps({"recede_turns": _FORMAT, **options}))
         self._evicted_at: int | None = None  # number of turns at the last snapshot
         self._chunks: list[str] = []  # the context as last rendered
@@ -132,7 +144,7 @@ class Turns:
         store, options = self._store, _engine.engine.stored_options(self._store._store)
         if options is not None:
             self._compare(store, options)
-        if self._session.open() is not None:
+        if self._session.open():
             self._evicted_at = len(self)
         elif store.count_records("session"):
             raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
@@ -141,10 +153,10 @@ class Turns:
         for turn in self._read(len(self), len(store)):
             self._evict()
             texts = turn.reasoning, turn.action, turn.observation
-            self._session.add_turn(*texts, turn.timestamp, tokens(*texts))
+            self._session.append(*texts, turn.timestamp, tokens(*texts))
             self._session.summary_due()  # it was called at that point in the original session, too
             self._summarize_again(waiting)
-        if self._session.stats()[0][0] != (self.summary.end_turn if self.summary else 0):
+        if self._session.stats().summarized_turns != (self.summary.end_turn if self.summary else 0):
             raise _damaged(store, "its last summary is of other turns than its snapshot says")
         self._mask()
         self._new_moves()  # they were reported of
@@ -172,7 +184,7 @@ class Turns:
 
     def _take_summaries(self, store: TurnStore) -> list[dict[str, int]]:
         """Load the last summary; return the headers of those after the last snapshot, the newest first."""
-        summarized = self._session.stats()[0][0]
+        summarized = self._session.stats().summarized_turns
         waiting: list[dict[str, int]] = []
         self.summary_count = store.count_records("summary")
         if self.summary_count and "tail_window_m" not in self._options:
@@ -197,7 +209,7 @@ class Turns:
                 raise RuntimeError(f"{self._store.path} has turns that this manager did not add: make it again")
             self._evict()
             self._store.append(reasoning, action, observation, timestamp=now)
-        number: int = self._session.add_turn(reasoning, action, observation, now, tokens)
+        number: int = self._session.append(reasoning, action, observation, now, tokens)
         self._mask()
         return number
 
@@ -216,12 +228,12 @@ class Turns:
             self._snapshot()
 
     def _snapshot(self) -> None:
-        self._session.evict_turns(json.dumps(self._options).encode())
+        self._session.evict(json.dumps(self._options).encode())
         self._chunks, self._evicted_at = [], len(self)
 
     def masked_text(self, observation: str) -> str | None:
         """The placeholder for this observation as the next turn; None if it would stay raw."""
-        text: str | None = self._session.masked_texts(observation.encode("utf-8", "surrogatepass"), True)[0]
+        text: str | None = self._session.masked_text(observation)
         return text
 
     def turns(self, start: int, end: int) -> list[Turn]:
@@ -253,7 +265,7 @@ class Turns:
             tell_move(move, on_move)
 
     def _new_moves(self) -> list[BoundaryMove]:
-        moves, last = list(map(BoundaryMove._make, self._session.newest_moves())), self._last_move
+        moves, last = list(map(BoundaryMove._make, self._session.moves())), self._last_move
         if last in moves:  # a summary and the next request may have moved it at the same number
             moves = moves[moves.index(last) + 1 :]
         elif last is not None:
@@ -263,7 +275,7 @@ class Turns:
 
     def context(self, before: str) -> str:
         """The context of the next request, after the text that precedes its turns."""
-        unchanged, done, last, keeps = self._session.chunks()
+        unchanged, done, last, keeps = self._session.chunks(len(self._chunks))
         del self._chunks[unchanged:]
         self._chunks += done
         context = "".join([before, *self._chunks, last])
@@ -285,14 +297,9 @@ class Turns:
 
     def _stored_messages(self, start: int) -> list[dict[str, str]]:
         messages: list[dict[str, str]] = []
-        masked = dict(self._session.masked_turns(0))
-        evicted = self._session.stats()[0][1]
-        for first in range(start, evicted, _BLOCK):
-            for texts in self._session.stored_turns(first, min(first + _BLOCK, evicted)):
+        for first in range(start, len(self), _BLOCK):
+            for texts in self._session.shown_turns(first, min(first + _BLOCK, len(self))):
                 messages += _chat_messages(*texts)
-        for number in range(max(start, evicted) + 1, len(self) + 1):
-            (reasoning, action, observation), _ = self._session.turn(number)
-            messages += _chat_messages(reasoning, action, masked.get(number, observation))
         return messages
 
     # Summaries
@@ -342,8 +349,8 @@ class Turns:
 
     def figures(self) -> tuple[int, int, int, int]:
         """The number of masked turns; tokens of all observations, of the masked ones, and of their placeholders."""
-        figures: tuple[int, int, int, int] = self._session.stats()[1]
-        return figures
+        stats: TurnSessionStats = self._session.stats()
+        return stats[1:5]
 
     def requests(self) -> list[tuple[int, int]]:
         """For the request before each turn: tokens of all earlier turns, and tokens sent."""
@@ -352,8 +359,8 @@ class Turns:
 
     def sums(self) -> tuple[int, int]:
         """The sums of `requests`."""
-        sums: tuple[int, int] = self._session.stats()[2]
-        return sums
+        stats: TurnSessionStats = self._session.stats()
+        return stats.raw_tokens, stats.sent_tokens
 
     def raw_tokens(self, start: int, end: int) -> int:
         """Tokens of the turns after the first `start`, up to and including `end`."""

@@ -1,0 +1,147 @@
+//! The session of facts for Python: of messages that stay with their owner.
+
+use super::super::convert::{PyPolicy, Stopped, bytes_of};
+use super::super::dicts::Dicts;
+use super::super::facts::outline_of_facts;
+use super::super::guard::guarded;
+use super::super::values::Any;
+use super::super::walk::walk;
+use super::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
+use crate::error::Error;
+use crate::placeholder::Placeholder;
+use crate::policy::Policy;
+use crate::session::{ResultPlace, Session, TextFormat};
+use crate::source::Source;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+/// Called by `recede.Masker` only.
+#[pyclass(frozen, name = "FactsSession", module = "recede._core")]
+pub struct PyFactsSession {
+    shared: Shared,
+    policy: Policy,
+    /// Whether texts may have dispatch blocks.
+    dispatch: bool,
+}
+
+#[pymethods]
+impl PyFactsSession {
+    #[new]
+    fn new(policy: &PyPolicy, dispatch: bool) -> PyResult<Self> {
+        guarded(|| {
+            let policy = policy.policy.clone();
+            let shared = Shared::of(Session::new(policy.clone(), 0, TextFormat::Facts), None);
+            Ok(PyFactsSession { shared, policy, dispatch })
+        })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| self.shared.change(py, |session, _| Ok(session.len())))
+    }
+
+    /// Another one that continues as this one would.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        guarded(|| {
+            let shared = Shared::of(self.shared.change(py, |session, _| Ok(session.fork()))?, None);
+            Ok(PyFactsSession { shared, policy: self.policy.clone(), dispatch: self.dispatch })
+        })
+    }
+
+    /// Appends messages by their facts; returns the places of the results whose texts are to be given.
+    fn extend_facts(&self, facts: &Bound<'_, PyList>) -> PyResult<Vec<ResultPlace>> {
+        guarded(|| {
+            let outline = outline_of_facts(facts, self.dispatch)?;
+            self.shared.change(facts.py(), |session, _| {
+                session.extend(&outline, vec![]);
+                Ok(session.texts_needed())
+            })
+        })
+    }
+
+    fn give_texts(&self, py: Python<'_>, texts: Vec<(ResultPlace, Bound<'_, PyString>)>) -> PyResult<()> {
+        guarded(|| {
+            // One at a time: copies of all of them would take their whole memory.
+            texts.into_iter().try_for_each(|(place, text)| {
+                let text = bytes_of(&text);
+                self.shared.change(py, |session, _| {
+                    session.give_text(place, text);
+                    Ok(())
+                })
+            })
+        })
+    }
+
+    /// Appends messages that are dicts; `first` is the place of the first one in errors.
+    fn extend_dicts(&self, messages: &Bound<'_, PyList>, first: usize) -> PyResult<()> {
+        guarded(|| {
+            let mut dicts = Dicts::of(messages.as_any())?;
+            let in_history = |error: Error| Error { message_index: error.message_index.map(|at| at + first), ..error };
+            let mut outline = walk(&mut dicts, self.policy.names_lines(), None).map_err(|stopped| match stopped {
+                Stopped::Shape(error) => Stopped::Shape(in_history(error)),
+                Stopped::Python(_) => stopped,
+            })?;
+            let placeholder = Placeholder::of(&self.policy);
+            let reads_all = self.policy.max_observation_chars.is_some() || !self.policy.keep_matching.0.is_empty();
+            let is_needed = |result: &usize| {
+                (self.dispatch && dicts.observation_may_hold_dispatch(&outline, *result))
+                    || reads_all
+                    || placeholder.is_placeholder(&outline, &dicts, *result)
+            };
+            let needed = (0..outline.results.len()).filter(is_needed);
+            let texts = needed.map(|result| (result, dicts.observation(&outline, result))).collect();
+            outline.results.iter_mut().for_each(|result| result.may_hold_dispatch = false);
+            self.shared.change(messages.py(), |session, _| {
+                session.extend(&outline, texts);
+                Ok(())
+            })
+        })
+    }
+
+    /// Keeps the first messages only.
+    fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<()> {
+        guarded(|| self.shared.change(py, |session, _| session.rewind(messages, None).map(drop)))
+    }
+
+    /// The first message that changed since this was called last, and from there on the masked results.
+    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Vec<PyMask<'py>>)> {
+        guarded(|| {
+            let masks = self.shared.change(py, |session, _| {
+                session.update_facts();
+                session.masks(usize::MAX, None)
+            });
+            masks_of(py, masks?)
+        })
+    }
+
+    /// Characters of the view, and of the messages.
+    fn sizes(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        guarded(|| self.shared.change(py, |session, _| Ok((session.counts().chars, session.raw_chars()))))
+    }
+
+    /// How many moves the boundary made before the current request; and those from this one on, with that of the request.
+    fn moves(&self, py: Python<'_>, first: usize) -> PyResult<(usize, Vec<MoveNumbers>)> {
+        guarded(|| {
+            self.shared.change(py, |session, _| {
+                let (before, moves) = session.moves_from(first);
+                Ok((before, numbers_of(moves)))
+            })
+        })
+    }
+
+    /// The place of an observation, by its number or the id of its call.
+    fn place(&self, observation: &Any<'_>) -> PyResult<Option<ResultPlace>> {
+        guarded(|| {
+            let (py, observation) = (observation.py(), Observation::of(observation)?);
+            self.shared.change(py, |session, _| {
+                Ok(match observation {
+                    Observation::Number(number) => session.place(number),
+                    Observation::Id(id) => session.place_by_id(&id),
+                })
+            })
+        })
+    }
+
+    fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| self.shared.change(py, |session, _| session.report(None, None, true, None)))
+    }
+}

@@ -1,0 +1,286 @@
+//! The session of messages for Python.
+
+use super::super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, field_of, summary_of, text_of, to_str};
+use super::super::guard::guarded;
+use super::super::named::NamedTuple;
+use super::super::store::PyStore;
+use super::super::values::Any;
+use super::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
+use crate::session::{Chunks, Failure, MessageCosts, Session, TextFormat, Update, ViewMessage};
+use crate::store::Store;
+use crate::store::file::FileName;
+use crate::store::memory::Memory;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+static SESSION_STATS: NamedTuple = NamedTuple::new("recede.session._stats", "SessionStats");
+
+/// Called by `recede.History` only.
+#[pyclass(frozen, name = "Session", module = "recede._core")]
+pub struct PySession {
+    shared: Shared,
+}
+
+#[pymethods]
+impl PySession {
+    #[new]
+    #[pyo3(signature = (policy, *, raw_cost_at_most=0, calibrates=false, store=None))]
+    fn new(policy: &PyPolicy, raw_cost_at_most: usize, calibrates: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
+        guarded(|| {
+            let session = Session::new(policy.policy.clone(), raw_cost_at_most, TextFormat::Json);
+            let session = if calibrates { session.calibrating() } else { session };
+            Ok(PySession { shared: Shared::of(session, store) })
+        })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        guarded(|| Ok(self.shared.look(py, Session::len)))
+    }
+
+    /// Resumes its store, or for a session in memory another one; returns how many messages the session has. The caller
+    /// appends the others.
+    #[pyo3(signature = (options=None, counts=false, evict_after=None, source=None))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        options: Option<&[u8]>,
+        counts: bool,
+        evict_after: Option<(usize, usize)>,
+        source: Option<&PyStore>,
+    ) -> PyResult<usize> {
+        guarded(|| {
+            let Some(source) = source else {
+                let (options, evict_after) = (options.unwrap_or_default(), evict_after.unwrap_or_default());
+                return self.shared.change(py, |session, store| {
+                    session.open(store.ok_or(Failure::Closed)?, options, counts, evict_after)
+                });
+            };
+            let loaded = source.with_any(py, |source| {
+                let source = source.ok_or(Failure::Closed)?;
+                let snapshot = Session::snapshot_of(source)?.unwrap_or_default();
+                self.shared.held().change(|session| session.load(source, snapshot, counts))
+            });
+            loaded.map_err(|failure| match failure {
+                Failure::Store(error) => source.raised(py, &error),
+                other => self.shared.raised(py, other),
+            })
+        })
+    }
+
+    /// The placeholder of each observation of a message, if it were appended now; None if its costs are no longer needed.
+    fn masked_texts<'py>(
+        &self,
+        py: Python<'py>,
+        message: &[u8],
+        surrogates: bool,
+    ) -> PyResult<Option<Vec<Option<Bound<'py, PyString>>>>> {
+        guarded(|| {
+            let texts = self.shared.change(py, |session, _| {
+                let is_needed = session.first_in_memory() == 0; // after an eviction no view is raw again
+                is_needed.then(|| session.masked_texts(message, surrogates)).transpose()
+            })?;
+            texts.map(|texts| texts.iter().map(|text| text_of(py, text.as_deref())).collect()).transpose()
+        })
+    }
+
+    /// Appends a message; returns the first one in memory.
+    #[pyo3(signature = (message, surrogates, costs=None))]
+    fn append(&self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<usize> {
+        guarded(|| {
+            self.shared.change(py, |session, store| {
+                session.append(message, surrogates, costs, store)?;
+                Ok(session.first_message_in_memory())
+            })
+        })
+    }
+
+    /// What the provider reported: new sums, how many characters a thousand tokens have, that the cache is cold.
+    #[pyo3(signature = (sums=None, calibrated_chars=None, is_cold=false))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        sums: Option<Vec<usize>>,
+        calibrated_chars: Option<usize>,
+        is_cold: bool,
+    ) -> PyResult<()> {
+        guarded(|| self.shared.change(py, |session, store| session.report(sums, calibrated_chars, is_cold, store)))
+    }
+
+    /// Drops all but the first messages; False if the session must be rebuilt.
+    fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<bool> {
+        guarded(|| self.shared.change(py, |session, store| session.rewind(messages, store)))
+    }
+
+    /// The first messages of the session as the bytes of a closed store.
+    fn save<'py>(&self, py: Python<'py>, options: &[u8], messages: usize) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| {
+            let files = Memory::default();
+            self.shared.read(py, |session, store| {
+                let mut target = Store::open(Box::new(files.clone()))?;
+                session.save(&mut target, options, messages, store)?;
+                Ok(target.close()?)
+            })?;
+            Ok(PyBytes::new(py, &files.bytes(FileName::Store).unwrap_or_default()))
+        })
+    }
+
+    // What was appended
+
+    fn message<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| {
+            let data = self.shared.read(py, |session, store| session.message(index, store))?;
+            Ok(PyBytes::new(py, &data))
+        })
+    }
+
+    /// The text of an observation, by its number or the id of its call.
+    fn recall<'py>(&self, observation: &Any<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        guarded(|| {
+            let (py, observation) = (observation.py(), Observation::of(observation)?);
+            let text = self.shared.read(py, |session, mut store| {
+                let number = match observation {
+                    Observation::Number(number) => Some(number),
+                    Observation::Id(id) => session.number_of(&id, store.as_deref_mut())?,
+                };
+                number.map_or(Ok(None), |number| session.recall(number, store))
+            })?;
+            text_of(py, text.as_deref())
+        })
+    }
+
+    // Views
+
+    /// Makes the view current. Returns None; or ("summary", messages, earlier summary, built-in summary), to be called again
+    /// with a summary; or ("texts", texts), to be called again with each and its costs; or ("costs", messages, numbers of their
+    /// observations), to be called again with the costs. With a mark, the last block of each view has that, no other is sent but
+    /// those at the boundary, and so many are around the messages.
+    #[pyo3(signature = (summary=None, texts=None, costs=None, mark=None))]
+    fn update_view<'py>(
+        &self,
+        py: Python<'py>,
+        summary: Option<&Any<'py>>,
+        texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
+        costs: Option<RawCosts>,
+        mark: Option<(Vec<u8>, usize)>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        guarded(|| {
+            let summary = summary_of(summary)?;
+            let texts = texts.unwrap_or_default();
+            let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
+            let costs = costs_of(costs);
+            let update = self.shared.change(py, |session, store| {
+                if let Some((value, elsewhere)) = mark {
+                    session.mark_newest(value, elsewhere);
+                }
+                if !texts.is_empty() {
+                    session.set_text_costs(texts);
+                }
+                match costs {
+                    None => session.update_view(&summary, store),
+                    costs => session.apply_compaction(costs, store).map(|()| Update::Done),
+                }
+            })?;
+            let list =
+                |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
+            Ok(Some(match update {
+                Update::Done => return Ok(None),
+                Update::AskSummary(messages, previous, built_in) => {
+                    ("summary", list(messages)?, text_of(py, previous.as_deref())?, to_str(py, &built_in)?)
+                        .into_pyobject(py)?
+                }
+                Update::AskTextCosts(texts) => {
+                    let texts = texts.iter().map(|text| to_str(py, text)).collect::<PyResult<Vec<_>>>()?;
+                    ("texts", texts).into_pyobject(py)?
+                }
+                Update::AskCosts => {
+                    let (messages, numbers) = self.shared.look(py, Session::pending_messages);
+                    ("costs", list(messages)?, numbers).into_pyobject(py)?
+                }
+            }))
+        })
+    }
+
+    /// The chunks of the view, for a reader that has so many of the closed ones: how many of them are reused, the closed chunks
+    /// after them, the open one, and whether to cache them.
+    #[expect(clippy::type_complexity, reason = "as Python takes it")]
+    fn chunks<'py>(
+        &self,
+        py: Python<'py>,
+        known: usize,
+    ) -> PyResult<(usize, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, bool)> {
+        guarded(|| {
+            let (Chunks { reused, closed, open }, keeps) =
+                self.shared.change(py, |session, store| Ok((session.chunks(known, store)?, !session.is_long())))?;
+            let closed = closed.iter().map(|chunk| PyBytes::new(py, chunk)).collect();
+            Ok((reused, closed, PyBytes::new(py, &open), keeps))
+        })
+    }
+
+    /// The changes of the view's list, for a reader that has so many of its messages: the first changed message, and from there
+    /// on each as its index, its bytes, or if it is masked both; and whether to cache it.
+    fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<(usize, Bound<'py, PyList>, bool)> {
+        guarded(|| {
+            let ((from, items), keeps) =
+                self.shared.change(py, |session, store| Ok((session.changes(known, store)?, !session.is_long())))?;
+            let list = PyList::empty(py);
+            for item in items {
+                match item {
+                    ViewMessage::Appended(index) => list.append(index)?,
+                    ViewMessage::Rendered(index, bytes) => list.append((index, PyBytes::new(py, &bytes)))?,
+                    ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
+                }
+            }
+            Ok((from, list, keeps))
+        })
+    }
+
+    /// The first message that changed since this was called last, and the masked results from there on, or from `since` on.
+    fn masks<'py>(&self, py: Python<'py>, since: usize) -> PyResult<(usize, Vec<PyMask<'py>>)> {
+        guarded(|| masks_of(py, self.shared.change(py, |session, store| session.masks(since, store))?))
+    }
+
+    // Figures
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let (evicted, totals, counts, changed, moves, reports) = self.shared.look(py, |session| {
+                let reports = (session.cold_requests(), session.reports().sums.clone());
+                (
+                    session.first_in_memory(),
+                    session.totals(),
+                    session.counts(),
+                    session.changed(),
+                    session.move_counts(),
+                    reports,
+                )
+            });
+            let fields = [
+                ("evicted_messages", field_of(py, evicted)?),
+                ("raw_chars", field_of(py, totals.0)?),
+                ("turns", field_of(py, totals.1)?),
+                ("orphans", field_of(py, totals.2)?),
+                ("view_messages", field_of(py, counts.messages)?),
+                ("view_chars", field_of(py, counts.chars)?),
+                ("masked_count", field_of(py, counts.masked)?),
+                ("changed", field_of(py, changed)?),
+                ("stored_moves", field_of(py, moves.0)?),
+                ("moves", field_of(py, moves.1)?),
+                ("cold_requests", field_of(py, reports.0)?),
+                ("reported_sums", field_of(py, reports.1)?),
+            ];
+            SESSION_STATS.make(py, &fields)
+        })
+    }
+
+    /// How many moves of the boundary there are; and those from one on, up to another or the last.
+    #[pyo3(signature = (start, end=None))]
+    fn moves(&self, py: Python<'_>, start: usize, end: Option<usize>) -> PyResult<(usize, Vec<MoveNumbers>)> {
+        guarded(|| {
+            let end = end.unwrap_or(usize::MAX);
+            let (count, moves) = self
+                .shared
+                .read(py, |session, store| Ok((session.move_counts().1, session.moves(start..end, store)?)))?;
+            Ok((count, numbers_of(moves)))
+        })
+    }
+}
