@@ -10,25 +10,12 @@
 //! compaction: it becomes the session, and later messages follow it. The messages before it are the [`Past`], which is kept
 //! but no longer planned.
 
-mod attempts;
 mod compaction;
-mod evict;
-mod facts;
-mod index;
-mod ledger;
 mod log;
-mod marks;
-mod masks;
-mod open;
-mod output;
 mod replay;
 mod reports;
 mod rewind;
-pub mod snapshot;
 mod stored;
-mod stored_turns;
-
-mod turn_text;
 mod turns;
 mod view;
 
@@ -38,24 +25,18 @@ use crate::plan::{Answer, Attempt, Limits, Peek, SummaryInput, decide};
 use crate::policy::{Goal, Policy};
 use crate::scan::scan_message;
 use crate::store::{RecordKind, Store, StoreError};
-pub use attempts::Attempts;
+pub use compaction::Attempts;
 use compaction::{Origin, Past, PendingCompaction};
-use evict::Stored;
-pub use facts::ResultPlace;
-use ledger::Ledger;
 use log::Log;
-pub use log::{MessageCosts, TextFormat};
-pub use masks::Mask;
-pub use output::{Chunks, ViewMessage};
+use log::ledger::Ledger;
+pub use log::{MessageCosts, ResultPlace, TextFormat};
 pub use replay::replay;
 pub use reports::{Cold, Reports};
-use snapshot::Base;
-use stored::{observation_of, stored_message};
-pub use stored_turns::Row;
-pub use turn_text::TurnTexts;
+use stored::snapshot::{self, Base};
+use stored::{Stored, stored_message};
 use turns::TurnState;
-pub use turns::{Figures, RequestTokens, TurnTokens};
-pub use view::Counts;
+pub use turns::{Figures, RequestTokens, Row, TurnTexts, TurnTokens};
+pub use view::{Chunks, Counts, Mask, ViewMessage};
 use view::{View, ViewForm};
 
 /// An append-only session.
@@ -391,40 +372,6 @@ impl Session {
     #[must_use]
     pub fn messages_planned(&self) -> usize {
         self.messages_planned
-    }
-
-    /// Characters and turns of all messages, and orphans among those after the last summary.
-    #[must_use]
-    pub fn totals(&self) -> (usize, usize, usize) {
-        let totals = self.ledger.totals;
-        (totals.chars, totals.turns, self.log.pairs.orphan_count(&self.log.outline))
-    }
-
-    /// The number of the newest observation of this id, from 1.
-    ///
-    /// # Errors
-    /// Those of the store, where evicted ids are looked up.
-    pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> Result<Option<usize>> {
-        Ok(match (self.ledger.newest.get(id), store) {
-            (Some(number), _) => Some(*number as usize),
-            (None, Some(store)) if self.ledger.stored > 0 => index::find(store, id)?.and_then(|entry| entry.number()),
-            (None, None) if self.ledger.stored > 0 => return Err(Failure::Closed),
-            (None, _) => None,
-        })
-    }
-
-    /// The text of an observation, by its number from 1.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<Vec<u8>>> {
-        let place = match (self.ledger.place(number), &mut store) {
-            (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
-            (None, None) if number > 0 && number <= self.ledger.stored => return Err(Failure::Closed),
-            (place, _) => place,
-        };
-        let Some((message, place)) = place.filter(|(message, _)| *message < self.len()) else { return Ok(None) };
-        Ok(observation_of(&self.message(message, store)?, place))
     }
 }
 

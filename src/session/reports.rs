@@ -1,7 +1,7 @@
 //! What the caller reports of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
 //! stored at once, and resumed.
 
-use super::snapshot::Snapshot;
+use super::stored::snapshot::Snapshot;
 use super::{Result, Session};
 use crate::policy::NOW;
 use crate::store::{RecordKind, Store};

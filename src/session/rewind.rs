@@ -2,10 +2,10 @@
 //! messages and those since the boundary last moved before them. Otherwise the store is truncated and must be opened again; a
 //! session in memory must be saved up to that message, and loaded.
 
-use super::index;
 use super::log::{Log, TextFormat};
-use super::snapshot::Snapshot;
+use super::stored::index;
 use super::stored::last_compaction;
+use super::stored::snapshot::Snapshot;
 use super::{Result, Session, scanned};
 use crate::store::{RecordKind, Store};
 

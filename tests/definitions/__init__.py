@@ -13,7 +13,7 @@ from definitions.turns import Turns
 from recede._pure import *  # noqa: F403
 from recede._pure import Policy
 
-__all__ = ["Session", "common_prefix", "replay", "replay_json"]
+__all__ = ["Session", "TurnSession", "common_prefix", "replay", "replay_json"]
 
 
 def common_prefix(old: list[Any], new: list[Any], same: Any = None) -> tuple[int, list[int]]:
@@ -34,8 +34,14 @@ def unmarked(value: Any) -> Any:
 
 
 def Session(  # noqa: N802
-    policy: Policy, *, raw_cost_at_most: int = 0, turns: bool = False, calibrates: bool = False, store: Any = None
-) -> Messages | Turns:
-    """A session of messages, or of turns; it has no store."""
+    policy: Policy, *, raw_cost_at_most: int = 0, calibrates: bool = False, store: Any = None
+) -> Messages:
+    """A session of messages; it has no store."""
     assert store is None, "a definition has no store"
-    return Turns(policy) if turns else Messages(policy, raw_cost_at_most, calibrates)
+    return Messages(policy, raw_cost_at_most, calibrates)
+
+
+def TurnSession(policy: Policy, store: Any = None) -> Turns:  # noqa: N802
+    """A session of turns; it has no store."""
+    assert store is None, "a definition has no store"
+    return Turns(policy)

@@ -17,6 +17,7 @@ from recede._pure.scan import scan
 from recede._pure.shape.words import MARK, items
 from recede._pure.splice import splice
 from recede._pure.summary import built_in_summary
+from recede.session._stats import SessionStats
 
 Counted = list[tuple[str, int]]
 """Texts, and what each costs."""
@@ -93,16 +94,19 @@ class Messages:
             vars(self).update(self.states[messages], states=self.states[:messages], sums=self.sums)
         return True
 
-    def tell_cold(self) -> None:
-        """The cache is cold at the next request."""
-        if not self._next_is_cold():
+    def report(self, sums: list[int] | None = None, calibrated_chars: int | None = None, is_cold: bool = False) -> None:
+        """New sums; characters of a thousand tokens; and that the cache is cold at the next request."""
+        self.sums = self.sums if sums is None else sums
+        if calibrated_chars is not None:
+            self._calibrate(calibrated_chars)
+        if is_cold and not self._next_is_cold():
             self.cold = *self.cold, (len(self.messages), None)
             self.is_current = False
 
     def _next_is_cold(self) -> bool:
         return bool(self.cold) and self.cold[-1][1] is None
 
-    def calibrate(self, chars: int) -> None:
+    def _calibrate(self, chars: int) -> None:
         """From the next request on a thousand tokens have so many characters, if that is a change by 2 percent."""
         before = self.calibrations[-1][1] if self.calibrations else 4_000
         if self.calibrates and abs(chars - before) * 50 >= before:
@@ -120,13 +124,10 @@ class Messages:
         ]
         return [(0, given), *((since, given * chars // 4_000) for since, chars in here)]
 
-    def set_sums(self, sums: list[int]) -> None:
-        self.sums = sums
-
-    def reports(self) -> tuple[list[int], list[int]]:
-        """The requests with a cold cache, by how many messages came before, and what was reported."""
+    def _cold_requests(self) -> list[int]:
+        """The requests with a cold cache, by how many messages came before."""
         told = [len(self.messages) if request is None else request for _, request in self.cold]
-        return sorted({*self.given_cold, *told}), self.sums
+        return sorted({*self.given_cold, *told})
 
     def _push(self, message: bytes, surrogates: bool) -> None:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
@@ -156,7 +157,7 @@ class Messages:
         return error
 
     def update_view(
-        self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None
+        self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None, mark: None = None
     ) -> tuple[Any, ...] | None:
         """Makes the view current: None, or what must be answered first: a summary, texts or messages to be counted."""
         if texts is not None and self.costs is not None:
@@ -265,10 +266,10 @@ class Messages:
             self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
             self.counted = self._counts()
 
-    def chunks(self) -> tuple[int, list[bytes], bytes, bool]:
+    def chunks(self, known: int) -> tuple[int, list[bytes], bytes, bool]:
         return 0, [], self.view, True
 
-    def changes(self) -> tuple[int, list[bytes], bool]:
+    def changes(self, known: int) -> tuple[int, list[bytes], bool]:
         return 0, _elements(self.view), True
 
     def masks(self, since: int) -> tuple[int, list[tuple[int, int, str]]]:
@@ -288,20 +289,21 @@ class Messages:
         first = next((index for index, (old, new) in pairs if old != new), same)
         return first, [one for one in found if one[0] >= min(first, since)]
 
-    def first_in_memory(self) -> int:
-        return 0
-
     def _totals(self) -> tuple[int, int, int]:
         outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
         whole = Facts(outline, self.policy, None)
         return outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
 
-    def stats(self) -> tuple[Any, ...]:
+    def stats(self) -> SessionStats:
         """What the core's session says of itself."""
-        return self._totals(), self.counted, self.changed_at, 0, list(self.plan.moves)
+        moves = len(self.plan.moves)
+        return SessionStats(
+            0, *self._totals(), *self.counted, self.changed_at, 0, moves, self._cold_requests(), self.sums
+        )
 
-    def move_count(self) -> int:
-        return len(self.plan.moves)
+    def moves(self, start: int, end: int | None = None) -> tuple[int, list[Any]]:
+        """How many moves the boundary made, and those from one on, up to another."""
+        return len(self.plan.moves), list(self.plan.moves)[start:end]
 
     def message(self, index: int) -> bytes:
         return self.messages[index]
@@ -336,7 +338,7 @@ class Messages:
 
     def _cold_in_session(self) -> tuple[int, ...]:
         """The requests with a cold cache, whose messages are those of the session."""
-        here = (request for request in self.reports()[0] if request >= self.past)
+        here = (request for request in self._cold_requests() if request >= self.past)
         return tuple(request if request == NOW else request - self.past + self.kept for request in here)
 
     def _raw(self) -> Plan:

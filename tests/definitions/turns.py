@@ -13,6 +13,7 @@ from recede._pure.plan.facts import Facts
 from recede._pure.plan.warranty import again, charged
 from recede._pure.policy import Policy
 from recede._pure.walk import walk
+from recede.turns._log import TurnSessionStats
 
 
 class Turn(NamedTuple):
@@ -42,17 +43,14 @@ class Turns:
     def __len__(self) -> int:
         return len(self.turns)
 
-    def masked_texts(self, observation: bytes, surrogates: bool) -> list[str | None]:
+    def masked_text(self, observation: str) -> str | None:
         """What masking would put in the place of this observation, if it came now; None where it stays."""
-        return [self._masked_text(observation.decode("utf-8", "surrogatepass"))]
-
-    def _masked_text(self, observation: str) -> str | None:
         if is_placeholder(observation, self.policy.placeholder):
             return None
         text = fill(Observation(observation, turn=len(self.turns) + 1), self.policy)
         return text if len(text) < len(observation) else None
 
-    def add_turn(
+    def append(
         self,
         reasoning: str,
         action: str,
@@ -62,7 +60,7 @@ class Turns:
     ) -> int:
         """The next turn; its number. Its tokens are words, where they are not given."""
         self._request()
-        placeholder = self._masked_text(observation)
+        placeholder = self.masked_text(observation)
         if tokens is None:
             frame = _render(1, reasoning, action, "")
             tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
@@ -132,7 +130,7 @@ class Turns:
         self.due, self.waste, self.retries = None, 0, Attempts()
         self.rows[-1] = self._tokens()
 
-    def chunks(self) -> tuple[int, list[str], str, bool]:
+    def chunks(self, known: int) -> tuple[int, list[str], str, bool]:
         """The context of the next request after its prompts, in one open chunk."""
         self._request()
         masked = self._masked()
@@ -151,10 +149,12 @@ class Turns:
     def turn(self, turn: int) -> tuple[tuple[str, str, str], float] | None:
         return (self.turns[turn - 1][:3], self.timestamps[turn - 1]) if 0 < turn <= len(self.turns) else None
 
-    def stats(self) -> tuple[tuple[int, int], tuple[int, int, int, int], tuple[int, int]]:
-        """Turns in the summary, and evicted ones; what is masked; tokens of requests, all of them and those sent."""
+    def stats(self) -> TurnSessionStats:
+        """Turns in the summary; what is masked; tokens of requests, all of them and those sent."""
         rows = self.requests(0, len(self.turns))
-        return (self.first, 0), self._figures(), (sum(raw for raw, _ in rows), sum(sent for _, sent in rows))
+        return TurnSessionStats(
+            self.first, *self._figures(), sum(raw for raw, _ in rows), sum(sent for _, sent in rows)
+        )
 
     def _figures(self) -> tuple[int, int, int, int]:
         """Turns that are masked; tokens of all observations, of those masked, and of what stands there."""
@@ -171,7 +171,7 @@ class Turns:
         self._request()
         return self.rows[start:end]
 
-    def newest_moves(self) -> list[Any]:
+    def moves(self) -> list[Any]:
         return list(self._fold().moves) if self.policy.boundary[0] == "break_even" else []
 
     def _request(self) -> None:

@@ -1,15 +1,15 @@
 //! The session of facts for Python: of messages that stay with their owner.
 
-use super::super::convert::{PyPolicy, Stopped, bytes_of};
-use super::super::dicts::Dicts;
-use super::super::facts::outline_of_facts;
-use super::super::guard::guarded;
-use super::super::values::Any;
-use super::super::walk::walk;
-use super::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
+use super::shared::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
+use crate::py::convert::{PyPolicy, Stopped, bytes_of};
+use crate::py::dicts::Dicts;
+use crate::py::facts::outline_of_facts;
+use crate::py::guard::guarded;
+use crate::py::values::Any;
+use crate::py::walk::walk;
 use crate::session::{ResultPlace, Session, TextFormat};
 use crate::source::Source;
 use pyo3::prelude::*;

@@ -1,11 +1,11 @@
 //! The session of messages for Python.
 
-use super::super::convert::{PyPolicy, RawCosts, bytes_of, costs_of, field_of, summary_of, text_of, to_str};
-use super::super::guard::guarded;
-use super::super::named::NamedTuple;
-use super::super::store::PyStore;
-use super::super::values::Any;
-use super::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
+use super::shared::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
+use crate::py::convert::{PyPolicy, RawCosts, bytes_of, costs_of, field_of, summary_of, text_of, to_str};
+use crate::py::guard::guarded;
+use crate::py::named::NamedTuple;
+use crate::py::store::PyStore;
+use crate::py::values::Any;
 use crate::session::{Chunks, Failure, MessageCosts, Session, TextFormat, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
@@ -283,4 +283,13 @@ impl PySession {
             Ok((count, numbers_of(moves)))
         })
     }
+}
+
+/// The options of the session in a store.
+#[pyfunction]
+pub fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    guarded(|| {
+        let snapshot = store.with(py, Session::snapshot_of)?;
+        Ok(snapshot.map(|snapshot| PyBytes::new(py, &snapshot.options)))
+    })
 }

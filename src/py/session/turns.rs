@@ -1,10 +1,10 @@
 //! The session of turns for Python.
 
-use super::super::convert::{PyPolicy, bytes_of, field_of, text_of, to_str};
-use super::super::guard::guarded;
-use super::super::named::NamedTuple;
-use super::super::store::PyStore;
-use super::{MoveNumbers, Shared, numbers_of};
+use super::shared::{MoveNumbers, Shared, numbers_of};
+use crate::py::convert::{PyPolicy, bytes_of, field_of, text_of, to_str};
+use crate::py::guard::guarded;
+use crate::py::named::NamedTuple;
+use crate::py::store::PyStore;
 use crate::session::{Chunks, Failure, Figures, RequestTokens, Session, TextFormat, TurnTokens};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

@@ -1,12 +1,18 @@
 //! The view of a session: what is masked in it, and the first message that changed.
 
-use super::log::Log;
-use super::marks::SentMark;
-use super::{Failure, Result, Session, index};
+pub mod marks;
+mod output;
+
+pub use output::{Chunks, Mask, ViewMessage};
+
 use crate::outline::Outline;
 use crate::plan::{Masked, Move, Peek, masked_in};
 use crate::scan::scan;
+use crate::session::log::Log;
+use crate::session::stored::index;
+use crate::session::{Failure, Result, Session};
 use crate::store::Store;
+use marks::SentMark;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -89,7 +95,7 @@ impl View {
 }
 
 impl Session {
-    pub(super) fn show_raw(&mut self) {
+    pub(in crate::session) fn show_raw(&mut self) {
         if matches!(self.view.form, ViewForm::Masked) {
             self.flip_masked();
             let tentative = core::mem::take(&mut self.view.tentative);
@@ -100,12 +106,12 @@ impl Session {
     }
 
     /// Masks what the fold masks, and what it would mask now.
-    pub(super) fn show_peek(&mut self, peek: Option<Peek>) {
+    pub(in crate::session) fn show_peek(&mut self, peek: Option<Peek>) {
         let (tentative, step) = peek.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
         self.show_masked(tentative, step);
     }
 
-    pub(super) fn show_masked(&mut self, tentative: Vec<Masked>, step: Option<Move>) {
+    pub(in crate::session) fn show_masked(&mut self, tentative: Vec<Masked>, step: Option<Move>) {
         if matches!(self.view.form, ViewForm::Raw) {
             self.flip_masked();
         }
@@ -127,7 +133,7 @@ impl Session {
 
     /// Masks these observations for good after a request. They replace the tentative masks, from which they differ after a
     /// request for a cold cache.
-    pub(super) fn commit_masks(&mut self, moved: &[Masked]) {
+    pub(in crate::session) fn commit_masks(&mut self, moved: &[Masked]) {
         let tentative = core::mem::take(&mut self.view.tentative);
         if moved != tentative {
             self.flip_if_masked(&tentative);
@@ -136,14 +142,14 @@ impl Session {
     }
 
     /// [`Session::flip`], if the view has masks.
-    pub(super) fn flip_if_masked(&mut self, masked: &[Masked]) {
+    pub(in crate::session) fn flip_if_masked(&mut self, masked: &[Masked]) {
         if matches!(self.view.form, ViewForm::Masked) {
             self.flip(masked);
         }
     }
 
     /// Renders the last view.
-    pub(super) fn last_view(&self) -> Vec<u8> {
+    pub(in crate::session) fn last_view(&self) -> Vec<u8> {
         let messages = self.view.messages;
         let now = if matches!(self.view.form, ViewForm::Raw) { vec![] } else { self.all_masked() };
         let is_now = |one: &Masked| now.binary_search_by_key(&one.result, |other| other.result).is_ok();
@@ -155,7 +161,7 @@ impl Session {
     }
 
     /// Shows a log that replaced the one of the last view.
-    pub(super) fn restart_view(&mut self, last_view: &[u8]) {
+    pub(in crate::session) fn restart_view(&mut self, last_view: &[u8]) {
         self.changed_between(last_view, &self.render_all(self.log.len(), &[]));
         self.view.form = ViewForm::Raw;
         self.view.tentative.clear();
@@ -165,7 +171,7 @@ impl Session {
     }
 
     /// Rewinds the log to so many messages.
-    pub(super) fn rewind_view(&mut self, messages: usize) {
+    pub(in crate::session) fn rewind_view(&mut self, messages: usize) {
         let tentative = core::mem::take(&mut self.view.tentative);
         self.flip_if_masked(&tentative);
         let unmasked = self.log.rewind(&self.policy, messages);
@@ -181,7 +187,7 @@ impl Session {
     }
 
     /// Flips the masks of these observations in the view.
-    pub(super) fn flip(&mut self, masked: &[Masked]) {
+    pub(in crate::session) fn flip(&mut self, masked: &[Masked]) {
         let (outline, evicted) = (&self.log.outline, self.log.base.messages);
         let message = |one: &Masked| evicted + outline.results[one.result as usize].message as usize;
         for one in masked.iter().filter(|one| message(one) < self.view.messages) {
@@ -195,14 +201,14 @@ impl Session {
     }
 
     /// Readers must read the view again from this message on.
-    pub(super) fn invalidate_from(&mut self, message: usize) {
+    pub(in crate::session) fn invalidate_from(&mut self, message: usize) {
         self.view.chunks_from = self.view.chunks_from.min(message);
         self.view.list_from = self.view.list_from.min(message);
         self.view.masks_from = self.view.masks_from.min(message);
     }
 
     /// Records the first message that changed in the view that was just made.
-    pub(super) fn record_change(&mut self) {
+    pub(in crate::session) fn record_change(&mut self) {
         let (results, evicted) = (&self.log.outline.results, self.log.base.messages);
         let messages = self.view.flipped.keys().map(|result| evicted + results[*result as usize].message as usize);
         if let Some((message, byte)) = self.view.first_evicted_flip.take() {
@@ -217,7 +223,7 @@ impl Session {
 
     /// Prepares for the eviction of the first messages in memory: where they begin in the view is final, and noted while it
     /// can be computed.
-    pub(super) fn evict_from_view(&mut self, count: usize) {
+    pub(in crate::session) fn evict_from_view(&mut self, count: usize) {
         let (evicted, outline) = (self.log.base.messages, &self.log.outline);
         let first_result = outline.results_before(count) as u32;
         let flipped = self.view.flipped.keys().filter(|result| **result < first_result);
@@ -245,7 +251,7 @@ impl Session {
     }
 
     /// Bytes of the first messages in memory in the view.
-    pub(super) fn rendered_bytes(&self, count: usize) -> usize {
+    pub(in crate::session) fn rendered_bytes(&self, count: usize) -> usize {
         let evicted = self.log.base.messages;
         self.bytes_between(evicted, evicted + count)
     }
@@ -288,7 +294,7 @@ impl Session {
     }
 
     /// The masked observations of these messages in memory.
-    pub(super) fn masked(&self, start: usize, end: usize) -> Vec<Masked> {
+    pub(in crate::session) fn masked(&self, start: usize, end: usize) -> Vec<Masked> {
         let outline = &self.log.outline;
         if !matches!(self.view.form, ViewForm::Masked) {
             return vec![];
@@ -311,7 +317,7 @@ impl Session {
     }
 
     /// Renders messages in memory, each with the comma or bracket before it.
-    pub(super) fn render(&self, start: usize, end: usize) -> Vec<u8> {
+    pub(in crate::session) fn render(&self, start: usize, end: usize) -> Vec<u8> {
         let evicted = self.log.base.messages;
         let (start, end, mut out) = (start - evicted, end - evicted, vec![]);
         self.log.render(&self.policy, (start, end), &self.masked(start, end), &[], &mut out);
@@ -319,7 +325,7 @@ impl Session {
     }
 
     /// Renders a message in memory.
-    pub(super) fn rendered_message(&self, message: usize) -> Vec<u8> {
+    pub(in crate::session) fn rendered_message(&self, message: usize) -> Vec<u8> {
         let mut shown = vec![];
         self.log.render(&self.policy, (message, message + 1), &self.masked(message, message + 1), &[], &mut shown);
         shown.split_off(1)
@@ -372,7 +378,7 @@ impl Session {
         Ok(found)
     }
 
-    pub(super) fn shown_moves(&self) -> (&[Move], Option<Move>) {
+    pub(in crate::session) fn shown_moves(&self) -> (&[Move], Option<Move>) {
         match &self.view.form {
             ViewForm::Masked if self.policy.boundary.remembers() => {
                 (&self.log.fold.moves, self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()))

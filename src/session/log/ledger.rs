@@ -2,6 +2,9 @@
 //! if there is one, and then dropped from memory.
 
 use crate::outline::Outline;
+use crate::session::stored::{index, observation_of};
+use crate::session::{Failure, Result, Session};
+use crate::store::Store;
 use std::collections::HashMap;
 
 #[derive(Debug, Default, Clone)]
@@ -74,5 +77,41 @@ impl Ledger {
     pub fn place(&self, number: usize) -> Option<(usize, usize)> {
         let (message, place, _) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
         Some((message as usize, place as usize))
+    }
+}
+
+impl Session {
+    /// Characters and turns of all messages, and orphans among those after the last summary.
+    #[must_use]
+    pub fn totals(&self) -> (usize, usize, usize) {
+        let totals = self.ledger.totals;
+        (totals.chars, totals.turns, self.log.pairs.orphan_count(&self.log.outline))
+    }
+
+    /// The number of the newest observation of this id, from 1.
+    ///
+    /// # Errors
+    /// Those of the store, where evicted ids are looked up.
+    pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> Result<Option<usize>> {
+        Ok(match (self.ledger.newest.get(id), store) {
+            (Some(number), _) => Some(*number as usize),
+            (None, Some(store)) if self.ledger.stored > 0 => index::find(store, id)?.and_then(|entry| entry.number()),
+            (None, None) if self.ledger.stored > 0 => return Err(Failure::Closed),
+            (None, _) => None,
+        })
+    }
+
+    /// The text of an observation, by its number from 1.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<Vec<u8>>> {
+        let place = match (self.ledger.place(number), &mut store) {
+            (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
+            (None, None) if number > 0 && number <= self.ledger.stored => return Err(Failure::Closed),
+            (place, _) => place,
+        };
+        let Some((message, place)) = place.filter(|(message, _)| *message < self.len()) else { return Ok(None) };
+        Ok(observation_of(&self.message(message, store)?, place))
     }
 }

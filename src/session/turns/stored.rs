@@ -1,15 +1,15 @@
 //! Turns in a store: their eviction, and resuming a session of them. A row keeps the sizes of a turn, so that no text is
 //! counted again.
 
-use super::log::{Log, TextFormat};
-use super::marks::EvictedMarks;
-use super::snapshot::{Base, LARGEST, Snapshot};
-use super::stored::too_long;
-use super::turn_text::write_turn;
-use super::turns::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
-use super::{Failure, Result, Session};
+use super::text::write_turn;
+use super::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::plan::facts;
+use crate::session::log::{Log, TextFormat};
+use crate::session::stored::snapshot::{Base, LARGEST, Snapshot};
+use crate::session::stored::too_long;
+use crate::session::view::marks::EvictedMarks;
+use crate::session::{Failure, Result, Session};
 use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
 use std::collections::HashMap;
 
@@ -268,7 +268,7 @@ impl Session {
     }
 
     /// Renders an evicted turn; returns how many bytes were read.
-    pub(super) fn write_stored_turn(
+    pub(in crate::session) fn write_stored_turn(
         &self,
         store: &mut Store,
         number: usize,
@@ -307,7 +307,11 @@ impl Session {
 }
 
 /// The requests before the evicted turns after the first `start` ones, up to and with `end`.
-pub(super) fn stored_requests(store: &mut Store, start: usize, end: usize) -> store::Result<Vec<RequestTokens>> {
+pub(in crate::session) fn stored_requests(
+    store: &mut Store,
+    start: usize,
+    end: usize,
+) -> store::Result<Vec<RequestTokens>> {
     let request = |number: usize| {
         let record = store.get(RecordKind::Turn, number as u64, false)?;
         let fields = record.map_or_else(Vec::new, |record| record.fields);

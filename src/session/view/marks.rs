@@ -2,14 +2,14 @@
 //! a plan of the whole history has. Only readers of a view see them: no other rule does, and a change of marks is no change of the
 //! view.
 
-use super::log::Log;
-use super::stored::write_rendered;
-use super::view::ViewForm;
-use super::{Result, Session};
+use super::ViewForm;
 use crate::marks::{Marked, Marks, WantedMark, last_markable, remarked};
 use crate::plan::{
     Block, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request,
 };
+use crate::session::log::Log;
+use crate::session::stored::write_rendered;
+use crate::session::{Result, Session};
 use crate::store::Store;
 
 /// A mark of a view.
@@ -43,7 +43,7 @@ impl Session {
     }
 
     /// Decides the marks of the view that was just made.
-    pub(super) fn update_marks(&mut self) {
+    pub(in crate::session) fn update_marks(&mut self) {
         if !self.policy.pins_boundary {
             return;
         }
@@ -112,7 +112,7 @@ impl Session {
     }
 
     /// The boundary at the previous request, and now.
-    pub(super) fn boundaries(&self) -> (usize, usize) {
+    pub(in crate::session) fn boundaries(&self) -> (usize, usize) {
         let Log { fold, .. } = &self.log;
         if let Some(planned) = self.view.planned_boundaries {
             return planned;
@@ -130,7 +130,7 @@ impl Session {
     }
 
     /// The marks of the evicted messages after evicting some more.
-    pub(super) fn evicted_marks(&self, count: usize) -> EvictedMarks {
+    pub(in crate::session) fn evicted_marks(&self, count: usize) -> EvictedMarks {
         let Log { base, outline, data, fold, marks, .. } = &self.log;
         let first = outline.results_before(count);
         let masked = &fold.masked[..fold.masked.partition_point(|one| (one.result as usize) < first)];
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Messages in memory before this one have no mark to come but the last masked one, which [`EvictedMarks`] remember.
-    pub(super) fn final_marks(&self) -> usize {
+    pub(in crate::session) fn final_marks(&self) -> usize {
         let Log { outline, turns, .. } = &self.log;
         if !self.policy.pins_boundary {
             return usize::MAX;
@@ -165,7 +165,7 @@ impl Session {
     }
 
     /// Renders messages in memory as they are sent; returns also how many bytes they have without changes of marks.
-    pub(super) fn render_sent(&self, start: usize, end: usize) -> (Vec<u8>, usize) {
+    pub(in crate::session) fn render_sent(&self, start: usize, end: usize) -> (Vec<u8>, usize) {
         let marked = self.marked_messages(start, end);
         if marked.is_empty() {
             let out = self.render(start, end);
@@ -193,7 +193,7 @@ impl Session {
     }
 
     /// Messages in memory that have marks, appended or sent.
-    pub(super) fn marked_messages(&self, start: usize, end: usize) -> Vec<usize> {
+    pub(in crate::session) fn marked_messages(&self, start: usize, end: usize) -> Vec<usize> {
         if !self.policy.pins_boundary {
             return vec![];
         }
@@ -211,7 +211,7 @@ impl Session {
     }
 
     /// Renders a message in memory with the marks of the view.
-    pub(super) fn sent_message(&self, message: usize) -> Vec<u8> {
+    pub(in crate::session) fn sent_message(&self, message: usize) -> Vec<u8> {
         let Log { base, outline, .. } = &self.log;
         let here = message - base.messages;
         if !self.policy.pins_boundary {
@@ -238,7 +238,7 @@ impl Session {
     }
 
     /// Appends an evicted message, as it is sent, with the comma or bracket before it; returns how many bytes were read.
-    pub(super) fn write_sent(&self, store: &mut Store, message: usize, out: &mut Vec<u8>) -> Result<usize> {
+    pub(in crate::session) fn write_sent(&self, store: &mut Store, message: usize, out: &mut Vec<u8>) -> Result<usize> {
         let start = out.len() + 1;
         let read = write_rendered(store, message, out)?;
         if self.policy.pins_boundary {

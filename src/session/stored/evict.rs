@@ -3,48 +3,20 @@
 //! stages plan the whole session.
 
 use super::index::{self, IdEntry, IdUpdate, IndexWriter};
-use super::ledger::Ledger;
-use super::log::{Log, TextFormat};
 use super::snapshot::{Base, Snapshot};
-use super::stored::{malformed_message, stored_bytes};
-use super::{Result, Session, scanned};
+use super::{malformed_message, stored_bytes};
 use crate::pairs::{LateResult, open_from};
 use crate::plan::{Move, masked_in};
 use crate::policy::Goal;
+use crate::session::log::ledger::Ledger;
+use crate::session::log::{Log, TextFormat};
+use crate::session::{Result, Session, scanned};
 use crate::store::{RecordKind, Store};
-use std::collections::{HashMap, HashSet};
-
-/// State of the session's store.
-#[derive(Debug, Default, Clone)]
-pub struct Stored {
-    /// Whether the session has a store.
-    pub is_used: bool,
-    /// The options; only a snapshot with the same ones is resumed.
-    pub options: Vec<u8>,
-    /// Evict after so many new messages or bytes; see [`Session::is_full`].
-    pub evict_after: (usize, usize),
-    /// Ids and moves in the index.
-    pub ids: usize,
-    pub moves: usize,
-    /// Stored renderings before this message may be those of a session with other options.
-    pub stale: usize,
-    /// Ids of evicted calls that were answered since.
-    pub answered: HashSet<Vec<u8>>,
-    /// At the last eviction: messages in total, messages kept, bytes kept.
-    pub last_eviction: (usize, usize, usize),
-    /// Stored messages that are appended again when the session is opened.
-    pub replayed: usize,
-    /// How many of the newest messages could not be written yet.
-    pub missing: usize,
-    /// Compactions that are not stored yet, as the fields of their records: `Compaction`, message of the summary.
-    pub compactions: Vec<[Vec<u8>; 2]>,
-    /// Whether something was reported that is not stored yet.
-    pub has_unwritten_reports: bool,
-}
+use std::collections::HashMap;
 
 impl Session {
     /// Writes the messages that are not stored yet, and evicts once enough has accumulated.
-    pub(super) fn store_messages(&mut self, store: &mut Store) -> Result<()> {
+    pub(in crate::session) fn store_messages(&mut self, store: &mut Store) -> Result<()> {
         if self.len() > self.stored.replayed {
             self.stored.missing += 1;
             self.store_missing(store)?;
@@ -56,7 +28,7 @@ impl Session {
     }
 
     /// Retries failed writes.
-    pub(super) fn store_missing(&mut self, store: &mut Store) -> Result<()> {
+    pub(in crate::session) fn store_missing(&mut self, store: &mut Store) -> Result<()> {
         while self.stored.missing > 0 {
             let message = self.message_in_memory(self.len() - self.stored.missing).unwrap_or_default();
             store.append(RecordKind::Message, &[], message, false)?;
@@ -74,7 +46,7 @@ impl Session {
     }
 
     /// Stores a snapshot to resume from.
-    pub(super) fn store_snapshot(&mut self, store: &mut Store) -> Result<()> {
+    pub(in crate::session) fn store_snapshot(&mut self, store: &mut Store) -> Result<()> {
         if self.stored.missing == 0 { self.write(store, 0) } else { Ok(()) }
     }
 
@@ -228,7 +200,7 @@ impl Session {
     }
 
     /// The log of the messages after the evicted ones.
-    pub(super) fn log_after<'a>(
+    pub(in crate::session) fn log_after<'a>(
         &self,
         base: Base,
         messages: impl Iterator<Item = &'a [u8]>,
@@ -265,7 +237,7 @@ impl Session {
     }
 
     /// [`late_calls`] of the last message, which are marked as answered.
-    pub(super) fn late_calls(&mut self, store: Option<&mut Store>) -> Result<Vec<LateResult>> {
+    pub(in crate::session) fn late_calls(&mut self, store: Option<&mut Store>) -> Result<Vec<LateResult>> {
         let Some(store) = store.filter(|_| self.log.base.messages > 0) else { return Ok(vec![]) };
         let mut late = late_calls(&mut self.log, store)?;
         let outline = &self.log.outline;
@@ -278,7 +250,7 @@ impl Session {
 }
 
 /// Of the message that was scanned last, the results of evicted calls.
-pub(super) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<LateResult>> {
+pub(in crate::session) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<LateResult>> {
     let message = log.outline.messages.len() - 1;
     let mut late = vec![];
     for result in log.outline.results_of(message) {

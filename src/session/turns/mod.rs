@@ -1,15 +1,21 @@
 //! Sessions of turns: tokens of their requests, and when a summary is due, by the number of turns or by prices. A turn is two
 //! messages, the agent's and one with its observation.
 
-use super::stored_turns::stored_requests;
-use super::turn_text::{Observations, TurnTexts, result_of};
-use super::{Failure, Result, Session};
+pub mod stored;
+pub mod text;
+
+pub use stored::Row;
+pub use text::TurnTexts;
+
 use crate::outline::{Outline, Span};
 use crate::placeholder::{ObservationFacts, Placeholder};
 use crate::plan::{Masked, facts};
 use crate::policy::{Boundary, Due};
+use crate::session::{Failure, Result, Session};
 use crate::store::Store;
 use crate::text::count_words;
+use stored::stored_requests;
+use text::{Observations, result_of};
 
 /// Words around the texts of a turn: "Turn", its number, and three labels.
 const FRAME_WORDS: usize = 5;
@@ -142,7 +148,7 @@ impl Session {
     }
 
     /// How many of the first turns were evicted.
-    pub(super) fn evicted_turns(&self) -> usize {
+    pub(in crate::session) fn evicted_turns(&self) -> usize {
         self.log.base.messages / 2
     }
 
@@ -166,7 +172,7 @@ impl Session {
     }
 
     /// Makes the request for the next turn, if it is not made yet.
-    pub(super) fn request(&mut self) {
+    pub(in crate::session) fn request(&mut self) {
         if self.turns.requests.len() > self.log.len() / 2 {
             return;
         }
@@ -322,7 +328,7 @@ impl Session {
     }
 
     /// The first turn in memory that is in no summary.
-    pub(super) fn first_shown(&self) -> usize {
+    pub(in crate::session) fn first_shown(&self) -> usize {
         self.turns.first.saturating_sub(self.evicted_turns())
     }
 

@@ -1,13 +1,13 @@
 //! Sessions of messages of which only facts are known: their text stays with its owner, who is asked for that of a result once
 //! masking depends on it.
 
-use super::Session;
-use super::log::Log;
+use super::Log;
 use crate::dispatch::dispatch_blocks;
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::placeholder::Placeholder;
 use crate::plan::Move;
 use crate::policy::Policy;
+use crate::session::Session;
 use crate::source::{OneText, Source};
 use crate::text::clip;
 use std::collections::HashMap;
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// The place of a result in memory.
-    pub(super) fn place_of(&self, result: usize) -> ResultPlace {
+    pub(in crate::session) fn place_of(&self, result: usize) -> ResultPlace {
         let message = self.log.outline.results[result].message as usize;
         (self.log.base.messages + message, result - self.log.outline.results_before(message))
     }

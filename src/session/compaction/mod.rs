@@ -1,13 +1,17 @@
 //! Stages 2 and 3 of a session: a summary is requested if one may help, and the view becomes the session.
 
-use super::log::{Log, TextFormat};
-use super::snapshot::{Base, Compaction};
-use super::stored::mismatched_compaction;
-use super::{Result, Session, Update};
+mod attempts;
+
+pub use attempts::Attempts;
+
 use crate::marks::MarkEdits;
 use crate::outline::Span;
 use crate::plan::{Costs, Masked, Outcome, Plan, SummaryInput, masked_in, plan};
 use crate::scan::scan;
+use crate::session::log::{Log, TextFormat};
+use crate::session::stored::mismatched_compaction;
+use crate::session::stored::snapshot::{Base, Compaction};
+use crate::session::{Result, Session, Update};
 use crate::source::Bytes;
 use crate::splice::splice;
 use crate::store::Store;
@@ -85,7 +89,11 @@ impl Session {
     ///
     /// # Errors
     /// Those of the store, from which messages to be summarized may be read.
-    pub(super) fn compact(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
+    pub(in crate::session) fn compact(
+        &mut self,
+        summary: &SummaryInput,
+        store: Option<&mut Store>,
+    ) -> Result<Option<Update>> {
         let (turns, cost) = (self.ledger.totals.turns, self.log.cost);
         let may_ask = self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0));
         let summary = if may_ask { summary } else { &SummaryInput::Failed };
@@ -259,7 +267,7 @@ impl Session {
     }
 
     /// Continues after a stored compaction.
-    pub(super) fn resume_compaction(&mut self, compaction: Compaction, needs_costs: bool) -> Result<()> {
+    pub(in crate::session) fn resume_compaction(&mut self, compaction: Compaction, needs_costs: bool) -> Result<()> {
         let Compaction { past, numbers, sources, .. } = &compaction;
         let is_known = |number: &u32| (1..=self.observations).contains(&(*number as usize));
         let are_sources = sources.len() == compaction.messages.len() && sources.iter().all(|source| source <= past);

@@ -1,14 +1,48 @@
-//! Records of messages and summaries in a store, which may be damaged.
+//! Sessions in a store: its records of messages and summaries, which may be damaged.
 
-use super::snapshot::Compaction;
-use super::{Failure, Result, scanned};
+mod evict;
+pub mod index;
+mod open;
+pub mod snapshot;
+
+use crate::session::{Failure, Result, scanned};
 use crate::source::{Bytes, Source};
 use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
+use snapshot::Compaction;
+use std::collections::HashSet;
 use std::ops::Range;
+
+/// State of the session's store.
+#[derive(Debug, Default, Clone)]
+pub struct Stored {
+    /// Whether the session has a store.
+    pub is_used: bool,
+    /// The options; only a snapshot with the same ones is resumed.
+    pub options: Vec<u8>,
+    /// Evict after so many new messages or bytes; see [`Session::is_full`].
+    pub evict_after: (usize, usize),
+    /// Ids and moves in the index.
+    pub ids: usize,
+    pub moves: usize,
+    /// Stored renderings before this message may be those of a session with other options.
+    pub stale: usize,
+    /// Ids of evicted calls that were answered since.
+    pub answered: HashSet<Vec<u8>>,
+    /// At the last eviction: messages in total, messages kept, bytes kept.
+    pub last_eviction: (usize, usize, usize),
+    /// Stored messages that are appended again when the session is opened.
+    pub replayed: usize,
+    /// How many of the newest messages could not be written yet.
+    pub missing: usize,
+    /// Compactions that are not stored yet, as the fields of their records: `Compaction`, message of the summary.
+    pub compactions: Vec<[Vec<u8>; 2]>,
+    /// Whether something was reported that is not stored yet.
+    pub has_unwritten_reports: bool,
+}
 
 /// The last of these compactions of at most so many messages, with its number. Ones that cannot be read are passed over, as
 /// they are when the session is saved.
-pub(super) fn last_compaction(
+pub(in crate::session) fn last_compaction(
     last: u64,
     messages: usize,
     mut get: impl FnMut(u64) -> store::Result<Option<Record>>,
@@ -22,22 +56,22 @@ pub(super) fn last_compaction(
     Ok(None)
 }
 
-pub(super) fn malformed_message() -> StoreError {
+pub(in crate::session) fn malformed_message() -> StoreError {
     StoreError::new(StoreErrorKind::Damaged, "a message in it is malformed")
 }
 
-pub(super) fn mismatched_compaction() -> Failure {
+pub(in crate::session) fn mismatched_compaction() -> Failure {
     StoreError::new(StoreErrorKind::Damaged, "its last summary does not match its messages").into()
 }
 
 /// A message as it was appended, not validated.
-pub(super) fn stored_bytes(store: &mut Store, message: usize) -> store::Result<Vec<u8>> {
+pub(in crate::session) fn stored_bytes(store: &mut Store, message: usize) -> store::Result<Vec<u8>> {
     let record = store.get(RecordKind::Message, message as u64 + 1, true)?;
     Ok(record.and_then(|record| record.last).unwrap_or_default())
 }
 
 /// Visits some messages in order. A damaged store may refer to one long text many times, so the bytes are limited.
-pub(super) fn for_each_stored(
+pub(in crate::session) fn for_each_stored(
     store: &mut Store,
     messages: Range<usize>,
     mut visit: impl FnMut(Vec<u8>) -> Result<()>,
@@ -51,7 +85,7 @@ pub(super) fn for_each_stored(
     Ok(())
 }
 
-pub(super) fn too_long() -> StoreError {
+pub(in crate::session) fn too_long() -> StoreError {
     StoreError::new(StoreErrorKind::Damaged, "its records are longer than its file")
 }
 

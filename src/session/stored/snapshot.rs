@@ -6,15 +6,15 @@
 //!
 //! A reader skips a field whose tag it does not know, unless that is vital. Numbers have 8 bytes, little-endian.
 
-use super::Attempts;
-use super::ledger::{Ledger, Totals};
-use super::marks::{EvictedMarks, SentMark};
-use super::reports::{Cold, Reports};
-use super::stored_turns::Row;
-use super::turns::TurnState;
 use crate::outline::Outline;
 use crate::plan::{FoldState, Paid};
 use crate::scan::scan_message;
+use crate::session::Attempts;
+use crate::session::log::ledger::{Ledger, Totals};
+use crate::session::reports::{Cold, Reports};
+use crate::session::turns::TurnState;
+use crate::session::turns::stored::Row;
+use crate::session::view::marks::{EvictedMarks, SentMark};
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";

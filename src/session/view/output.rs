@@ -1,9 +1,12 @@
-//! The view as readers get it: in chunks of bytes, or as the changed part of a list.
+//! The view as readers get it: in chunks of bytes, as the changed part of a list, or as masks.
 
-use super::compaction::Origin;
-use super::log::TextFormat;
-use super::stored::too_long;
-use super::{Failure, Result, Session};
+use crate::placeholder::Placeholder;
+use crate::plan::facts;
+use crate::session::compaction::Origin;
+use crate::session::log::TextFormat;
+use crate::session::log::facts::ResultPlace;
+use crate::session::stored::{observation_of, stored_bytes, too_long, write_rendered};
+use crate::session::{Failure, Result, Session, scanned};
 use crate::store::Store;
 
 /// A chunk is closed at about so many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
@@ -40,6 +43,9 @@ pub struct Chunks {
     /// The end of the view.
     pub open: Vec<u8>,
 }
+
+/// A masked result, and the text that replaces its observation.
+pub type Mask = (ResultPlace, Vec<u8>);
 
 impl Session {
     /// The chunks of the current view, for a reader that has so many of the closed ones. Evicted messages are read from the
@@ -169,4 +175,49 @@ impl Session {
         self.view.list_from = self.log.end();
         Ok((from, items))
     }
+
+    /// The first message that changed in the current view since this was called last; and the masked results from there on, or from
+    /// this message on if it is earlier. For sessions without compaction.
+    ///
+    /// # Errors
+    /// Those of the store, which has the evicted messages; nothing counts as read then.
+    pub fn masks(&mut self, since: usize, store: Option<&mut Store>) -> Result<(usize, Vec<Mask>)> {
+        let (first, evicted) = (self.view.masks_from, self.log.base.messages);
+        let from = first.min(since);
+        let mut masks = match store {
+            _ if from >= evicted => vec![],
+            Some(store) => evicted_masks(store, from..evicted)?,
+            None => return Err(Failure::Closed),
+        };
+        let masked = self.masked(from.saturating_sub(evicted), self.log.len());
+        self.log.with_context(&self.policy, |context| {
+            let placeholder = Placeholder::of(context.policy);
+            for one in &masked {
+                let result = one.result as usize;
+                let facts = facts(context.outline, context.pairs, Some(context.turns), result);
+                let observation = || context.source.observation(context.outline, result);
+                let text = placeholder.render(&one.form, &facts, observation);
+                masks.extend(text.map(|text| (self.place_of(result), text)));
+            }
+        });
+        self.view.masks_from = self.log.end();
+        Ok((first, masks))
+    }
+}
+
+fn evicted_masks(store: &mut Store, messages: core::ops::Range<usize>) -> Result<Vec<Mask>> {
+    let mut masks = vec![];
+    for message in messages {
+        let mut shown = vec![];
+        write_rendered(store, message, &mut shown)?;
+        let (shown, raw) = (&shown[1..], stored_bytes(store, message)?);
+        if shown == raw {
+            continue;
+        }
+        for place in 0..scanned(shown)?.results.len() {
+            let text = observation_of(shown, place).filter(|text| observation_of(&raw, place).as_ref() != Some(text));
+            masks.extend(text.map(|text| ((message, place), text)));
+        }
+    }
+    Ok(masks)
 }

@@ -1,11 +1,11 @@
 //! Opening: a session is resumed from the snapshot, summaries and messages of a store, saved to a file, or loaded from one.
 
-use super::evict::Stored;
+use super::Stored;
 use super::index;
 use super::snapshot::{Compaction, Snapshot};
-use super::stored::{for_each_stored, last_compaction, mismatched_compaction};
-use super::{Result, Session, scanned};
+use super::{for_each_stored, last_compaction, mismatched_compaction};
 use crate::policy::Goal;
+use crate::session::{Result, Session, scanned};
 use crate::store::{self, Record, RecordKind, Store};
 
 impl Session {

@@ -1,7 +1,7 @@
 //! Exponential backoff of summaries: after each failure the next attempt waits longer, so that a model that is down, or a
 //! budget that no summary can meet, does not cost a call per request.
 
-use super::Session;
+use crate::session::Session;
 
 /// The longest wait, in turns.
 const MAX_WAIT_TURNS: usize = 64;
@@ -40,21 +40,21 @@ impl Session {
         self.attempts.last().map_or(Attempts::default(), |(_, attempts)| *attempts)
     }
 
-    pub(super) fn fail(&mut self, turns: usize, cost: usize) {
+    pub(in crate::session) fn fail(&mut self, turns: usize, cost: usize) {
         let mut attempts = self.attempts();
         attempts.fail(turns, cost);
         self.attempts.push((self.len(), attempts));
     }
 
     /// Resets the failures.
-    pub(super) fn succeed(&mut self) {
+    pub(in crate::session) fn succeed(&mut self) {
         if self.attempts() != Attempts::default() {
             self.attempts.push((self.len(), Attempts::default()));
         }
     }
 
     /// A compaction without a summary changed the cost of the session: what was new since the failure stays new.
-    pub(super) fn rebase_attempts(&mut self, cost_before: usize) {
+    pub(in crate::session) fn rebase_attempts(&mut self, cost_before: usize) {
         let attempts = self.attempts();
         if attempts.failures > 0 {
             let new = cost_before.saturating_sub(attempts.cost);
@@ -63,7 +63,7 @@ impl Session {
     }
 
     /// The failures recorded up to so many messages.
-    pub(super) fn attempts_before(&self, messages: usize) -> Vec<(usize, Attempts)> {
+    pub(in crate::session) fn attempts_before(&self, messages: usize) -> Vec<(usize, Attempts)> {
         self.attempts.iter().copied().filter(|(at, _)| *at <= messages).collect()
     }
 }

@@ -1,9 +1,10 @@
 //! The messages of a session that are in memory: their text, outline, pairs, turns and costs, and the fold of the boundary.
 
-use super::facts::{Known, KnownTexts};
-use super::snapshot::Base;
-use super::turn_text::{FRAME, Observations, TurnTexts, result_of, write_turn};
-use super::turns::TurnTokens;
+pub mod facts;
+pub mod ledger;
+
+pub use facts::ResultPlace;
+
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};
 use crate::outline::{Mark, Message, Outline, Role, Span};
@@ -12,10 +13,14 @@ use crate::placeholder::Placeholder;
 use crate::plan::{Block, Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
+use crate::session::stored::snapshot::Base;
+use crate::session::turns::TurnTokens;
+use crate::session::turns::text::{FRAME, Observations, TurnTexts, result_of, write_turn};
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::splice_stretch;
 use crate::text::count_chars;
 use crate::turns::Turns;
+use facts::{Known, KnownTexts};
 
 /// How messages are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

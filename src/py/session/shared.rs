@@ -1,0 +1,125 @@
+//! What the classes have in common: a session after its lock, its errors, and a few values.
+
+use crate::plan::Move;
+use crate::py::convert::{bytes_of, to_str, transcript_error};
+use crate::py::store::PyStore;
+use crate::py::values::{Any, number};
+use crate::session::{Failure, Mask, Result, Session};
+use crate::store::Store;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A masked result: message, place among its results, text.
+pub type PyMask<'py> = (usize, usize, Bound<'py, PyString>);
+
+/// See `BoundaryMove` in Python.
+pub type MoveNumbers = (usize, usize, usize, usize);
+
+/// A session and its store.
+pub struct Shared {
+    session: Mutex<Session>,
+    store: Option<Py<PyStore>>,
+}
+
+impl Shared {
+    pub fn of(session: Session, store: Option<Py<PyStore>>) -> Self {
+        Shared { session: Mutex::new(session), store }
+    }
+
+    pub fn held(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the session alone.
+    pub fn look<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> T + Send) -> T {
+        py.detach(|| work(&self.held()))
+    }
+
+    /// Reads the session and its store.
+    pub fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Session, Option<&mut Store>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = match &self.store {
+            None => py.detach(|| work(&self.held(), None)),
+            Some(store) => store.get().with_any(py, |store| work(&self.held(), store)),
+        };
+        done.map_err(|failure| self.raised(py, failure))
+    }
+
+    /// Changes the session and its store; see [`Session::change`].
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Session, Option<&mut Store>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = match &self.store {
+            None => py.detach(|| self.held().change(|session| work(session, None))),
+            Some(store) => store.get().with_any(py, |store| self.held().change(|session| work(session, store))),
+        };
+        done.map_err(|failure| self.raised(py, failure))
+    }
+
+    /// A text, which a damaged store may have made invalid.
+    pub fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+        match &self.store {
+            Some(store) => store.get().text(py, text),
+            None => to_str(py, text),
+        }
+    }
+
+    pub fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
+        match (failure, &self.store) {
+            (Failure::Message(error), _) => transcript_error(py, &error),
+            (Failure::Store(error), Some(store)) => store.get().raised(py, &error),
+            (Failure::Store(error), None) => PyRuntimeError::new_err(error.to_string()),
+            (Failure::Closed, Some(store)) => store.get().closed(py),
+            (Failure::Closed, None) => PyRuntimeError::new_err("the session has no store"),
+            (Failure::Interrupted, _) => PyRuntimeError::new_err(
+                "an earlier bug of recede interrupted a change of this session, so that it can only be read: continue with a \
+                 new session of its messages, its turns or its store, and report that bug with its message",
+            ),
+            (Failure::OtherWriter, store) => {
+                let path = store.as_ref().map_or(String::new(), |store| store.get().path().display().to_string());
+                let words = "has messages that this history did not append: make the history again";
+                PyRuntimeError::new_err(format!("{path} {words}"))
+            }
+        }
+    }
+}
+
+/// How an observation is named: by its number, or by the id of its call.
+pub enum Observation {
+    Number(usize),
+    Id(Vec<u8>),
+}
+
+impl Observation {
+    pub fn of(value: &Any<'_>) -> PyResult<Self> {
+        Ok(match value.cast::<PyString>() {
+            Ok(id) => Observation::Id(bytes_of(id)),
+            Err(_) => Observation::Number(usize::try_from(number(value)?).unwrap_or(usize::MAX)),
+        })
+    }
+}
+
+pub fn numbers_of(moves: Vec<Move>) -> Vec<MoveNumbers> {
+    moves.into_iter().map(|step| step.numbers().into()).collect()
+}
+
+pub fn masks_of(py: Python<'_>, (first, masks): (usize, Vec<Mask>)) -> PyResult<(usize, Vec<PyMask<'_>>)> {
+    let mut texts: HashMap<&[u8], Bound<'_, PyString>> = HashMap::new(); // placeholders repeat: one object for equal ones
+    let masks = masks.iter().map(|((message, place), text)| {
+        let text = match texts.entry(text) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(to_str(py, text)?).clone(),
+        };
+        Ok((*message, *place, text))
+    });
+    Ok((first, masks.collect::<PyResult<_>>()?))
+}
