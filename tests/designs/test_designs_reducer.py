@@ -88,7 +88,7 @@ def test_only_results_of_tools_are_masked() -> None:
     "if masking is enough, nothing is dropped",
     "the order: mask, summarize, truncate",
     "no summary where masking is enough",
-    "fallback, with `invariantStatus` \"fallback\"",
+    'fallback, with `invariantStatus` "fallback"',
 )
 def test_the_order_of_the_stages() -> None:
     asked: list[int] = []
@@ -176,7 +176,10 @@ def test_the_window_counts_messages() -> None:
 def test_summary_max_chars() -> None:
     tags = {"tags": ["constraint"]}
     constraints = [{"role": "user", "content": f"{n}: do not touch it. " * 9, **tags} for n in range(20)]
-    history = [*constraints, *({**m, "content": f"{n} {m['content']}"} for n, m in enumerate(history_of(20, "ok " * 99)))]
+    history = [
+        *constraints,
+        *({**m, "content": f"{n} {m['content']}"} for n, m in enumerate(history_of(20, "ok " * 99))),
+    ]
     for limit in (None, 100):
         options = {} if limit is None else {"summary_max_chars": limit}
         view = reduced(3_000, history, **options).messages
@@ -283,15 +286,11 @@ def test_thousands_of_turns(engine_name: str) -> None:
 def test_the_command_takes_the_options(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     path.write_text(json.dumps(HISTORY))
-    help_text = recede_command("reduce", "--help").stdout.decode()
-    for option in ("--max-input-chars", "--keep-messages", "--summary-max-chars", "--no-mask", "--max-observation-chars"):
-        assert option in help_text
-    for command in ("reduce", "stats", "chat"):
-        assert "--keep" in recede_command(command, "--help").stdout.decode()
     limit = ["--max-input-chars", 30_000]
     by_results = json.loads(recede_command("reduce", *limit, "--keep", 3, path).stdout)
     assert [m["content"] == SEEN for m in by_results if m["role"] == "tool"] == [False] * 7 + [True] * 3
-    by_messages = json.loads(recede_command("reduce", *limit, "--keep-messages", 2, path).stdout)
-    assert by_messages == reduced(30_000, preserve_recent_raw_turns=2).messages
+    options = ["--keep-messages", 2, "--max-observation-chars", 500, "--summary-max-chars", 900]
+    by_messages = json.loads(recede_command("reduce", *limit, *options, path).stdout)
+    assert by_messages == reduced(30_000, preserve_recent_raw_turns=2, max_observation_chars=500).messages
     refused = recede_command("reduce", *limit, "--summary-max-chars", 10, path)
     assert refused.returncode == 2 and b"x>=" in refused.stderr

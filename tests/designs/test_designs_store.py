@@ -1,4 +1,4 @@
-"""Rows of docs/coming-from.md: the store of turns, typed as the design does; its file is read by a reader of its own."""
+"""Rows of docs/coming-from.md: the store of turns, typed as the design does; its file read by another reader."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from design_rows import row
-from store_reader import Reader
 
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, StoreError, TurnStore
+from store_reader import Reader
 from support import ROOT
 
 SEEN = "the text of a.py " * 9

@@ -105,7 +105,7 @@ def test_placeholders() -> None:
         assert (manager.m, manager.placeholder) == (1, given)
     with pytest.raises(ValueError, match="placeholder must have some text"):
         ObservationMaskingContextManager(placeholder="")
-    with pytest.raises(ValueError, match="turn_idx.*turn"):
+    with pytest.raises(ValueError, match=r"turn_idx.*turn"):
         ObservationMaskingContextManager(placeholder="[Turn {turn_idx} observation omitted for brevity]")
 
 
@@ -118,7 +118,7 @@ def test_the_function_takes_the_slots_of_the_design() -> None:
         slots, current_turn=15, window_size_m=10, placeholder="[Turn {turn} observation omitted for brevity]"
     )
     assert numbered[2][2] == "[Turn 2 observation omitted for brevity]"
-    with pytest.raises(TypeError, match="entry 1 must be .* or a prompt with its role"):
+    with pytest.raises(TypeError, match=r"entry 1 must be .* or a prompt with its role"):
         recede.apply_observation_masking(["You are careful.", "Find the bug.", *slots[2:]], 15, 10)
     # What is written like a turn is one, as the row says.
     assert recede.apply_observation_masking([("", "", "Find the bug. " * 9), *slots[2:]], 15, 10)[0][2] == HIDDEN
@@ -237,7 +237,9 @@ def test_half_of_the_tokens_without_a_cache() -> None:
     chars = [sum(turn.view_chars for turn in one.turns) for one in (raw, sliding)]
     assert 0.3 < chars[1] / chars[0] < 0.6
     costs = {cost.policy: cost.of_raw for cost in session.costs}
-    assert costs[sliding.policy] > 1 > costs[even.policy], "with a prompt cache the sliding boundary costs more than raw"
+    assert costs[sliding.policy] > 1 > costs[even.policy], (
+        "with a prompt cache the sliding boundary costs more than raw"
+    )
 
 
 @row("deterministic, and no model is called", "every old observation is replaced")
