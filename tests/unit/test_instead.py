@@ -1,4 +1,4 @@
-"""Errors that say what to type instead: names that a function has under another name, objects whose messages are meant."""
+"""Errors that say what to type instead: another name of an option, the messages of an object."""
 
 from __future__ import annotations
 
