@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recede.reduction._report import BoundaryMove
-from recede.session._reported import ReportedUsage
+from recede.session._moves import StoredMoves
+from recede.session._reported import ReportedUsage, usage_of_sums
 
-__all__ = ["HistoryStats", "SessionStats"]
+__all__ = ["HistoryStats", "SessionStats", "stats_of"]
 
 
 class SessionStats(NamedTuple):
@@ -76,3 +77,24 @@ class HistoryStats(NamedTuple):
     def view_tokens(self) -> int:
         """About how many tokens the view has."""
         return -(-self.view_chars // 4)
+
+
+def stats_of(session: Any, summary_failures: int) -> HistoryStats:
+    """The figures of a session, whose view is current."""
+    stats: SessionStats = session.stats()
+    changed_message, changed_byte = stats.changed or (None, None)
+    moves = tuple(map(BoundaryMove._make, session.moves(stats.stored_moves)[1]))
+    return HistoryStats(
+        messages=len(session),
+        turns=stats.turns,
+        raw_chars=stats.raw_chars,
+        view_messages=stats.view_messages,
+        view_chars=stats.view_chars,
+        masked_count=stats.masked_count,
+        orphans=stats.orphans,
+        changed_message=changed_message,
+        changed_byte=changed_byte,
+        boundary_moves=StoredMoves(session, stats.stored_moves, moves) if stats.stored_moves else moves,
+        summary_failures=summary_failures,
+        reported=usage_of_sums(stats.reported_sums),
+    )
