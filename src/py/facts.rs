@@ -7,7 +7,7 @@ use super::guard::guarded;
 use super::values::{Any, number};
 use super::walk::walk;
 use crate::error::Error;
-use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, ToolResult};
+use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
 use crate::scan::CALL_CHARS;
@@ -16,7 +16,7 @@ use crate::shape::{Frame, role_of};
 use crate::source::Source;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +26,9 @@ const MOST_CHARS: usize = 1 << 40;
 
 /// A masked result: message, place among its results, text.
 pub type PyMask<'py> = (usize, usize, Bound<'py, PyString>);
+
+/// Numbers as an array in bytes.
+type Column<'py> = Bound<'py, PyBytes>;
 
 /// See `BoundaryMove` in Python.
 pub type MoveNumbers = (usize, usize, usize, usize);
@@ -117,14 +120,20 @@ impl PyFactsSession {
         guarded(|| self.change(py, |session| session.rewind(messages, None).map(drop)))
     }
 
-    /// The first message that changed since this was called last, and from there on the masked results.
-    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Vec<PyMask<'py>>)> {
+    /// The first message that changed since this was called last, and from there on the masked results: their messages, their
+    /// places, both as arrays of `u32`, and their texts.
+    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Column<'py>, Column<'py>, Vec<Bound<'py, PyString>>)> {
         guarded(|| {
-            let masks = self.change(py, |session| {
+            let (first, masks) = self.change(py, |session| {
                 session.update_facts();
                 session.masks(usize::MAX, None)
-            });
-            masks_of(py, masks?)
+            })?;
+            let column = |number: fn(&Mask) -> usize| {
+                let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
+                PyBytes::new(py, &bytes)
+            };
+            let (messages, places) = (column(|((message, _), _)| *message), column(|((_, place), _)| *place));
+            Ok((first, messages, places, texts_of(py, &masks)?))
         })
     }
 
@@ -179,15 +188,22 @@ impl PyFactsSession {
 
 /// Masks for Python.
 pub fn masks_of(py: Python<'_>, (first, masks): (usize, Vec<Mask>)) -> PyResult<(usize, Vec<PyMask<'_>>)> {
-    let mut texts: HashMap<&[u8], Bound<'_, PyString>> = HashMap::new(); // placeholders repeat: one object for equal ones
-    let masks = masks.iter().map(|((message, place), text)| {
-        let text = match texts.entry(text) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(to_str(py, text)?).clone(),
-        };
-        Ok((*message, *place, text))
-    });
-    Ok((first, masks.collect::<PyResult<_>>()?))
+    let texts = texts_of(py, &masks)?.into_iter();
+    Ok((first, masks.iter().zip(texts).map(|(((message, place), _), text)| (*message, *place, text)).collect()))
+}
+
+/// The texts of masks; placeholders repeat, so there is one object for equal ones.
+fn texts_of<'py>(py: Python<'py>, masks: &[Mask]) -> PyResult<Vec<Bound<'py, PyString>>> {
+    let mut texts: HashMap<&[u8], Bound<'_, PyString>> = HashMap::new();
+    masks
+        .iter()
+        .map(|(_, text)| {
+            Ok(match texts.entry(text) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => new.insert(to_str(py, text)?).clone(),
+            })
+        })
+        .collect()
 }
 
 /// Reads the facts of messages.
@@ -284,7 +300,7 @@ fn text<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Option<Bound
     value.map_err(|_| PyTypeError::new_err("roles, ids and names in facts are strings"))
 }
 
-fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<Span>> {
+fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<TextSpan>> {
     Ok(text(tuple, place)?.map(|id| with_text(&id, |id| outline.keep(id))))
 }
 
