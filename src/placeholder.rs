@@ -110,7 +110,7 @@ impl<'a> Placeholder<'a> {
     #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
         let (templates, with_images) = match &policy.placeholder {
-            Some(own) => (own, None),
+            Some(own) => (own, policy.placeholder_with_images.as_ref()),
             None => (built_in(policy.lines_form, false), Some(built_in(policy.lines_form, true))),
         };
         Placeholder {
@@ -294,6 +294,7 @@ impl<'a> Placeholder<'a> {
         let text = source.observation(outline, result);
         built_ins.iter().any(|(lines, images)| matches_template(built_in(*lines, *images), &text))
             || (may_be_own && matches_template(&self.templates, &text))
+            || (may_be_own && self.with_images.as_ref().is_some_and(|own| matches_template(own, &text)))
             || (may_be_dispatch && is_dispatch_form(&text))
     }
 }

@@ -31,7 +31,7 @@ class Mask(NamedTuple):
 
 
 class MaskColumns(Sequence[Mask]):
-    """The masks of a conversation, which may be many thousands: columns of numbers and texts, from which each is made."""
+    """The masks of a conversation, of which there may be many thousands: in columns, from which each is made."""
 
     __slots__ = ("_messages", "_places", "_texts")
 
