@@ -5,6 +5,7 @@ pub use crate::shape::{Role, Shape};
 use crate::text::same;
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// A half-open range of bytes.
@@ -21,6 +22,27 @@ impl Span {
     #[must_use]
     pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start..self.end]
+    }
+}
+
+/// A half-open range of [`Outline::text`]; small, since every call and result has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextSpan {
+    start: u32,
+    /// One more than its end, so that a missing one takes no room of its own.
+    after_end: NonZeroU32,
+}
+
+impl TextSpan {
+    #[inline]
+    fn new(start: usize, end: usize) -> Self {
+        assert!(end < u32::MAX as usize, "the ids and names of a history have more than 4 GB");
+        TextSpan { start: start as u32, after_end: NonZeroU32::MIN.saturating_add(end as u32) }
+    }
+
+    #[inline]
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.after_end.get() as usize - 1
     }
 }
 
@@ -68,7 +90,7 @@ impl Message {
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     /// Its id in [`Outline::text`], if it has one.
-    pub id: Option<Span>,
+    pub id: Option<TextSpan>,
     /// The tool.
     pub name: Name,
     /// The message that makes it.
@@ -81,7 +103,7 @@ pub struct Call {
 #[derive(Debug, Clone, Copy)]
 pub struct ToolResult {
     /// Its id in [`Outline::text`], if it has one.
-    pub id: Option<Span>,
+    pub id: Option<TextSpan>,
     /// The tool, if its shape names it.
     pub name: Name,
     /// The observation's value, including quotes or brackets, if the input was bytes.
@@ -130,7 +152,7 @@ pub struct Outline {
     /// The position after the bracket that opens the array, if the input was bytes.
     pub array_start: usize,
     text: Vec<u8>,
-    names: Vec<Span>,
+    names: Vec<TextSpan>,
     names_by_text: HashMap<Vec<u8>, u32>,
     /// A cache of recent names by a hash of a few bytes; one more than the number of the name.
     names_by_bytes: [u32; 64],
@@ -228,8 +250,8 @@ impl Outline {
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
         // A name that only dropped messages use may stay.
-        let text = ids.map(|id| id.start).min().unwrap_or(self.text.len());
-        let names = self.names.partition_point(|name| name.start < text);
+        let text = ids.map(|id| id.range().start).min().unwrap_or(self.text.len());
+        let names = self.names.partition_point(|name| name.range().start < text);
         Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
     }
 
@@ -241,7 +263,7 @@ impl Outline {
         self.pieces.truncate(mark.pieces);
         self.numbers.truncate(mark.numbers);
         for name in mark.names..self.names.len() {
-            self.names_by_text.remove(self.names[name].of(&self.text));
+            self.names_by_text.remove(&self.text[self.names[name].range()]);
         }
         self.names.truncate(mark.names);
         self.names_by_bytes = [0; 64];
@@ -250,26 +272,26 @@ impl Outline {
 
     /// The decoded bytes of an id.
     #[must_use]
-    pub fn text(&self, span: Span) -> &[u8] {
-        span.of(&self.text)
+    pub fn text(&self, span: TextSpan) -> &[u8] {
+        &self.text[span.range()]
     }
 
     /// Stores decoded text, written by `write`.
-    pub fn keep_text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
+    pub fn keep_text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> TextSpan {
         let start = self.text.len();
         write(&mut self.text);
-        Span { start, end: self.text.len() }
+        TextSpan::new(start, self.text.len())
     }
 
     /// Stores decoded text.
     #[inline]
-    pub fn keep(&mut self, text: &[u8]) -> Span {
+    pub fn keep(&mut self, text: &[u8]) -> TextSpan {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
     /// Stores the decoded text at `span` in `data`. For short ids a fixed-size copy that is then truncated is faster.
     #[inline]
-    pub fn keep_from(&mut self, data: &[u8], span: Span) -> Span {
+    pub fn keep_from(&mut self, data: &[u8], span: Span) -> TextSpan {
         let (start, length) = (self.text.len(), span.end - span.start);
         match data[span.start..].first_chunk::<32>() {
             Some(bytes) if length <= bytes.len() => {
@@ -278,7 +300,7 @@ impl Outline {
             }
             _ => self.text.extend_from_slice(span.of(data)),
         }
-        Span { start, end: start + length }
+        TextSpan::new(start, start + length)
     }
 
     /// The decoded name of a tool.
@@ -297,7 +319,7 @@ impl Outline {
     pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
         let span = self.keep_text(write);
         if let Some(name) = self.number_of(self.text(span)) {
-            self.text.truncate(span.start);
+            self.text.truncate(span.range().start);
             return name;
         }
         self.add_name(span)
@@ -330,7 +352,7 @@ impl Outline {
         }
     }
 
-    fn add_name(&mut self, span: Span) -> u32 {
+    fn add_name(&mut self, span: TextSpan) -> u32 {
         let name = self.names.len() as u32;
         if self.names.len() >= LINEAR_SEARCH_NAMES {
             self.names_by_text.insert(self.text(span).to_vec(), name);

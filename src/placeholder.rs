@@ -20,21 +20,23 @@ pub enum Form {
     Cut {
         /// Characters of the beginning.
         text_chars: usize,
-        /// Characters of the placeholder.
-        placeholder_chars: usize,
     },
-    /// By its beginning and its end.
-    Clip {
-        /// How much of them; boxed, since there are few, and many placeholders.
-        clip: Box<Clip>,
-        /// What that costs.
-        cost: usize,
-    },
+    /// By its beginning and its end; boxed, since there are few, and many placeholders.
+    Clip(Box<CountedClip>),
     /// By its dispatch blocks, with or without the line that reports what is omitted.
     Dispatch {
         /// With the line.
         with_head: bool,
     },
+}
+
+/// A cut and its cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedClip {
+    /// How much of beginning and end.
+    pub clip: Clip,
+    /// What that costs.
+    pub cost: usize,
 }
 
 /// The values of a template's fields.
@@ -108,7 +110,7 @@ impl<'a> Placeholder<'a> {
     #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
         let (templates, with_images) = match &policy.placeholder {
-            Some(own) => (own, None),
+            Some(own) => (own, policy.placeholder_with_images.as_ref()),
             None => (built_in(policy.lines_form, false), Some(built_in(policy.lines_form, true))),
         };
         Placeholder {
@@ -174,6 +176,13 @@ impl<'a> Placeholder<'a> {
         }
     }
 
+    /// Appends the placeholder of a text that is cut, within the limit for that.
+    pub fn write_clipped(&self, facts: &ObservationFacts, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.write(facts, out);
+        out.truncate(start + clip(&out[start..], self.max_chars.unwrap_or(usize::MAX)));
+    }
+
     /// The same placeholder, written as the inside of a JSON string.
     #[must_use]
     pub fn encoded(&self) -> Placeholder<'static> {
@@ -218,11 +227,10 @@ impl<'a> Placeholder<'a> {
         let text_chars = if facts.is_json { 0 } else { facts.chars };
         let (form, after) = match self.max_chars {
             None => (Form::Placeholder, placeholder_chars),
-            Some(max) if max > placeholder_chars => {
-                let text_chars = (max - placeholder_chars).min(text_chars);
-                (Form::Cut { text_chars, placeholder_chars }, text_chars + placeholder_chars)
+            Some(max) => {
+                let text_chars = max.saturating_sub(placeholder_chars).min(text_chars);
+                (Form::Cut { text_chars }, text_chars + placeholder_chars.min(max))
             }
-            Some(max) => (Form::Cut { text_chars: 0, placeholder_chars: max }, max),
         };
         if after < before { (form, after) } else { stay }
     }
@@ -234,14 +242,12 @@ impl<'a> Placeholder<'a> {
         match form {
             Form::Stay => return None,
             Form::Placeholder => self.write(facts, &mut out),
-            Form::Cut { text_chars, placeholder_chars } => {
+            Form::Cut { text_chars } => {
                 let text = text();
                 out.extend_from_slice(&text[..clip(&text, *text_chars)]);
-                let start = out.len();
-                self.write(facts, &mut out);
-                out.truncate(start + clip(&out[start..], *placeholder_chars));
+                self.write_clipped(facts, &mut out);
             }
-            Form::Clip { clip, .. } => out = clip.apply(&text()),
+            Form::Clip(counted) => out = counted.clip.apply(&text()),
             Form::Dispatch { with_head } => {
                 let text = text();
                 let blocks = dispatch_blocks(&text);
@@ -288,6 +294,7 @@ impl<'a> Placeholder<'a> {
         let text = source.observation(outline, result);
         built_ins.iter().any(|(lines, images)| matches_template(built_in(*lines, *images), &text))
             || (may_be_own && matches_template(&self.templates, &text))
+            || (may_be_own && self.with_images.as_ref().is_some_and(|own| matches_template(own, &text)))
             || (may_be_dispatch && is_dispatch_form(&text))
     }
 }

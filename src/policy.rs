@@ -253,6 +253,8 @@ macro_rules! parameters {
             max_observation_chars: Option<usize> = None,
             /// The caller's template, if any.
             placeholder: Option<Template> = None,
+            /// The template for results with images, if that is another one.
+            placeholder_with_images: Option<Template> = None,
             /// The built-in placeholder counts lines instead of characters.
             lines_form: bool = false,
             /// Mask nothing if it would remove fewer characters.

@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use crate::scan;
 use crate::shape::{Frame, Key};
 use crate::source::Bytes;
-use crate::text::{clip, count_chars, encode_text};
+use crate::text::{count_chars, encode_text};
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
 
@@ -293,14 +293,14 @@ impl<'a> ViewWriter<'a> {
                 match masked.form {
                     Form::Stay => {}
                     Form::Placeholder => self.encoded.write(&facts, out),
-                    Form::Cut { text_chars, placeholder_chars } => {
+                    Form::Cut { text_chars } => {
                         RawText::of(self.data, self.outline, result).copy(text_chars, out);
                         let mut text = Vec::new();
-                        self.placeholder.write(&facts, &mut text);
-                        encode_text(&text[..clip(&text, placeholder_chars)], out);
+                        self.placeholder.write_clipped(&facts, &mut text);
+                        encode_text(&text, out);
                     }
-                    Form::Clip { ref clip, .. } => {
-                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, clip, out);
+                    Form::Clip(ref counted) => {
+                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, &counted.clip, out);
                     }
                     Form::Dispatch { with_head } => {
                         raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);

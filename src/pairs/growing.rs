@@ -14,8 +14,8 @@ pub type LateResult = (u32, Name, bool);
 pub struct GrowingPairs {
     /// The pairs so far.
     pub pairs: Pairs,
-    /// The newest call by the hash of its id. The ids themselves are in the outline.
-    newest: HashMap<u64, u32>,
+    /// The newest call by a part of the hash of its id. The ids themselves are in the outline.
+    newest: HashMap<u32, u32>,
     hashes: RandomState,
     /// The previous call whose id has the same hash, of each call.
     earlier: Vec<u32>,
@@ -50,7 +50,7 @@ impl GrowingPairs {
         self.unanswered_calls = (self.unanswered_calls + calls.len()).saturating_sub(answered + by_place);
         for call in calls {
             let id = outline.calls[call].id;
-            let earlier = id.and_then(|id| self.newest.insert(self.hashes.hash_one(outline.text(id)), call as u32));
+            let earlier = id.and_then(|id| self.newest.insert(self.hash(outline.text(id)), call as u32));
             self.earlier.push(earlier.unwrap_or(NONE));
         }
     }
@@ -70,7 +70,7 @@ impl GrowingPairs {
         }
         for call in (calls..self.earlier.len()).rev() {
             self.unanswered_calls = self.unanswered_calls.saturating_sub(1);
-            match (outline.calls[call].id.map(|id| self.hashes.hash_one(outline.text(id))), self.earlier[call]) {
+            match (outline.calls[call].id.map(|id| self.hash(outline.text(id))), self.earlier[call]) {
                 (Some(hash), NONE) => drop(self.newest.remove(&hash)),
                 (Some(hash), earlier) => drop(self.newest.insert(hash, earlier)),
                 (None, _) => {}
@@ -100,9 +100,13 @@ impl GrowingPairs {
         };
         let own = outline.calls_of(*message as usize).rev().find(is_nearest);
         let is_same = |call: &u32| outline.calls[*call as usize].id.is_some_and(|of_call| outline.text(of_call) == id);
-        let newest = || self.newest.get(&self.hashes.hash_one(id)).copied();
+        let newest = || self.newest.get(&self.hash(id)).copied();
         let before = |call: &u32| Some(self.earlier[*call as usize]).filter(|earlier| *earlier != NONE);
         own.map(|call| call as u32).or_else(|| core::iter::successors(newest(), before).find(is_same))
+    }
+
+    fn hash(&self, id: &[u8]) -> u32 {
+        self.hashes.hash_one(id) as u32
     }
 
     /// Calls without result, including open ones, and results without call.

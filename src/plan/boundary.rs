@@ -41,8 +41,8 @@ impl Fold {
         }
         self.core.requests += 1;
         (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
-        if !masked.is_empty() && context.policy.boundary.remembers() && !self.points.is_empty() {
-            self.add_point(end + 1); // the request is made when the next message is appended
+        if !masked.is_empty() && context.policy.boundary.remembers() {
+            self.add_due_point(end + 1); // the request is made when the next message is appended
         }
         masked
     }
@@ -117,7 +117,7 @@ impl Fold {
         self.core.boundary = boundary;
         self.core.waste = 0;
         if !policy.boundary.remembers() {
-            self.add_due_point();
+            self.add_due_point(self.core.aging.messages());
         }
         now
     }

@@ -28,8 +28,8 @@ impl Costs {
     /// Of an observation: raw, and as masked or cut.
     pub(super) fn of(&self, masked: &Masked) -> (usize, usize) {
         let (raw, after) = self.observations[masked.result as usize];
-        match masked.form {
-            Form::Clip { cost, .. } => (raw, cost),
+        match &masked.form {
+            Form::Clip(counted) => (raw, counted.cost),
             _ => (raw, after),
         }
     }

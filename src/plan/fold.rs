@@ -85,7 +85,7 @@ pub struct Fold {
     pub masked: Vec<Masked>,
     /// The moves of the boundary.
     pub moves: Vec<Move>,
-    /// Rewind points: the beginning, and each move. Empty if rewinding is disabled.
+    /// Rewind points: the beginning, and moves that are far enough apart. Empty if rewinding is disabled.
     pub(super) points: Vec<Point>,
     /// With rewind points: the results of `masked`, in the order in which they were masked.
     pub(super) masked_by_time: Vec<u32>,
@@ -117,7 +117,7 @@ pub(super) struct FoldCore {
     pub(super) paid: Paid,
 }
 
-/// A boundary that moves at each request has one rewind point per so many messages.
+/// There is at most one rewind point per so many messages; those after it are planned again.
 const POINT_INTERVAL: usize = 64;
 
 /// A rewind point: the state of a fold, which needs at least so many messages.
@@ -258,16 +258,15 @@ impl Fold {
         self.add_point(messages);
     }
 
-    pub(super) fn add_point(&mut self, messages: usize) {
+    fn add_point(&mut self, messages: usize) {
         let (masked, moves) = (self.masked_by_time.len(), self.moves.len());
         self.points.push(Point { messages, masked, moves, core: self.core.clone() });
     }
 
-    /// Adds a rewind point here, if the last one is that far back.
-    pub(super) fn add_due_point(&mut self) {
-        let grown = self.core.aging.messages();
-        if self.points.last().is_some_and(|last| grown >= last.messages + POINT_INTERVAL) {
-            self.add_point(grown);
+    /// Adds a rewind point after a move, which needs so many messages, if the last one is far enough back.
+    pub(super) fn add_due_point(&mut self, messages: usize) {
+        if self.points.last().is_some_and(|last| messages >= last.messages + POINT_INTERVAL) {
+            self.add_point(messages);
         }
     }
 

@@ -6,7 +6,7 @@ use super::planner::Planner;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::{MIN_DISPATCH_CHARS, dispatch_blocks};
 use crate::outline::{Outline, ToolResult};
-use crate::placeholder::{Form, Placeholder};
+use crate::placeholder::{CountedClip, Form, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
 
@@ -64,8 +64,8 @@ impl Planner<'_> {
                 break;
             }
             let removed = self.outline.results[result].chars - clip.chars();
-            let clipped =
-                Masked { result: result as u32, form: Form::Clip { clip: Box::new(clip), cost: clip_cost }, removed };
+            let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
+            let clipped = Masked { result: result as u32, form, removed };
             cost = self.cost_after(cost, &clipped);
             all.push(clipped);
         }

@@ -39,7 +39,7 @@ impl Masked {
     /// Whether it is cut, not masked.
     #[must_use]
     pub fn is_clipped(&self) -> bool {
-        matches!(self.form, Form::Clip { .. })
+        matches!(self.form, Form::Clip(_))
     }
 }
 

@@ -10,7 +10,7 @@ use super::fold::{Fold, first_changed};
 use super::outcome::Masked;
 use super::planner::Planner;
 use super::window::Window;
-use crate::outline::{Outline, Span};
+use crate::outline::{Outline, TextSpan};
 use crate::policy::{Boundary, Goal, Policy};
 use crate::source::Source;
 use crate::text::count_chars;
@@ -82,7 +82,7 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &C
 /// for each message; each result is a message there.
 fn counted_tokens(outline: &Outline, end: usize) -> usize {
     let tokens = |chars: usize| chars.div_ceil(4) + 3;
-    let id_chars = |id: Option<Span>| id.map_or(0, |id| count_chars(outline.text(id)));
+    let id_chars = |id: Option<TextSpan>| id.map_or(0, |id| count_chars(outline.text(id)));
     let of_message = |message: usize| {
         let results = &outline.results[outline.results_of(message)];
         let calls = &outline.calls[outline.calls_of(message)];

@@ -2,7 +2,7 @@
 
 use super::convert::with_text;
 use super::values::Any;
-use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, ToolResult};
+use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use crate::scan::CALL_CHARS;
 use crate::shape::{Frame, role_of};
 use pyo3::exceptions::PyTypeError;
@@ -106,7 +106,7 @@ fn text<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Option<Bound
     value.map_err(|_| PyTypeError::new_err("roles, ids and names in facts are strings"))
 }
 
-fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<Span>> {
+fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<TextSpan>> {
     Ok(text(tuple, place)?.map(|id| with_text(&id, |id| outline.keep(id))))
 }
 

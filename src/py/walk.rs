@@ -6,7 +6,7 @@ use super::dicts::Dicts;
 use super::premask::Premask;
 use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
-use crate::outline::{Call, Message, Name, Outline, Span, ToolResult};
+use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use pyo3::intern;
@@ -147,7 +147,7 @@ struct Walk<'a, 'py> {
 
 impl<'py> Walk<'_, 'py> {
     #[inline]
-    fn id(&mut self, id: Option<&Any<'py>>) -> Option<Span> {
+    fn id(&mut self, id: Option<&Any<'py>>) -> Option<TextSpan> {
         id.and_then(Value::text).map(|id| with_text(id, |id| self.outline.keep(id)))
     }
 

@@ -4,7 +4,7 @@ use super::Scan;
 use super::tape::Node;
 use crate::error::Error;
 use crate::json::Counted;
-use crate::outline::{Call, Message, Name, Outline, Span, ToolResult};
+use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::shape::{self, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
@@ -61,7 +61,7 @@ struct OutlineWriter<'a> {
 
 impl OutlineWriter<'_> {
     #[inline]
-    fn id(&mut self, id: Option<&Node>) -> Option<Span> {
+    fn id(&mut self, id: Option<&Node>) -> Option<TextSpan> {
         id.and_then(Value::text).map(|id| self.outline.keep(&id.decoded()))
     }
 

@@ -224,6 +224,8 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Output,
     Key::Tags,
     Key::Parts,
+    Key::IsError,
+    Key::Status,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
@@ -260,6 +262,8 @@ struct RawMessage<'a, V: Value> {
     blocks: Cell<usize>,
     tool_calls: Option<V>,
     tool_call_id: Option<V>,
+    /// Whether it is flagged as an error, if it may be a result.
+    is_error: bool,
 }
 
 /// Reads a message.
@@ -318,7 +322,11 @@ impl<'a, V: Value> RawMessage<'a, V> {
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
-        Ok(RawMessage { object, role, pair_role, item, content, blocks, tool_calls, tool_call_id })
+        let may_be_result = role == RoleName::Tool || pair_role == PairRole::Result || item == ItemType::CallOutput;
+        let is_error = may_be_result
+            && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
+                || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
+        Ok(RawMessage { object, role, pair_role, item, content, blocks, tool_calls, tool_call_id, is_error })
     }
 
     /// Reads the content as text.
@@ -329,7 +337,7 @@ impl<'a, V: Value> RawMessage<'a, V> {
     /// Reads the content as the observation of the result with this id.
     #[inline]
     fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        let result = RawResult::of(id, self.content.as_ref(), 0, false);
+        let result = RawResult::of(id, self.content.as_ref(), 0, self.is_error);
         observation(&result, BLOCK_KEYS, &Place::of(Key::Content), sink)
     }
 }

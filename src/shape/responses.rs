@@ -30,7 +30,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
         ItemType::CallOutput => {
             message.content(sink)?;
             let (id, value) = (V::get(message.object, Key::CallId)?, V::get(message.object, Key::Output)?);
-            let result = RawResult::of(id.as_ref(), value.as_ref(), 0, false);
+            let result = RawResult::of(id.as_ref(), value.as_ref(), 0, message.is_error);
             let is_left_alone = value.as_ref().is_some_and(|value| value.text().is_none() && value.items().is_none());
             if is_left_alone {
                 object(value.as_ref(), &Place::of(Key::Output))?;

@@ -2,7 +2,7 @@
 
 use crate::common::{Random, outline_of};
 use crate::sketch::Sketch;
-use recede::outline::{Call, Message, Outline, Role, Shape, Span, ToolResult};
+use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::pairs::{Pairs, findings, repairs};
 use recede::plan::{Outcome, SummaryInput};
 use recede::policy::{Goal, Policy, matches};
@@ -88,7 +88,7 @@ fn message(outline: &Outline, role: Role, shape: Shape) -> Message {
 }
 
 /// A result in the last message.
-fn push_result(outline: &mut Outline, id: Option<Span>, block: u32) {
+fn push_result(outline: &mut Outline, id: Option<TextSpan>, block: u32) {
     const CHARS: usize = 50;
     let message = outline.messages.len() - 1;
     outline.messages[message].chars += CHARS;

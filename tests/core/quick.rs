@@ -80,7 +80,7 @@ fn told_of(outline: &Outline, back: impl Fn(usize) -> usize) -> String {
         message.span = recede::outline::Span { start: 0, end: back(message.span.end) };
         writeln!(text, "{message:?}").unwrap();
     }
-    let id = |id: Option<recede::outline::Span>| id.map(|id| outline.text(id).escape_ascii().to_string());
+    let id = |id: Option<recede::outline::TextSpan>| id.map(|id| outline.text(id).escape_ascii().to_string());
     for call in &outline.calls {
         let name = call.name.map(|name| outline.name(name).escape_ascii().to_string());
         writeln!(text, "call {:?} {name:?} {} {}", id(call.id), call.message, call.block).unwrap();

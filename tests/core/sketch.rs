@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use recede::dispatch::BEGIN_DISPATCH;
-use recede::outline::{Call, Message, Outline, Role, Shape, Span, ToolResult};
+use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::source::Source;
 
 /// What a message holds.
@@ -156,7 +156,7 @@ impl Sketch {
     }
 }
 
-fn keep(outline: &mut Outline, text: &str) -> Span {
+fn keep(outline: &mut Outline, text: &str) -> TextSpan {
     outline.keep_text(|out| out.extend_from_slice(text.as_bytes()))
 }
 

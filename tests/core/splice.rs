@@ -267,15 +267,15 @@ fn clipped(atoms: &[Atom], clip: &Clip) -> String {
 }
 
 /// What stands for a masked observation.
-fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8]) -> String {
+fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8], most: Option<usize>) -> String {
     let atoms = &observation.atoms;
     let inside = match masked.form {
         Form::Stay => panic!("masked, and stays"),
         Form::Placeholder => json_escape(placeholder),
-        Form::Cut { text_chars, placeholder_chars } => {
-            raw(&atoms[..text_chars]) + &json_escape(&placeholder[..clip(placeholder, placeholder_chars)])
+        Form::Cut { text_chars } => {
+            raw(&atoms[..text_chars]) + &json_escape(&placeholder[..clip(placeholder, most.unwrap_or(usize::MAX))])
         }
-        Form::Clip { ref clip, .. } => clipped(atoms, clip),
+        Form::Clip(ref counted) => clipped(atoms, &counted.clip),
         Form::Dispatch { with_head } => {
             let text = decoded(atoms);
             let blocks: Vec<(usize, usize)> = dispatch_blocks(&text)
@@ -341,7 +341,7 @@ fn views_are_plain_replacements() {
             let masked = plan.masked.iter().find(|masked| masked.result as usize == number)?;
             let mut text = vec![];
             placeholder.write(&facts(&outline, &plan.pairs, Some(&plan.turns), number), &mut text);
-            Some(replacement(observation, masked, &text))
+            Some(replacement(observation, masked, &text, policy.max_observation_chars))
         };
         for masked in &plan.masked {
             forms[match masked.form {
@@ -349,7 +349,7 @@ fn views_are_plain_replacements() {
                 Form::Placeholder => 1,
                 Form::Cut { .. } => 2,
                 Form::Dispatch { .. } => 3,
-                Form::Clip { .. } => 4,
+                Form::Clip(_) => 4,
             }] += 1;
         }
         let kept = plan.kept.clone().unwrap_or_else(|| vec![true; document.messages.len()]);

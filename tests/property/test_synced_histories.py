@@ -85,7 +85,8 @@ def test_a_synced_history_has_the_messages_of_the_last_call(
             unmasked = [one for one, message in zip(view, messages, strict=True) if one == message]
             assert is_stored or all(id(one) in own for one in unmasked)
             new = synced.masks(since=len(before))
-            masks = [mask for mask in masks if mask.message_index < min(new.first_changed, len(before))] + new.masks
+            stayed = [mask for mask in masks if mask.message_index < min(new.first_changed, len(before))]
+            masks = [*stayed, *new.masks]
             assert masks == appended.masks().masks == synced.masks().masks
         if store is not None:
             store.close()

@@ -222,6 +222,26 @@ def test_placeholders_name_the_number_that_recalls_them() -> None:
     assert history.recall(41) == history.recall(1)
 
 
+def test_placeholders_that_name_a_number_name_images_too() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    history = History(keep=0, recall_handles=True)
+    budget = History(max_input_chars=9_000, keep_results=0, preserve_recent_raw_turns=0, recall_handles=True)
+    for one in (history, budget):
+        one.extend([call("1"), result("1", [{"type": "text", "text": "x" * 4_000}, image]), *turns(9, chars=700)])
+    assert history.view()[1]["content"] == "[observation masked — 1 lines, 1 images omitted, recall #1]"
+    assert budget.view()[1]["content"] == "[observation masked — 4000 chars, 1 images, recall #1]"
+    assert budget.view()[3]["content"] == "[observation masked — 700 chars, recall #2]"
+
+
+@pytest.mark.parametrize("keep", [0, 1, 2])
+def test_fewer_than_three_results_stay_where_no_design_has_a_bound(keep: int) -> None:
+    history = grown(SESSION, keep=keep)
+    by_chars = recede.mask_observations(SESSION, keep_results=keep, boundary="break_even").messages
+    masked = [shown is not given for shown, given in zip(by_chars, SESSION, strict=True)]
+    assert [shown is not given for shown, given in zip(history.view(), SESSION, strict=True)] == masked
+    assert any(masked)
+
+
 def test_a_clip_names_the_number_that_recalls_its_result() -> None:
     history = History(max_input_chars=2_500, clip_results=300, recall_handles=True)
     history.extend([user("task"), *turns(40, chars=90)])
@@ -411,7 +431,10 @@ def test_several_threads_do_not_corrupt_it() -> None:
         ({"token_counter": 5}, TypeError, "token_counter must be callable or None, not int"),
         ({"threshold_tokens": -1}, ValueError, "threshold_tokens must be at least 0"),
         ({"threshold_tokens": 1.5}, TypeError, "threshold_tokens must be a whole number"),
-        ({"keep": 2}, ValueError, "keep must be at least 3"),
+        ({"keep": 2, "boundary": "sliding"}, ValueError, "keep must be at least 3"),
+        ({"keep": 2, "mask_chunk": 5}, ValueError, "keep must be at least 3"),
+        ({"keep": -1}, ValueError, "keep must be at least 0"),
+        ({"keep": None}, TypeError, "keep must be a whole number"),
         ({"kept": 4}, TypeError, "did you mean 'keep_by_tool'|no option 'kept'"),
         ({"max_input_chars": 5, "max_input_tokens": 5}, ValueError, "not both"),
         ({"placeholder": "x"}, TypeError, "no option 'placeholder'"),

@@ -182,9 +182,28 @@ def test_anthropic_error_is_true_only() -> None:
         assert (mask(history, keep_results=0, keep_errors=True).masked_count == 0) is stays
 
 
-def test_errors_are_known_of_tool_result_blocks_only() -> None:
-    history = [{**result("1", LONG), "is_error": True}]
-    assert mask(history, keep_results=0, keep_errors=True).masked_count == 1
+@pytest.mark.parametrize(
+    "message",
+    [
+        result("1", LONG),
+        {"role": "toolResult", "pairRole": "result", "pairId": "1", "content": LONG, "name": "run"},
+        {"type": "apply_patch_call_output", "call_id": "1", "output": LONG},
+    ],
+)
+def test_errors_of_messages_that_are_results_are_flagged_by_is_error_or_status(message: dict[str, Any]) -> None:
+    flags: list[tuple[dict[str, Any], bool]] = [
+        ({"is_error": True}, True),
+        ({"status": "error"}, True),
+        ({"status": "failed"}, True),
+        ({"is_error": False, "status": "failed"}, True),
+        ({"is_error": "true"}, False),
+        ({"status": "completed", "is_error": None}, False),
+        ({"status": 1}, False),
+    ]
+    for flag, stays in flags:
+        history = [{**message, **flag}]
+        assert (mask(history, keep_results=0, keep_errors=True).masked_count == 0) is stays, flag
+        assert mask(history, keep_results=0).masked_count == 1
 
 
 def test_anthropic_text_beside_results_is_text_of_the_message() -> None:

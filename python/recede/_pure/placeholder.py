@@ -60,7 +60,7 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
     """Mask an observation; None if it stays."""
     text = observation.text
     chars = len(text) + observation.json_chars + observation.images * policy.image_chars
-    if is_placeholder(text, policy.placeholder):
+    if is_placeholder(text, policy):
         return None
     blocks = _dispatch_blocks(text)
     if blocks:
@@ -89,7 +89,9 @@ def fill(observation: Observation, policy: Policy) -> str:
         "id": observation.id,
         "": "",
     }
-    if policy.placeholder is not None:
+    if observation.images and policy.placeholder_with_images is not None:
+        template = policy.placeholder_with_images
+    elif policy.placeholder is not None:
         template = policy.placeholder
     elif policy.lines_form:
         template = _LINES_IMAGES if observation.images else _LINES
@@ -126,12 +128,13 @@ def _dispatch_forms(text: str, blocks: list[slice]) -> list[list[str | slice]]:
 
 def stays_whole(text: str, policy: Policy) -> bool:
     """Whether a text is a placeholder, or has dispatch blocks."""
-    return is_placeholder(text, policy.placeholder) or bool(_dispatch_blocks(text))
+    return is_placeholder(text, policy) or bool(_dispatch_blocks(text))
 
 
-def is_placeholder(text: str, template: Template | None) -> bool:
-    """Whether the whole text is a built-in placeholder, or one of the template."""
-    templates = _BUILT_IN if template is None else (*_BUILT_IN, template)
+def is_placeholder(text: str, policy: Policy) -> bool:
+    """Whether the whole text is a built-in placeholder, or one of the policy's templates."""
+    own = (policy.placeholder, policy.placeholder_with_images)
+    templates = (*_BUILT_IN, *(template for template in own if template is not None))
     return any(_fits(text, each) for each in templates) or _is_dispatch_form(text)
 
 

@@ -24,6 +24,7 @@ class Policy(SimpleNamespace):
         defaults = {
             "max_cost": None,
             "max_cost_since": (),
+            "placeholder_with_images": None,
             "lines_form": False,
             "summaries": None,
             "pins_boundary": False,

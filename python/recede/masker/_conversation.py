@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Hashable
 from itertools import groupby
 from typing import Any
 
-from recede.reduction._masks import Mask
+from recede.reduction._masks import MaskColumns
 from recede.reduction._report import BoundaryMove
 from recede.session._known import KnownMessages
 from recede.session._reported import Reports
@@ -23,7 +22,7 @@ class Conversation:
         self.key = key
         self.session = session
         self.known = known
-        self.masks: list[Mask] = []
+        self.masks = MaskColumns()
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
@@ -35,7 +34,7 @@ class Conversation:
     def fork(self, key: Hashable) -> Conversation:
         """Another conversation that begins with the same messages."""
         other = Conversation(self._reader, self.session.copy(), key, self.known.copy())
-        other.masks, other._copies = list(self.masks), dict(self._copies)
+        other.masks, other._copies = self.masks, dict(self._copies)
         other._told_moves = self._told_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
         return other
@@ -48,10 +47,9 @@ class Conversation:
         if same < len(messages):
             self._reader.extend(self.session, messages, same)
         self.known.take(messages, same, marked)
-        first, masks = self.session.masks()
+        first, *columns = self.session.masks()
+        self.masks = self.masks.replaced(first, *columns)
         first = min(first, same)
-        del self.masks[bisect_left(self.masks, (first,)) :]
-        self.masks += map(Mask._make, masks)
         self.changed_from = min(self.changed_from, first)
         self._copied_from = min(self._copied_from, first)
         if first < before:
@@ -73,9 +71,8 @@ class Conversation:
     def view(self) -> list[Any]:
         """The messages, with copies of those that have masks."""
         for place in self._stale:
-            masks = self.masks[bisect_left(self.masks, (place,)) : bisect_left(self.masks, (place + 1,))]
-            self._copies[place] = self._masked(place, masks)
-        new = self.masks[bisect_left(self.masks, (self._copied_from,)) :]
+            self._copies[place] = self._masked(place, self.masks.of_messages(place, place + 1))
+        new = self.masks.of_messages(self._copied_from, len(self.known.messages))
         for place, of_message in groupby(new, lambda mask: mask.message_index):
             self._copies[place] = self._masked(place, of_message)
         self._stale, self._copied_from = [], len(self.known.messages)

@@ -172,7 +172,7 @@ class Masker(Generic[_M]):
                 conversation.changed_from = 0
                 return Masks(0, [])
             first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
-            return Masks(first, list(conversation.masks))
+            return Masks(first, conversation.masks)
 
     def count_tokens(self, messages: list[_M]) -> int:
         """The approximate tokens of the view of these messages: a quarter of its characters.

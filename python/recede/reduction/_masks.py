@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, overload
 
-__all__ = ["Mask", "Masks"]
+__all__ = ["Mask", "MaskColumns", "Masks"]
 
 
 class Mask(NamedTuple):
@@ -27,6 +30,55 @@ class Mask(NamedTuple):
     text: str
 
 
+class MaskColumns(Sequence[Mask]):
+    """The masks of a conversation, of which there may be many thousands: in columns, from which each is made."""
+
+    __slots__ = ("_messages", "_places", "_texts")
+
+    def __init__(self) -> None:
+        self._messages, self._places = array("I"), array("I")
+        self._texts: list[str] = []
+
+    def replaced(self, first: int, messages: bytes, places: bytes, texts: list[str]) -> MaskColumns:
+        """These, with other ones from this message on."""
+        end = bisect_left(self._messages, first)
+        if end == len(self._texts) and not texts:
+            return self
+        other = MaskColumns()
+        other._messages, other._places = self._messages[:end], self._places[:end]
+        other._messages.frombytes(messages)
+        other._places.frombytes(places)
+        other._texts = [*self._texts[:end], *texts]
+        return other
+
+    def of_messages(self, first: int, end: int) -> list[Mask]:
+        """Those of some messages."""
+        return self[bisect_left(self._messages, first) : bisect_left(self._messages, end)]
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, index: int) -> Mask: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Mask]: ...
+    def __getitem__(self, index: int | slice) -> Mask | list[Mask]:
+        if isinstance(index, slice):
+            return list(map(Mask, self._messages[index], self._places[index], self._texts[index]))
+        return Mask(self._messages[index], self._places[index], self._texts[index])
+
+    def __iter__(self) -> Iterator[Mask]:
+        return map(Mask, self._messages, self._places, self._texts)
+
+    def __eq__(self, other: Any) -> bool:
+        return list(self) == list(other) if isinstance(other, (list, MaskColumns)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
 class Masks(NamedTuple):
     """The masked results of a view, and where it departs from the previous one.
 
@@ -45,4 +97,4 @@ class Masks(NamedTuple):
     """
 
     first_changed: int
-    masks: list[Mask]
+    masks: Sequence[Mask]

@@ -19,6 +19,7 @@ __all__ = [
     "BUDGETS",
     "CEILING",
     "ENTRANCES",
+    "MIN_KEEP",
     "OPTIONS",
     "SESSION_DEFAULTS",
     "TURN_FIELDS",
@@ -52,7 +53,7 @@ TURN_FIELDS = ("turn", "chars", "lines")
 _MIN_SUMMARY_CHARS = 30
 # The marker of a cut result takes about half of this.
 _MIN_CLIP_CHARS = 60
-_MIN_KEEP = 3
+MIN_KEEP = 3
 
 
 class Kind:
@@ -299,7 +300,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "window: the last N turns stay raw"),
     ("keep_results", _COUNT, None, _STAGES,
      "window: the newest N results stay raw", "--keep"),
-    ("keep", _whole(_MIN_KEEP), 4, ("block",),
+    ("keep", _whole(MIN_KEEP), 4, ("block",),
      "`keep_results` under its published name, at least 3", None),
     ("keep_by_tool", _WINDOWS, None, _BLOCK,
      "tool or pattern (`*`, `?`) -> N: its newest N results stay raw, whatever the window; None: all", None),
@@ -360,11 +361,11 @@ ENTRANCES: tuple[tuple[str, str, dict[str, Any], int], ...] = (
     ("reduce, reduce_json, recede reduce", "sliding", {"fill": 0.9, "clip_results": None}, 0),
     ("HistoryReducer", "sliding", {"fill": None, "clip_results": None}, 0),
     ("mask_observations, mask_observations_json", "sliding", {}, 0),
-    ("mask_old_observations, mask_old_observations_json, Budget", "sliding", {}, _MIN_KEEP),
+    ("mask_old_observations, mask_old_observations_json, Budget", "sliding", {}, MIN_KEEP),
     ("ObservationMaskingContextManager, HybridContextManager, ProductionHybridContextManager", "sliding", {}, 0),
     ("wrap, Masker", "break_even", {}, 0),
     ("History", "break_even", SESSION_DEFAULTS, 0),
-    ("Conversation", "break_even", {}, _MIN_KEEP),
+    ("Conversation", "break_even", {}, MIN_KEEP),
 )
 # fmt: on
 """Names, when the boundary moves by default, how a budget is filled, and the fewest results that a window may keep. A

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from recede._errors import meant
-from recede.reduction._options import CEILING, OPTIONS, TURN_FIELDS, template, whole_number
+from recede.reduction._options import CEILING, MIN_KEEP, OPTIONS, TURN_FIELDS, template, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
 def _policy(engine: Any, goal: str, options: Mapping[str, Any], **parameters: Any) -> Any:
     """The Policy; `parameters` are added to those of the options."""
     checked = {**_parameters(goal, _checked(goal, options)), **parameters}
+    checked["placeholder_with_images"] = _with_images(checked["placeholder"])
     return engine.Policy(_raw(checked) if IS_OFF else checked)
 
 
@@ -55,6 +56,17 @@ def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters with which a history is sent as it is: of all results none leaves the window."""
     window = {"keep_results": CEILING, "keep_by_tool": (), "boundary": ("sliding", 0.0, 0.0), "clip_results": None}
     return {**parameters, **window, "enabled": False, "max_cost": None, "summaries": None}
+
+
+def _with_images(template: tuple[tuple[str, str], ...] | None) -> tuple[tuple[str, str], ...] | None:
+    """A built-in placeholder that goes on with a recall handle names images as that without one does."""
+    for place, (literal, field) in enumerate(template or ()):
+        for unit, omitted in (" chars", ""), (" lines", " omitted"):
+            if template and literal.startswith(f"{unit}{omitted}, recall "):
+                handle = literal.removeprefix(f"{unit}{omitted}")
+                images = (f"{unit}, ", "images"), (f" images{omitted}{handle}", field)
+                return (*template[:place], *images, *template[place + 1 :])
+    return None
 
 
 def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,16 +162,24 @@ def block_policy(
     options: Mapping[str, Any],
     placeholder: str | None = None,
     max_tokens: int | None = None,
+    least: int = MIN_KEEP,
 ) -> Any:
     """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one.
 
-    A view of more than `max_tokens` is masked up to the window, whatever the boundary.
+    A view of more than `max_tokens` is masked up to the window, whatever the boundary. `least` is the fewest results that
+    may be kept.
     """
-    options = {**options, "keep": keep, "mask_chunk": mask_chunk}
-    if placeholder is None and max_tokens is None:
-        return compiled(engine, "block", options)
-    max_cost = None if max_tokens is None else _budget(None, max_tokens)
-    return _policy(engine, "block", options, placeholder=template("placeholder", placeholder), max_cost=max_cost)
+    options = {**options, "mask_chunk": mask_chunk}
+    if placeholder is None and max_tokens is None and least == MIN_KEEP:
+        return compiled(engine, "block", {**options, "keep": keep})
+    return _policy(
+        engine,
+        "block",
+        options,
+        keep_results=whole_number(least)("keep", keep),
+        placeholder=template("placeholder", placeholder),
+        max_cost=None if max_tokens is None else _budget(None, max_tokens),
+    )
 
 
 def turn_policy(

@@ -10,7 +10,7 @@ from recede import _engine
 from recede._errors import TranscriptError
 from recede._recall import RECALL_PLACEHOLDER
 from recede._strict import unique
-from recede.reduction._options import BUDGETS, SESSION_DEFAULTS, optional_function, whole_number
+from recede.reduction._options import BUDGETS, MIN_KEEP, SESSION_DEFAULTS, optional_function, whole_number
 from recede.reduction._policy import IS_OFF, block_policy, compiled, image_chars_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ class HistoryOptions:
             self.policy = compiled(self.engine, "reduce", options)
         else:
             chunk = options.pop("mask_chunk", None)
-            self.policy = block_policy(self.engine, keep, chunk, options, handles, max_view_tokens)
+            least = 0 if options.get("boundary") == "break_even" else MIN_KEEP  # that of the published designs
+            self.policy = block_policy(self.engine, keep, chunk, options, handles, max_view_tokens, least)
         self.pins_boundary = options.get("cache_breakpoint") == "boundary"
         self.image_chars = image_chars_of(options)
         self.threshold_tokens = threshold_tokens

@@ -1,6 +1,6 @@
 //! The session of facts for Python: of messages that stay with their owner.
 
-use super::shared::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
+use super::shared::{MoveNumbers, Observation, Shared, numbers_of, texts_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
@@ -10,10 +10,13 @@ use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::values::Any;
 use crate::py::walk::walk;
-use crate::session::{ResultPlace, Session, TextFormat};
+use crate::session::{Mask, ResultPlace, Session, TextFormat};
 use crate::source::Source;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
+
+/// Numbers as an array in bytes.
+type Column<'py> = Bound<'py, PyBytes>;
 
 /// Called by `recede.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
@@ -102,14 +105,20 @@ impl PyFactsSession {
         guarded(|| self.shared.change(py, |session, _| session.rewind(messages, None).map(drop)))
     }
 
-    /// The first message that changed since this was called last, and from there on the masked results.
-    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Vec<PyMask<'py>>)> {
+    /// The first message that changed since this was called last, and from there on the masked results: their messages, their
+    /// places, both as arrays of `u32`, and their texts.
+    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Column<'py>, Column<'py>, Vec<Bound<'py, PyString>>)> {
         guarded(|| {
-            let masks = self.shared.change(py, |session, _| {
+            let (first, masks) = self.shared.change(py, |session, _| {
                 session.update_facts();
                 session.masks(usize::MAX, None)
-            });
-            masks_of(py, masks?)
+            })?;
+            let column = |number: fn(&Mask) -> usize| {
+                let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
+                PyBytes::new(py, &bytes)
+            };
+            let (messages, places) = (column(|((message, _), _)| *message), column(|((_, place), _)| *place));
+            Ok((first, messages, places, texts_of(py, &masks)?))
         })
     }
 

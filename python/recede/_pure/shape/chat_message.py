@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recede._pure.shape.base import Shape
-from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, string
+from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, is_flagged, string
 
 
 class ChatMessage(Shape):
@@ -20,7 +20,8 @@ class ChatMessage(Shape):
             walk.content()
             walk.call(message.get("pairId"))
         else:
-            walk.result(message.get("pairId"), walk.text(message, "content", "content", BLOCK_KEYS))
+            text = walk.text(message, "content", "content", BLOCK_KEYS)
+            walk.result(message.get("pairId"), text, is_error=is_flagged(message))
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, _),) = calls

@@ -6,7 +6,7 @@ from typing import Any
 
 from recede._objects import is_object
 from recede._pure.shape.base import Shape
-from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, items
+from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, is_flagged, items
 
 _CALL_KEYS = frozenset({"id", "function", "custom"})
 _FUNCTION_KEYS = frozenset({"name", "arguments"})
@@ -26,7 +26,8 @@ class OpenAI(Shape):
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         if message["role"] == "tool":
-            walk.result(message.get("tool_call_id"), walk.text(message, "content", "content", BLOCK_KEYS))
+            text = walk.text(message, "content", "content", BLOCK_KEYS)
+            walk.result(message.get("tool_call_id"), text, is_error=is_flagged(message))
             return
         walk.content()
         for place, given in enumerate(message["tool_calls"]):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recede._pure.shape.base import Shape
-from recede._pure.shape.words import NO_RESULT, PART_KEYS, marked, string
+from recede._pure.shape.words import NO_RESULT, PART_KEYS, is_flagged, marked, string
 
 
 class Responses(Shape):
@@ -29,7 +29,7 @@ class Responses(Shape):
         is_left_alone = output is not None and not isinstance(output, (str, list))
         walk.object(output, "output")
         text = walk.no_text() if is_left_alone else walk.text(message, "output", "output", PART_KEYS)
-        walk.result(message.get("call_id"), text)
+        walk.result(message.get("call_id"), text, is_error=is_flagged(message))
 
     def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
         return {**message, "output": marked(texts[0], message["output"], self.part_type)}

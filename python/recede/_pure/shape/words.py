@@ -13,6 +13,7 @@ COMMON_KEYS = frozenset(
         *("role", "content", "type", "tags"),
         *("tool_calls", "tool_call_id", "pairRole", "pairId"),
         *("call_id", "name", "arguments", "input", "action", "output"),
+        *("is_error", "status"),
     }
 )
 BLOCK_KEYS = frozenset("type text id name input tool_use_id content is_error".split())
@@ -28,6 +29,11 @@ MARK = "cache_control"
 def string(value: Any) -> str | None:
     """A string, or nothing: ids, names, roles and types count only as strings."""
     return value if isinstance(value, str) else None
+
+
+def is_flagged(message: dict[str, Any]) -> bool:
+    """Whether a message that is a result is flagged as an error."""
+    return message.get("is_error") is True or string(message.get("status")) in ("error", "failed")
 
 
 def items(value: Any) -> list[Any]:
