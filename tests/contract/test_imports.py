@@ -53,6 +53,7 @@ PUBLIC_MODULES = {"reduction", *recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 # An adapter -> what it may import of others.
 FRAMEWORKS = {
+    "anthropic": {"anthropic"},
     "http": set[str](),
     "langchain": {"langchain", "langchain_core"},
     "litellm": {"litellm"},

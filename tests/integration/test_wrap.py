@@ -354,6 +354,16 @@ def test_input_that_continues_a_stored_response_is_sent_as_it_is() -> None:
         assert server.requests[-1]["input"] == "Hello."
 
 
+def test_messages_of_a_thread_that_anthropic_stores_are_sent_as_they_are() -> None:
+    history = messages_of("anthropic")
+    with serving(text("Done."), text("Done.")) as server:
+        client = recede.wrap(client_of("anthropic", server), keep=0, boundary="sliding")
+        given = {"model": "m", "max_tokens": 9, "messages": history}
+        client.beta.messages.create(**given, extra_body={"thread": {"type": "create"}})
+        client.beta.messages.create(**given)
+        assert server.requests[0]["messages"] == history != server.requests[1]["messages"]
+
+
 BATCH = {"requests": [{"custom_id": "1", "params": {"model": "m", "max_tokens": 9, "messages": [user("Go.")]}}]}
 
 REFUSED: dict[str, tuple[str, Callable[[Any], Any], str]] = {

@@ -15,6 +15,7 @@ from support import ROOT
 
 # Framework -> its module.
 PAGES = {
+    "anthropic": "anthropic",
     "http": "openai",
     "langchain": "langchain",
     "litellm": "litellm",

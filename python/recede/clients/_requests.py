@@ -14,8 +14,8 @@ _COVERED = {
     "/responses": "input",
     "/responses/input_tokens": "input",
 }
-# What is sent with one of these continues a history that the provider keeps.
-KEPT_BY_PROVIDER = ("previous_response_id", "conversation")
+# What is sent with one of these is of a history that the provider keeps.
+KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "thread")
 # A file of requests, which only the provider reads.
 _OF_FILES = {"/batches"}
 _ROLES = {"assistant", "developer", "function", "model", "system", "tool", "user"}

@@ -1,22 +1,25 @@
-"""What adapters have in common: reading contents, a placeholder that names the call, usage."""
+"""What adapters have in common: their options, the tool `recall`, reading contents, usage."""
+# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from recede.masker import Masker
+from recede.reduction._report import BoundaryMove
+from recede.reduction._signature import runs
 
 __all__ = [
     "RECALL_DESCRIPTION",
     "RECALL_PARAMETERS",
+    "LatestHistories",
+    "Masking",
     "content_facts",
     "content_text",
     "json_chars",
     "masked_content",
-    "masker_of",
     "missing",
-    "recalled",
     "sent_usage",
 ]
 
@@ -30,6 +33,7 @@ RECALL_PARAMETERS = {
     "additionalProperties": False,
 }
 
+_OF_PROVIDER = ("cache", "cache_breakpoint")
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file"}
 _SCALAR_CHARS = 4
@@ -40,19 +44,68 @@ def missing(module: str, needs: str) -> ImportError:
     return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module}]"')
 
 
-def masker_of(options: dict[str, Any], *, recall: bool, adapter: Any = None) -> Masker[Any]:
-    """The masker of an adapter; with `recall` its placeholders name the id of the call."""
-    if recall:
-        options.setdefault("placeholder", _RECALL_PLACEHOLDER)
-    return Masker(adapter, **options)
+class Masking:
+    """An adapter: a `Masker` with all of its options, and what was asked of recall."""
+
+    masker: Masker[Any]
+    _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
+    _cache: ClassVar[dict[str, str]] = {}  # how the provider's cache works, if the options do not say
+
+    @runs(lambda self, **options: self._begin(**options))
+    def __init__(
+        self, *, recall: bool = False, keep: int | None = 10,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
+        cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
+        cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128, check: bool = False,
+        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
+        keep_messages: int | None = None, keep_turns: int | None = None,
+        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
+        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
+        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
+        break_even_at: float = 0.5, warranty: float | None = 0.1, marks_elsewhere: int = 2,
+        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+        image_chars: int = 6400,
+    ) -> None:  # fmt: skip
+        """The options are those of a `recede.Masker`."""
+
+    def _begin(self, *, recall: bool = False, **options: Any) -> None:
+        named = {"placeholder": _RECALL_PLACEHOLDER} if recall else {}
+        given = {name: value for name, value in options.items() if value is not None or name not in _OF_PROVIDER}
+        self.masker = Masker(self._reads, **{**self._cache, **named, **given})
+        self._has_recall = recall
+
+    def _recalled(self, messages: Sequence[Any], id: str) -> str:
+        """What the tool answers: the text of the observation, or words for the model that there is none."""
+        try:
+            return self.masker.recall(list(messages), id)
+        except LookupError as error:
+            return str(error)
 
 
-def recalled(masker: Masker[Any], messages: Sequence[Any], id: str) -> str:
-    """What the tool answers: the text of the observation, or words for the model that there is none."""
-    try:
-        return masker.recall(list(messages), id)
-    except LookupError as error:
-        return str(error)
+class LatestHistories:
+    """The newest history of each conversation, identified by its first call: for tools that are not given it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._histories: dict[str, list[Any]] = {}
+
+    def add(self, history: list[Any], calls: Iterable[str]) -> None:
+        """Remember a history, by the id of the first of its calls; the one used longest ago is forgotten."""
+        first = next(iter(calls), None)
+        if first is not None:
+            self._histories.pop(first, None)
+            self._histories[first] = history
+            if len(self._histories) > self._most:
+                self._histories.pop(next(iter(self._histories)), None)
+
+    def recalled(self, masking: Masking, id: str) -> str:
+        """What the tool answers, from the newest history that has this call."""
+        for history in reversed(list(self._histories.values())):
+            try:
+                return masking.masker.recall(history, id)
+            except LookupError:
+                continue
+        return f"there is no observation {id!r}"
 
 
 def json_chars(value: Any) -> int:

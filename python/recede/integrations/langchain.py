@@ -1,26 +1,22 @@
 """LangChain: middleware for `create_agent` and deepagents, whose `view` serves nodes of LangGraph too."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from recede.integrations._shared import (
     RECALL_DESCRIPTION,
+    Masking,
     content_facts,
     content_text,
     json_chars,
     masked_content,
-    masker_of,
     missing,
-    recalled,
     sent_usage,
 )
-from recede.masker import Facts, Masker
-from recede.reduction._report import BoundaryMove
-from recede.reduction._signature import runs
+from recede.masker import Facts
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -66,7 +62,7 @@ class _Messages:
         return content_text(message.content)
 
 
-class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
+class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
     """Masks old tool results in what is sent to the model; the messages in the state stay as they are.
 
     Args:
@@ -88,26 +84,12 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
         agent = create_agent(model, tools, middleware=[MaskObservationsMiddleware(keep=10)])
     """
 
-    @runs(lambda self, **options: self._begin(**options))
-    def __init__(
-        self, *, recall: bool = False, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
-        keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400,
-    ) -> None:  # fmt: skip
-        """See the class."""
+    _reads = _Messages()
 
-    def _begin(self, *, recall: bool = False, **options: Any) -> None:
+    def _begin(self, **options: Any) -> None:
         AgentMiddleware.__init__(self)
-        self.masker = masker_of(options, recall=recall, adapter=_Messages())
-        self.tools = [_recall_tool(self.masker)] if recall else []
+        super()._begin(**options)
+        self.tools = [self._recall_tool()] if self._has_recall else []
 
     def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         """The messages to send: for a node that calls the model itself."""
@@ -161,10 +143,9 @@ class MaskObservationsMiddleware(AgentMiddleware[Any, Any]):
                 )
                 self.masker.reported(sent, request.messages)
 
+    def _recall_tool(self) -> Any:
+        @tool("recall", description=RECALL_DESCRIPTION)
+        def recall(id: str, runtime: ToolRuntime) -> str:
+            return self._recalled(runtime.state["messages"], id)
 
-def _recall_tool(masker: Masker[Any]) -> Any:
-    @tool("recall", description=RECALL_DESCRIPTION)
-    def recall(id: str, runtime: ToolRuntime) -> str:
-        return recalled(masker, runtime.state["messages"], id)
-
-    return recall
+        return recall

@@ -1,17 +1,14 @@
 """LiteLLM: a callback that sees the messages of each call, in the SDK and on the proxy."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from recede._off import is_off
 from recede.clients._requests import KEPT_BY_PROVIDER
-from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, masker_of, missing
-from recede.reduction._signature import runs
+from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, Masking, missing
 
 try:
     import litellm
@@ -47,7 +44,7 @@ class _View(list[Any]):
         return copied
 
 
-class MaskToolMessages(CustomLogger):
+class MaskToolMessages(Masking, CustomLogger):
     """Masks old tool messages in what LiteLLM sends; the lists that are given to it stay as they are.
 
     It masks `acompletion`, `aresponses` and `anthropic_messages`, those of a `Router` too, and what the proxy
@@ -72,25 +69,9 @@ class MaskToolMessages(CustomLogger):
         litellm.callbacks = [MaskToolMessages(keep=10)]
     """
 
-    @runs(lambda self, **options: self._begin(**options))
-    def __init__(
-        self, *, recall: bool = False, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True,
-        keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400,
-    ) -> None:  # fmt: skip
-        """See the class."""
-
-    def _begin(self, *, recall: bool = False, **options: Any) -> None:
+    def _begin(self, **options: Any) -> None:
         CustomLogger.__init__(self)
-        self.masker = masker_of(options, recall=recall)
+        super()._begin(**options)
         described = {"name": "recall", "description": RECALL_DESCRIPTION, "parameters": RECALL_PARAMETERS}
         self.recall_tool: dict[str, Any] = {"type": "function", "function": described}
 

@@ -1,22 +1,19 @@
 """OpenAI Agents SDK: the filter of a `RunConfig`, which sees the input of each model call."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any
 
 from recede.integrations._shared import (
     RECALL_DESCRIPTION,
     RECALL_PARAMETERS,
-    masker_of,
+    LatestHistories,
+    Masking,
     missing,
     sent_usage,
 )
-from recede.reduction._report import BoundaryMove
-from recede.reduction._signature import runs
 
 try:
     from agents import FunctionTool, RunHooks
@@ -30,7 +27,7 @@ __all__ = ["MaskToolOutputs"]
 _running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 
 
-class MaskToolOutputs(RunHooks[Any]):
+class MaskToolOutputs(Masking, RunHooks[Any]):
     """Masks old tool outputs in the input of each model call; sessions and results keep all of them.
 
     Input that continues a response or conversation stored by OpenAI is only what is new, and is left as it is.
@@ -55,33 +52,15 @@ class MaskToolOutputs(RunHooks[Any]):
         Runner.run(agent, "Go.", hooks=masking, run_config=RunConfig(call_model_input_filter=masking))
     """
 
-    @runs(lambda self, **options: self._begin(**options))
-    def __init__(
-        self, *, recall: bool = False, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
-        keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400,
-    ) -> None:  # fmt: skip
-        """See the class."""
-
-    def _begin(self, *, recall: bool = False, **options: Any) -> None:
-        self.masker = masker_of(options, recall=recall)
+    def _begin(self, **options: Any) -> None:
+        super()._begin(**options)
         self.recall_tool = FunctionTool(
             name="recall",
             description=RECALL_DESCRIPTION,
             params_json_schema=RECALL_PARAMETERS,
             on_invoke_tool=self._recall,
         )
-        # Tools are not given the history: the newest input of each conversation, by the id of its first call.
-        self._inputs: dict[str, list[Any]] = {}
-        self._most = options.get("most", 128)
+        self._inputs = LatestHistories(options.get("most", 128))
 
     def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The filter: the view of the input."""
@@ -90,12 +69,7 @@ class MaskToolOutputs(RunHooks[Any]):
         if _is_continuation(given):
             return data.model_data
         _running.set(given)
-        first = next((item["call_id"] for item in given if _is_call(item)), None)
-        if first is not None:
-            self._inputs.pop(first, None)
-            self._inputs[first] = given
-            if len(self._inputs) > self._most:
-                self._inputs.pop(next(iter(self._inputs)), None)
+        self._inputs.add(given, (item["call_id"] for item in given if _is_call(item)))
         return ModelInputData(input=self.masker.view(given), instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
@@ -106,11 +80,7 @@ class MaskToolOutputs(RunHooks[Any]):
             self.masker.reported(sent_usage(usage.input_tokens, usage.output_tokens, details), given)
 
     async def _recall(self, context: Any, arguments: str) -> str:
-        name = str(json.loads(arguments).get("id"))
-        for given in reversed(list(self._inputs.values())):
-            if any(_is_call(item) and item["call_id"] == name for item in given):
-                return self.masker.recall(given, name)
-        return f"there is no observation {name!r}"
+        return self._inputs.recalled(self, str(json.loads(arguments).get("id")))
 
 
 def _is_call(item: Any) -> bool:

@@ -1,16 +1,13 @@
 """Pydantic AI: a capability that changes the messages of a model request."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from recede.integrations._shared import RECALL_DESCRIPTION, json_chars, masker_of, missing, recalled, sent_usage
+from recede.integrations._shared import RECALL_DESCRIPTION, Masking, json_chars, missing, sent_usage
 from recede.masker import Facts
-from recede.reduction._report import BoundaryMove
-from recede.reduction._signature import runs
 
 try:
     from pydantic_ai import FunctionToolset, RunContext
@@ -87,7 +84,7 @@ def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
     return content if isinstance(content, str) else part.model_response_str(), 0
 
 
-class MaskToolReturns(AbstractCapability[Any]):
+class MaskToolReturns(Masking, AbstractCapability[Any]):
     """Masks old tool returns in what is sent to the model; the message history keeps all of them.
 
     Args:
@@ -109,25 +106,7 @@ class MaskToolReturns(AbstractCapability[Any]):
         agent = Agent(model, capabilities=[MaskToolReturns(keep=10)])
     """
 
-    @runs(lambda self, **options: self._begin(**options))
-    def __init__(
-        self, *, recall: bool = False, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
-        keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400,
-    ) -> None:  # fmt: skip
-        """See the class."""
-
-    def _begin(self, *, recall: bool = False, **options: Any) -> None:
-        self.masker = masker_of(options, recall=recall, adapter=_Messages())
-        self._has_recall = recall
+    _reads = _Messages()
 
     def get_toolset(self) -> Any:
         """The tool `recall`, if it was asked for."""
@@ -137,7 +116,7 @@ class MaskToolReturns(AbstractCapability[Any]):
 
         @toolset.tool(description=RECALL_DESCRIPTION)
         def recall(ctx: RunContext[Any], id: str) -> str:
-            return recalled(self.masker, ctx.messages, id)
+            return self._recalled(ctx.messages, id)
 
         return toolset
 

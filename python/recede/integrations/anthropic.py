@@ -1,0 +1,156 @@
+"""Anthropic's client: middleware, which sees each request of it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, ClassVar
+
+from recede.clients._requests import KEPT_BY_PROVIDER, Answered, marks_elsewhere
+from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, LatestHistories, Masking, missing
+
+try:
+    from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
+except ImportError as error:
+    raise missing("anthropic", "anthropic 0.109 or newer") from error
+
+__all__ = ["MaskingMiddleware"]
+
+_log = logging.getLogger("recede")
+
+_PATHS = ("/v1/messages", "/v1/messages/count_tokens")
+
+
+class MaskingMiddleware(Masking, Middleware):
+    """Masks old tool results in the messages that a client sends; the lists that are given to it stay as they are.
+
+    Masked are the messages of `messages.create`, `.stream`, `.parse` and `.count_tokens`, of ``beta`` too, and of a
+    tool runner with ``thread=False``. Anything else is sent as it is: batches, and threads, which Anthropic keeps.
+
+    Args:
+        recall: placeholders name the id of the call, with which `recall_tool` fetches the result.
+        cache: by default ``"breakpoints"``.
+        cache_breakpoint: by default ``"boundary"``: if the messages have marks of the cache, so has the last masked
+            result.
+
+    The other options are those of a `recede.Masker`; `marks_elsewhere` is not needed: those of a request are counted.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.Masker`, for its `masks` and `stats`.
+        recall_tool: a tool for the tool runner, or by its `to_dict` and `call` for a loop of one's own.
+        async_recall_tool: the same for an `AsyncAnthropic`.
+
+    One object serves any number of clients and conversations.
+
+    Example::
+
+        client = Anthropic(middleware=[MaskingMiddleware(keep=10)])
+    """
+
+    _cache: ClassVar[dict[str, str]] = {"cache": "breakpoints", "cache_breakpoint": "boundary"}
+
+    def _begin(self, **options: Any) -> None:
+        super()._begin(**options)
+        self._histories = LatestHistories(options.get("most", 128))
+        described: dict[str, Any] = {"description": RECALL_DESCRIPTION, "input_schema": RECALL_PARAMETERS}
+
+        def recall(id: str) -> str:
+            return self._histories.recalled(self, id)
+
+        async def async_recall(id: str) -> str:
+            return recall(id)
+
+        self.recall_tool = beta_tool(recall, name="recall", **described)
+        self.async_recall_tool = beta_async_tool(async_recall, name="recall", **described)
+
+    def handle(self, request: Any, call_next: Any) -> APIResponse[Any]:
+        """Send the view, and report the usage of the answer."""
+        history = _history(request)
+        if history is None:
+            whole: APIResponse[Any] = call_next(request)
+            return whole
+        response: APIResponse[Any] = call_next(self._masked(request, history))
+        if _is_stream(request, response):
+            stream: Any = response.parse()  # which the client gives to its caller
+            stream._iterator = self._reporting(stream._iterator, history)
+        else:
+            self._report_whole(response, history)
+        return response
+
+    async def handle_async(self, request: Any, call_next: Any) -> AsyncAPIResponse[Any]:
+        """Send the view, and report the usage of the answer."""
+        history = _history(request)
+        if history is None:
+            whole: AsyncAPIResponse[Any] = await call_next(request)
+            return whole
+        response: AsyncAPIResponse[Any] = await call_next(self._masked(request, history))
+        if _is_stream(request, response):
+            stream: Any = await response.parse()
+            stream._iterator = self._async_reporting(stream._iterator, history)
+        else:
+            self._report_whole(response, history)
+        return response
+
+    def _masked(self, request: Any, history: list[Any]) -> Any:
+        """The request with the view; its `copy` would copy all of the messages."""
+        calls = (block["id"] for message in history for block in _blocks(message) if block.get("type") == "tool_use")
+        self._histories.add(history, calls)
+        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(_body(request)))
+        request = copy.copy(request)
+        request.options = copy.copy(request.options)
+        request.options.json_data = {**request.json, "messages": view}
+        return request
+
+    def _report_whole(self, response: Any, history: list[Any]) -> None:
+        answer = response.http_response
+        if answer.is_success and answer.is_closed:  # an answer that is still to be read is its caller's
+            self._report(answer.json, Answered(), history)
+
+    def _reporting(self, events: Iterator[Any], history: list[Any]) -> Iterator[Any]:
+        answered = Answered()
+        for event in events:
+            if event.type.startswith("message"):
+                self._report(event.to_dict, answered, history)
+            yield event
+
+    async def _async_reporting(self, events: AsyncIterator[Any], history: list[Any]) -> AsyncIterator[Any]:
+        answered = Answered()
+        async for event in events:
+            if event.type.startswith("message"):
+                self._report(event.to_dict, answered, history)
+            yield event
+
+    def _report(self, data: Any, answered: Answered, history: list[Any]) -> None:
+        """An answer is worth more than its usage, whatever that may be."""
+        try:
+            usage = answered.usage(data())
+            if usage is not None:
+                self.masker.reported(usage, history)
+        except Exception as error:
+            _log.warning("what the provider counted is lost: %s", error)
+
+
+def _body(request: Any) -> dict[str, Any]:
+    """All that is sent: `extra_body` is added when the request is built."""
+    parts = (request.json, getattr(request.options, "extra_json", None))
+    return {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
+
+
+def _history(request: Any) -> list[Any] | None:
+    """The messages of a request that is masked."""
+    body = _body(request) if request.url.partition("?")[0] in _PATHS else {}
+    history = body.get("messages")
+    return history if isinstance(history, list) and not any(body.get(name) for name in KEPT_BY_PROVIDER) else None
+
+
+def _blocks(message: Any) -> list[Any]:
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _is_stream(request: Any, response: Any) -> bool:
+    return bool(request.stream) and response.http_response.is_success

@@ -1,0 +1,134 @@
+"""The HTTP client of an SDK: OpenAI's, in a loop of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
+from sessions import LAST, TASK, Turn
+
+from recede.costs import CACHES, PRESETS
+from recede.integrations.http import masking_client
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import Answer, Failure, serving
+
+WAYS = ("sync", "async", "stream", "failing")
+TAKES = {"keep"}
+_PRICES = PRESETS["openai"]
+DEFAULTS = {
+    "cache": CACHES["openai"].rule,
+    "cache_read": _PRICES.cached / _PRICES.input,
+    "cache_write": _PRICES.write / _PRICES.input,
+}
+
+
+def _said(turn: Turn) -> dict[str, Any]:
+    functions = [(call.id, {"name": call.name, "arguments": json.dumps(call.args)}) for call in turn.calls]
+    calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
+    return {"role": "assistant", "content": turn.said or None, **({"tool_calls": calls} if calls else {})}
+
+
+def _returned(turn: Turn) -> list[Any]:
+    # A tool message of OpenAI has texts alone; that of the result with an image is one of two parts.
+    return [
+        {"role": "tool", "tool_call_id": one.id, "content": _parts(one.text) if one.has_image else one.text}
+        for one in turn.results.values()
+    ]
+
+
+def _parts(text: str) -> list[Any]:
+    half = len(text) // 2
+    return [{"type": "text", "text": text[:half]}, {"type": "text", "text": text[half:]}]
+
+
+def history(turns: list[Turn]) -> list[Any]:
+    messages: list[Any] = [{"role": "user", "content": TASK}]
+    for turn in turns:
+        messages += [_said(turn), *_returned(turn)]
+    return messages
+
+
+dicts = history  # recede reads them itself
+
+
+class Masking:
+    """The options, and a client whose provider says what it was sent."""
+
+    def __init__(self, **options: Any) -> None:
+        kind: Any = DefaultHttpxClient
+        httpx = sys.modules[kind.__mro__[1].__module__.partition(".")[0]]
+
+        def echo(request: Any) -> Any:
+            message = {"role": "assistant", "content": json.dumps(json.loads(request.content)["messages"])}
+            choice = {"index": 0, "finish_reason": "stop", "message": message}
+            return httpx.Response(
+                200, json={"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+            )
+
+        self.options = options
+        http_client = masking_client(kind(transport=httpx.MockTransport(echo)), **options)
+        self.client = OpenAI(api_key="none", http_client=http_client)
+
+
+def masking(**options: Any) -> Masking:
+    return Masking(**options)
+
+
+def view(masking: Masking, messages: list[Any]) -> list[Any]:
+    answer = masking.client.chat.completions.create(model="m", messages=messages)
+    given: list[Any] = json.loads(answer.choices[0].message.content or "")
+    return given
+
+
+def results(messages: list[Any]) -> list[tuple[str, str]]:
+    return [(one["tool_call_id"], _text(one["content"])) for one in messages if one["role"] == "tool"]
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def calls(messages: list[Any]) -> list[str]:
+    return [call["id"] for one in messages for call in one.get("tool_calls") or ()]
+
+
+def reloaded(messages: list[Any]) -> list[Any]:
+    loaded: list[Any] = json.loads(json.dumps(messages))
+    return loaded
+
+
+def run(masking: Masking, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+    messages = history([])
+    script: list[Any] = []
+    for turn in [*turns, LAST]:
+        script += [Failure(500, headers={"retry-after-ms": "1"})] * (way == "failing")
+        blocks = [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in turn.calls]
+        script.append(Answer([{"type": "text", "text": turn.said}, *blocks], "tool_use" if blocks else "end_turn"))
+
+    async def in_loop(url: str) -> None:
+        http_client = masking_client(DefaultAsyncHttpxClient(), **masking.options)
+        async with AsyncOpenAI(api_key="none", base_url=url, http_client=http_client) as client:
+            for turn in [*turns, LAST]:
+                await client.chat.completions.create(model="m", messages=messages)
+                messages.extend([_said(turn), *_returned(turn)])
+
+    with serving(*script) as server:
+        url = f"{server.url}/v1"
+        if way == "async":
+            asyncio.run(in_loop(url))
+        else:
+            http_client = masking_client(DefaultHttpxClient(), **masking.options)
+            with OpenAI(api_key="none", base_url=url, http_client=http_client, max_retries=1) as client:
+                for turn in [*turns, LAST]:
+                    answer: Any = client.chat.completions.create(model="m", messages=messages, stream=way == "stream")
+                    if way == "stream":
+                        list(answer)
+                    messages += [_said(turn), *_returned(turn)]
+    assert server.refusals == []
+    return [body["messages"] for body in server.requests], messages
