@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import recede
 from recede._pure.outline import Message
 from recede._pure.walk import walk
 from recede.reduction._options import OPTIONS
+from support import findings
 
 History = list[dict[str, Any]]
 LEAST_TASK, LEAST_CUT = 220, 60
@@ -26,49 +28,100 @@ class Even(NamedTuple):
     next_older: int | None  # how large the newest unit is that is dropped
 
 
+class Evenly:
+    """A history whose kept messages are found for any budget."""
+
+    def __init__(self, history: History, **options: Any) -> None:
+        """By the sizes that messages have once all results but those of the newest turn are masked."""
+        outline = walk(history).messages
+        self.sizes = [recede.count_chars([message]) for message in all_masked(history, **options)]
+        self.summary_max = options.get("summary_max_chars", OPTIONS["summary_max_chars"].default)
+        recent = options.get("preserve_recent_raw_turns", 4)
+        spoken = [message.index for message in outline if not message.is_system]
+        first_recent = spoken[-recent] if 0 < recent <= len(spoken) else (0 if recent else len(outline))
+        earlier = summaries_of(history)
+        self.task = task_of(history)
+
+        self.window = {message.index for message in outline if message.is_system} - earlier
+        self.older = []
+        for unit in _units(outline, {*self.window, *earlier, *self.task}):
+            if unit[-1] >= first_recent or any(index >= first_recent for index in unit):
+                self.window.update(unit)
+            else:
+                self.older.append(unit)
+
+    def at(self, budget: int, fill: float) -> Even:
+        sizes, task = self.sizes, self.task
+        share, kept_chars = Fraction(round(fill * 10**6), 10**6), sum(sizes[index] for index in self.window)
+        least = min(LEAST_TASK, sizes[task[-1]]) if task else 0
+        task_chars = max(Fraction(least), min(min(share, Fraction(1, 2)) / 2 * budget, Fraction(budget - kept_chars)))
+        task_chars = min(Fraction(sum(sizes[index] for index in task)), task_chars)
+        summary_chars = min(Fraction(self.summary_max), share * budget / 4)
+        room = share * budget - kept_chars - task_chars - summary_chars
+        newest: set[int] = set()
+        next_older = None
+        for unit in reversed(self.older):
+            chars = sum(sizes[index] for index in unit)
+            if chars > room:
+                next_older = chars
+                break
+            newest.update(unit)
+            room -= chars
+
+        left, shown = int(task_chars), set()
+        for index in reversed(task):
+            if sizes[index] > left:
+                shown |= {index} if left >= LEAST_CUT else set()
+                break
+            shown.add(index)
+            left -= sizes[index]
+        return Even(self.window, newest, task, shown, task_chars, summary_chars, next_older)
+
+
 def even(history: History, budget: int, fill: float, **options: Any) -> Even:
-    """By the sizes that messages have once all results but those of the newest turn are masked."""
-    outline = walk(history).messages
-    sizes = [recede.count_chars([message]) for message in all_masked(history, **options)]
-    recent = options.get("preserve_recent_raw_turns", 4)
-    spoken = [message.index for message in outline if not message.is_system]
-    first_recent = spoken[-recent] if 0 < recent <= len(spoken) else (0 if recent else len(outline))
-    earlier = summaries_of(history)
-    task = task_of(history)
+    """What is kept at this budget."""
+    return Evenly(history, **options).at(budget, fill)
 
-    window = {message.index for message in outline if message.is_system} - earlier
-    older = []
-    for unit in _units(outline, {*window, *earlier, *task}):
-        if unit[-1] >= first_recent or any(index >= first_recent for index in unit):
-            window.update(unit)
-        else:
-            older.append(unit)
 
-    share, kept_chars = Fraction(round(fill * 10**6), 10**6), sum(sizes[index] for index in window)
-    summary_max = options.get("summary_max_chars", OPTIONS["summary_max_chars"].default)
-    least = min(LEAST_TASK, sizes[task[-1]]) if task else 0
-    task_chars = max(Fraction(least), min(min(share, Fraction(1, 2)) / 2 * budget, Fraction(budget - kept_chars)))
-    task_chars = min(Fraction(sum(sizes[index] for index in task)), task_chars)
-    summary_chars = min(Fraction(summary_max), share * budget / 4)
-    room = share * budget - kept_chars - task_chars - summary_chars
-    newest: set[int] = set()
-    next_older = None
-    for unit in reversed(older):
-        chars = sum(sizes[index] for index in unit)
-        if chars > room:
-            next_older = chars
-            break
-        newest.update(unit)
-        room -= chars
+def budgets_of(chars: int, count: int) -> list[int]:
+    """From 300 characters to the whole history, each so many times the one before."""
+    return sorted({int(300 * (max(chars, 301) / 300) ** (step / (count - 1))) for step in range(count)})
 
-    left, shown = int(task_chars), set()
-    for index in reversed(task):
-        if sizes[index] > left:
-            shown |= {index} if left >= LEAST_CUT else set()
-            break
-        shown.add(index)
-        left -= sizes[index]
-    return Even(window, newest, task, shown, task_chars, summary_chars, next_older)
+
+def failing(messages: list[Any], previous: str | None) -> str:
+    raise ValueError("no summary")
+
+
+def check_budgets(history: History, count: int, **options: Any) -> None:
+    """The properties of tests/property/test_even_budgets.py at many budgets of one numbered history."""
+    before = copy.deepcopy(history)
+    orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
+    rule: dict[str, Any] = {**options, "fill": None, "clip_results": None, "summarizer": failing}
+    published = recede.reduce(history, max_input_chars=0, **rule)
+    chars, task, replaced = recede.count_chars(history), task_of(history), summaries_of(history)
+    # The definition is of whole pairs, and of the window that `reduce` has by itself.
+    evenly = Evenly(history) if not options and not orphans else None
+    smaller: set[int] = set()
+    unchanged: set[int] = set()
+    for budget in budgets_of(chars, count):
+        view = recede.reduce(history, max_input_chars=budget, **options)
+        assert view.within_budget is (view.chars_after <= budget)
+        assert view.chars_after == recede.count_chars(view.messages)
+        assert view.within_budget or published.chars_after + LEAST_TASK > budget
+        assert {(kind, i) for kind, _, i in findings(view.messages) if kind != "open_call"} <= orphans
+        kept = {message["place"] for message in view.messages if "place" in message}
+        whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
+        assert smaller <= kept | replaced and unchanged <= whole | replaced, "a larger budget never keeps less"
+        smaller, unchanged = kept, whole
+        if view.reduced and chars > budget:
+            assert set(task[-1:]) <= kept
+        if evenly and view.reduction_stage in ("summarization", "fallback"):
+            expected = evenly.at(budget, 0.9)
+            assert kept - replaced == expected.window | expected.newest | expected.shown_task
+            own = [message for message in view.messages if message.get("place") in expected.window | expected.newest]
+            filled = recede.count_chars(own) + expected.task_chars + expected.summary_chars
+            assert expected.next_older is None or filled + expected.next_older > Fraction(9, 10) * budget
+    assert history == before, "the input was changed"
 
 
 def all_masked(history: History, **options: Any) -> History:

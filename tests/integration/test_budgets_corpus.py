@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from answers import numbered
-from even import task_of
+from asked import WAITS, Asked
+from even import Evenly, all_masked, budgets_of, check_budgets, failing, summaries_of, task_of
 from shared_data import CORPUS, corpus_files, need, sources
 from test_corpus import history_of, name_of
 
 import recede
 import recede.transcripts
-from support import built_engines, dumps, facts, findings, loads, using
+from support import built_engines, dumps, facts, loads, using
 
 FILES = corpus_files()
 BUDGETS = 64
@@ -24,38 +26,6 @@ MIRROR_CHARS, MIRROR_BUDGETS = 120_000, 4
 
 Recorder = Callable[[str, object], None]
 History = list[dict[str, Any]]
-
-
-def budgets_of(chars: int, count: int) -> list[int]:
-    """From 300 characters to the whole history, each so many times the one before."""
-    return sorted({int(300 * (max(chars, 301) / 300) ** (step / (count - 1))) for step in range(count)})
-
-
-def failing(messages: list[Any], previous: str | None) -> str:
-    raise ValueError("no summary")
-
-
-def check_budgets(history: History, count: int, **options: Any) -> None:
-    """The properties of tests/property/test_even_budgets.py, and that bytes give the same as dicts."""
-    before = copy.deepcopy(history)
-    orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
-    rule: dict[str, Any] = {**options, "fill": None, "clip_results": None, "summarizer": failing}
-    published = recede.reduce(history, max_input_chars=0, **rule)
-    smaller: set[int] = set()
-    unchanged: set[int] = set()
-    for budget in budgets_of(recede.count_chars(history), count):
-        view = recede.reduce(history, max_input_chars=budget, **options)
-        assert view.within_budget is (view.chars_after <= budget)
-        assert view.chars_after == recede.count_chars(view.messages)
-        assert view.within_budget or published.chars_after + 220 > budget
-        assert {(kind, i) for kind, _, i in findings(view.messages) if kind != "open_call"} <= orphans
-        kept = {message["place"] for message in view.messages if "place" in message}
-        whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
-        assert smaller <= kept and unchanged <= whole, "a larger budget never keeps less"
-        smaller, unchanged = kept, whole
-        if view.reduced and recede.count_chars(history) > budget:
-            assert set(task_of(history)[-1:]) <= kept
-    assert history == before, "the input was changed"
 
 
 def histories_of(path: Path) -> Iterator[History]:
@@ -162,3 +132,67 @@ def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int
                 assert set(task) <= {message.get("place") for message in view}
             made = len(summaries)
         assert session.messages == history
+
+
+def _requests(history: History) -> Iterator[tuple[Any, bool]]:
+    """Each message, and whether the model answers after it."""
+    for place, message in enumerate(history):
+        is_last = place + 1 == len(history)
+        yield message, is_last or history[place + 1].get("role") in ("assistant", "model")
+
+
+@pytest.mark.parametrize("tokens", [8_000, 20_000])
+def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: int) -> None:
+    """Where the window is small; else for what the budget leaves beside the window, the task and the summary."""
+    need(CORPUS)
+    if "rust" not in built_engines():
+        pytest.skip("a session needs the core")
+    budget, clipped, compactions = 4 * tokens, 4_000, 0
+    for history in (history for path in FILES for history in histories_of(path)):
+        session = recede.History(max_input_tokens=tokens, summarizer=lambda messages, previous: "It went well. " * 9)
+        base: History = []  # the view of the last compaction, which became the session
+        new: History = []
+        least: Fraction | None = None
+        for message, is_request in _requests(history):
+            session.append(message)
+            new.append(message)
+            if not is_request or len(view := session.view()) == len(base) + len(new):
+                continue
+            masked = all_masked([*base, *new])
+            added = recede.mask_observations(masked[len(base) :], keep_turns=0, max_observation_chars=clipped)
+            compactions += least is not None
+            assert least is None or added.chars_after > least
+            kept = Evenly([*base, *new]).at(budget, 0.5)
+            window, summary = (
+                recede.count_chars([messages[place] for place in sorted(places)])
+                for messages, places in ((masked, kept.window), (view, summaries_of(view)))
+            )
+            least = budget - max(Fraction(budget, 2), window + kept.task_chars + summary)
+            assert recede.count_chars(view) <= budget - least
+            base, new = view, []
+    assert compactions > 10
+
+
+@pytest.mark.parametrize("answer", ["raises", "empty"])
+@pytest.mark.parametrize("tokens", [8_000, 20_000])
+def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_budget(tokens: int, answer: str) -> None:
+    need(CORPUS)
+    if "rust" not in built_engines():
+        pytest.skip("a session needs the core")
+    most = 0
+    for history in (history for path in FILES for history in histories_of(path)):
+        asked: list[int] = []  # after so many messages
+        summarizer = Asked([answer])
+        session = recede.History(max_input_tokens=tokens, summarizer=summarizer)
+        for message, is_request in _requests(history):
+            session.append(message)
+            if is_request:
+                session.view()
+                assert len(summarizer.calls) - len(asked) in (0, 1)
+                asked += [len(session)] * (len(summarizer.calls) - len(asked))
+        for wait, (before, after) in zip([*WAITS, *[WAITS[-1]] * len(asked)], pairwise(asked), strict=False):
+            turns = [recede.reduce(history[:end], max_input_chars=0, enabled=False).turns for end in (before, after)]
+            assert turns[1] - turns[0] >= wait
+            assert recede.count_chars(history[before:after]) >= tokens
+        most = max(most, len(asked))
+    assert most > 3

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from answers import numbered, torn
-from even import even, summaries_of, task_of
-from hypothesis import given
+from even import check_budgets, even, failing, summaries_of, task_of
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import words
 
@@ -26,10 +26,6 @@ BUDGETS = st.integers(0, 2_000) | st.integers(0, 12_000)
 
 def _summarizer(messages: list[Any], previous: str | None) -> str:
     return f"{len(messages)} messages, before: {previous!r:.30} " * 3
-
-
-def _failing(messages: list[Any], previous: str | None) -> str:
-    raise ValueError("no summary")
 
 
 def _useless(messages: list[Any], previous: str | None) -> str:
@@ -52,7 +48,7 @@ def options() -> st.SearchStrategy[dict[str, Any]]:
         "clip_results": st.integers(60, 500),
         "image_chars": st.sampled_from([0, 35, 50, 6_400]),
         "summary_max_chars": st.sampled_from([30, 60, 200, 1_400]),
-        "summarizer": st.sampled_from([_summarizer, _failing, _useless]),
+        "summarizer": st.sampled_from([_summarizer, failing, _useless]),
     }
     return st.fixed_dictionaries({"fill": FILLS}, optional=free)
 
@@ -114,6 +110,16 @@ def test_a_larger_budget_keeps_all_text_that_a_smaller_one_keeps(
 
 
 @ENGINES
+@settings(max_examples=25)
+@given(
+    history=histories(max_turns=9), rule=st.sampled_from([{}, {"fill": 0.5, "clip_results": 100, "keep_results": 2}])
+)
+def test_the_views_of_64_budgets_degrade_evenly(engine_name: str, history: History, rule: dict[str, Any]) -> None:
+    with using(engine_name):
+        check_budgets(numbered(history), 64, **rule)
+
+
+@ENGINES
 @given(history=histories(max_turns=9, whole=True), options=options(), budget=BUDGETS)
 def test_what_is_kept_is_what_the_page_says(
     engine_name: str, history: History, options: dict[str, Any], budget: int
@@ -146,7 +152,7 @@ def test_a_view_fits_wherever_the_published_keep_set_fits(
 ) -> None:
     """With the least that the task gets."""
     history = numbered(history)
-    published = {**options, "fill": None, "clip_results": None, "summarizer": _failing}
+    published = {**options, "fill": None, "clip_results": None, "summarizer": failing}
     size: dict[str, Any] = {"max_input_chars": budget}
     if counter is not None:
         size, published["token_counter"] = {"max_input_tokens": budget}, counter
@@ -200,7 +206,7 @@ def test_a_summarizer_that_fails_or_does_not_help_leaves_the_same_messages(
     with using(engine_name):
         helped, failed, useless = (
             recede.reduce(history, max_input_chars=budget, **{**options, "summarizer": summarizer})
-            for summarizer in (short, _failing, _useless)
+            for summarizer in (short, failing, _useless)
         )
     if not asked:
         assert helped.messages == failed.messages == useless.messages
