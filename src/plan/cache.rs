@@ -163,13 +163,14 @@ impl CachedSession<'_> {
         let cache = self.cache;
         let marks = self.marks(sent);
         let same = cache.system_chars + sent.same_block_chars;
-        self.entries.retain(|_, (chars, used)| *chars <= same && !cache.is_cold(*used, now));
+        // Only those after the change, since all others may be many.
+        while self.entries.last_key_value().is_some_and(|(_, (chars, _))| *chars > same) {
+            self.entries.pop_last();
+        }
         let found = marks.iter().filter_map(|mark| {
             let next = mark.blocks + 1;
-            self.entries
-                .range(next.saturating_sub(lookback)..next)
-                .next_back()
-                .map(|(blocks, (chars, _))| (*chars, *blocks))
+            let mut within_reach = self.entries.range(next.saturating_sub(lookback)..next).rev();
+            within_reach.find(|(_, (_, used))| !cache.is_cold(*used, now)).map(|(blocks, (chars, _))| (*chars, *blocks))
         });
         let found = found.max();
         let used = found.map(|(chars, blocks)| Place { chars, blocks });

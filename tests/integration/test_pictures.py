@@ -738,6 +738,15 @@ def test_the_page_is_drawn_in_light_and_in_dark(tmp_path: Path) -> None:
     assert grounds[0] > 0.9 and grounds[1] < 0.2
 
 
+@browser
+def test_the_page_prints_on_few_sheets(tmp_path: Path) -> None:
+    file, paper = tmp_path / "page.html", tmp_path / "page.pdf"
+    file.write_text(page([session(history(60 + number), f"{number}.jsonl") for number in range(12)]), encoding="utf-8")
+    browse(file, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
+    sheets = len(re.findall(rb"/Type ?/Page\b", paper.read_bytes()))
+    assert 3 <= sheets <= 9, "of twelve sessions only the first is printed, where all would take 23"
+
+
 # The image
 
 

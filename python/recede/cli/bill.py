@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,6 +17,7 @@ from recede.costs import (
     BillCheck,
     ModelPrices,
     Prices,
+    Replay,
     check_bill,
     logged_bill,
     read_prices,
@@ -80,31 +81,43 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
     checks = (
         [check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged")] if is_checked else [None, None]
     )
-    bills = tuple((request.id, logged_bill([request], own, prices.prices)) for request in transcript.requests)
-    return Logged(Bill.total(bill for _, bill in bills), bills, prices, *checks)
+    bills = tuple(
+        (request.id, request.messages, logged_bill([request], own, prices.prices)) for request in transcript.requests
+    )
+    return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, *checks)
 
 
 def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
-    """Each session without the cost of requests that one before it has too, and a warning if there are any.
+    """Each session without the requests that one before it has too, and a warning if there are any.
 
     A session that is resumed is written into another file, which begins with copies. One that has nothing else is None.
+    What other policies would have cost is counted once too; their state is that of the whole session.
     """
     seen: set[str | None] = set()
     found: list[tuple[Session | None, list[str]]] = []
     for session in sessions:
         bills = () if session.log is None else session.log.bills
-        own = [(name, bill) for name, bill in bills if name is None or name not in seen]
-        seen.update(name for name, _ in bills)
-        copies = len(bills) - len(own)
-        if session.log is None or not copies:
+        own = [bill for name, _, bill in bills if name is None or name not in seen]
+        copied = {messages for name, messages, _ in bills if name is not None and name in seen}
+        seen.update(name for name, _, _ in bills)
+        if session.log is None or not copied:
             found.append((session, []))
         elif not own:
             found.append((None, ["all its requests are in another file, as of a session that was resumed: left out"]))
         else:
-            log = session.log._replace(bill=Bill.total(bill for _, bill in own))
-            warning = f"requests that are in another file too, paid for only there: {copies} times"
-            found.append((session._replace(log=log), [warning]))
+            log, replay = session.log._replace(bill=Bill.total(own)), _without(session.replay, copied)
+            warning = f"requests that are in another file too, counted only there: {len(bills) - len(own)} times"
+            found.append((session._replace(log=log, replay=replay), [warning]))
     return found
+
+
+def _without(replay: Replay, requests: Collection[int]) -> Replay:
+    """A replay without some of its requests, which are given by how many messages precede their answers."""
+    policies = (
+        policy._replace(turns=tuple(turn for turn in policy.turns if turn.messages not in requests))
+        for policy in replay.policies
+    )
+    return replay._replace(policies=tuple(policies))
 
 
 def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:

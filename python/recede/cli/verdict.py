@@ -44,14 +44,14 @@ class Logged(NamedTuple):
 
     Attributes:
         bill: what its requests cost, but for copies of those that another file has.
-        bills: of each request: what identifies it, and its cost.
+        bills: of each request: what identifies it, how many messages precede its answer, and its cost.
         prices: those of its models.
         timed: the replay of the raw history against it, with pauses from time stamps; None unless asked for.
         as_logged: the same, with a cache that is as cold as the log shows.
     """
 
     bill: Bill
-    bills: tuple[tuple[str | None, Bill], ...]
+    bills: tuple[tuple[str | None, int, Bill], ...]
     prices: SessionPrices
     timed: BillCheck | None = None
     as_logged: BillCheck | None = None

@@ -77,6 +77,7 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
     ]
     before = [0.0, *accumulate(hidden)]
     made = []
+    scale = CHARS_PER_TOKEN * found.tokens_per_char  # comparable to the characters of any other replay
     last_view = last_extra = 0.0
     for place, (turn, tokens) in enumerate(zip(turns, answers, strict=True)):
         extra = before[place] - before[min(place, _dropped(policy, turn, starts))]
@@ -91,22 +92,11 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
             cached = turn.cached_chars + last_extra * min(1.0, turn.cached_chars / last_view if last_view else 0.0)
             cached = min(cached, found.served_chars(turn.messages, last_view + last_extra))
         answer = turn.answer_chars if tokens is None else tokens / found.tokens_per_char
-        sizes = view, cached, answer, turn.summary_input_chars, turn.summary_output_chars
-        view, cached, answer, asked, summary = (
-            # Comparable to the characters of any other replay.
-            round(CHARS_PER_TOKEN * found.tokens_per_char * chars)
-            for chars in sizes
-        )
-        made.append(
-            turn._replace(
-                view_chars=view,
-                cached_chars=cached,
-                written_chars=view - cached if is_written else 0,
-                answer_chars=answer,
-                summary_input_chars=asked,
-                summary_output_chars=summary,
-            )
-        )
+        sent, read = round(scale * view), round(scale * cached)
+        counts = turn.masked_count, turn.summarized_turns
+        summary = round(scale * turn.summary_input_chars), round(scale * turn.summary_output_chars)
+        written = sent - read if is_written else 0
+        made.append(ReplayedTurn(turn.messages, sent, read, written, round(scale * answer), *counts, *summary))
         last_view, last_extra = turn.view_chars, extra
     return tuple(made)
 

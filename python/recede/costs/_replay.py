@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
+from operator import attrgetter, itemgetter, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
@@ -35,6 +36,12 @@ __all__ = [
 SYSTEM_CHARS = 12_000
 """The assumed length of the system prompt and tool schemas, which logs omit from each request: about 3,000 tokens."""
 
+# What is added up and has a price; and a `Usage` of one character of each.
+_PRICED = attrgetter(
+    "view_chars", "cached_chars", "written_chars", "answer_chars", "summary_input_chars", "summary_output_chars"
+)
+_UNITS = [Usage(0, *(kind == place for place in range(4)), 0, kind == 4, kind == 5) for kind in range(6)]
+
 
 class PolicyReplay(NamedTuple):
     """A session under one policy.
@@ -56,7 +63,9 @@ class PolicyReplay(NamedTuple):
     @property
     def usage(self) -> Usage:
         """The usage of all requests."""
-        return Usage.total(turn.usage for turn in self.turns)
+        calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
+        *sent, asked, summaries = (sum(map(itemgetter(place), map(_PRICED, self.turns))) for place in range(6))
+        return Usage(len(self.turns), *sent, calls, asked, summaries)
 
 
 class Replay(NamedTuple):
@@ -250,7 +259,11 @@ def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, 
 def _moments(session: Replay) -> dict[str, float | None]:
     """The worst moment of each policy."""
     both = session.prices, session.summary_prices
-    so_far = {one.policy: list(accumulate(turn.usage.cost(*both) for turn in one.turns)) for one in session.policies}
+    prices = [unit.cost(*both) for unit in _UNITS]  # of a character: a `Usage` of each turn would take longer
+    so_far = {
+        one.policy: list(accumulate(sum(map(mul, prices, _PRICED(turn))) for turn in one.turns))
+        for one in session.policies
+    }
     return {name: worst_moment(costs, so_far.get("raw", [])) for name, costs in so_far.items()}
 
 
