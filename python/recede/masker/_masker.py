@@ -109,6 +109,8 @@ class Masker(Generic[_M]):
         for name, flag in (("check", check), ("dispatch", dispatch)):
             if not isinstance(flag, bool):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
+        if "keep_results" in options:
+            raise TypeError("there is no option 'keep_results' here: the window is keep, a number of results")
         self._options = {**breaking_even(options), "keep_results": keep}
         self._core = core = _engine.core("Masker")
         self._policy = compiled(core, "mask", self._options)
