@@ -33,7 +33,7 @@ pub fn part_type(shape: Shape) -> &'static str {
 pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let facts = &outline.results[result];
     let pieces = &outline.pieces[facts.first_piece as usize..(facts.first_piece + facts.pieces) as usize];
-    if facts.frame != Frame::Text || !may_hold_mark(data, facts.value, pieces) {
+    if facts.frame != Frame::Text || data[facts.value.start] != b'[' || !may_hold_mark(data, facts.value, pieces) {
         return None;
     }
     let mark = marked_in(data, facts.value).pop()?;
@@ -65,16 +65,17 @@ fn block_at(data: &[u8], message: Span, blocks: Key, place: usize) -> Option<Spa
 
 /// False only if a value with these texts has no mark: only what is between the texts is searched, which mostly is short.
 fn may_hold_mark(data: &[u8], value: Span, texts: &[Span]) -> bool {
-    if data[value.start] != b'[' {
-        return false;
-    }
+    let is_in_order = texts.windows(2).all(|pair| pair[0].end <= pair[1].start);
+    let texts = if is_in_order { texts } else { &[] };
     let starts = core::iter::once(value.start).chain(texts.iter().map(|text| text.end));
     let ends = texts.iter().map(|text| text.start).chain([value.end]);
-    starts.zip(ends).any(|(start, end)| {
-        let between = &data[start..end];
-        // A key may be written with escapes.
-        memchr::memchr(b'\\', between).is_some() || memchr::memmem::find(between, FIELD.as_bytes()).is_some()
-    })
+    starts.zip(ends).any(|(start, end)| may_name_mark(&data[start..end]))
+}
+
+/// False only if no key in these bytes is that of a mark, whose letters may be written as escapes.
+fn may_name_mark(bytes: &[u8]) -> bool {
+    let is_letter = |at: usize| bytes[at..].starts_with(b"\\u00");
+    memchr::memmem::find(bytes, FIELD.as_bytes()).is_some() || memchr::memchr_iter(b'\\', bytes).any(is_letter)
 }
 
 /// A block that has marks: its own, or those of its parts.
@@ -126,20 +127,10 @@ impl Marks {
     #[must_use]
     pub fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
         let mut marks = Marks { elsewhere, ..Marks::default() };
-        let (mut at, field) = (0, memchr::memmem::Finder::new(FIELD));
-        for between in between_texts(data, outline) {
-            at = at.max(between.start);
-            while let Some(found) = data.get(at..between.end).and_then(|bytes| field.find(bytes)) {
-                let message = outline.messages.partition_point(|message| message.span.end <= at + found);
-                let span = outline.messages.get(message).map(|message| message.span);
-                at = match span {
-                    None => data.len(),
-                    Some(span) if at + found < span.start => span.start,
-                    Some(span) => {
-                        marks.add_message(data, span, message);
-                        span.end
-                    }
-                };
+        for message in outline.uncommon.iter().map(|message| *message as usize) {
+            let span = outline.messages[message].span;
+            if may_hold_mark(data, span, &outline.pieces[outline.pieces_of(message)]) {
+                marks.add_message(data, span, message);
             }
         }
         let is_body = outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
@@ -200,19 +191,12 @@ impl Marks {
     }
 }
 
-/// The input without its texts, which are most of it.
-fn between_texts<'a>(data: &'a [u8], outline: &'a Outline) -> impl Iterator<Item = Span> + 'a {
-    let is_in_order = outline.pieces.windows(2).all(|pair| pair[0].end <= pair[1].start);
-    let texts = if is_in_order { &outline.pieces[..] } else { &[] };
-    let starts = core::iter::once(0).chain(texts.iter().map(|text| text.end));
-    let ends = texts.iter().map(|text| text.start).chain([data.len()]);
-    starts.zip(ends).map(|(start, end)| Span { start, end })
-}
-
 /// The block of a message that has its newest mark, and the value of that; None if the message has none.
 #[must_use]
 pub fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
-    memchr::memmem::find(message.of(data), FIELD.as_bytes())?;
+    if !may_name_mark(message.of(data)) {
+        return None;
+    }
     let blocks = elements(data, member(data, message, b"content")?)?;
     let marks = |(place, block): (usize, &Span)| Some((place, *marks_in(data, *block).last()?));
     blocks.iter().enumerate().rev().find_map(marks)

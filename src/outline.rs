@@ -147,6 +147,8 @@ pub struct Outline {
     pub pieces: Vec<Span>,
     /// The numbers of the results among all observations, from 1, for sessions with a summary; empty if they are 1, 2, ...
     pub numbers: Vec<u32>,
+    /// The messages of no common layout, if the input was bytes: no other has cache marks.
+    pub uncommon: Vec<u32>,
     /// How many of the first messages may be the task, in a session after a compaction; else 0.
     pub task_end: usize,
     /// The position after the bracket that opens the array, if the input was bytes.
@@ -189,6 +191,7 @@ impl Default for Outline {
             results: vec![],
             pieces: vec![],
             numbers: vec![],
+            uncommon: vec![],
             task_end: 0,
             array_start: 0,
             text: vec![],
@@ -219,6 +222,7 @@ impl Outline {
             self.results.clear();
             self.pieces.clear();
             self.numbers.clear();
+            self.uncommon.clear();
             self.task_end = 0;
             self.text.clear();
             self.names.clear();
@@ -262,6 +266,7 @@ impl Outline {
         self.results.truncate(mark.results);
         self.pieces.truncate(mark.pieces);
         self.numbers.truncate(mark.numbers);
+        self.uncommon.truncate(self.uncommon.partition_point(|message| (*message as usize) < mark.messages));
         for name in mark.names..self.names.len() {
             self.names_by_text.remove(&self.text[self.names[name].range()]);
         }

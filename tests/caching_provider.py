@@ -36,6 +36,7 @@ class CachingProvider:
     read: int = 0  # tokens
     written: int = 0
     plain: int = 0
+    answers: list[list[Block]] = field(default_factory=list)  # the contents of those to come; then a dot
 
     def count(self, body: dict[str, Any]) -> dict[str, int] | str:
         """The usage of a request, or why it is refused."""
@@ -132,13 +133,16 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         usage = self.server.provider.count(body)  # type: ignore[attr-defined]
         is_refused = isinstance(usage, str)
+        answers = self.server.provider.answers  # type: ignore[attr-defined]
+        content = answers.pop(0) if answers else [{"type": "text", "text": "."}]
+        is_call = any(block["type"] == "tool_use" for block in content)
         answer: dict[str, Any] = {
             "id": "msg",
             "type": "message",
             "role": "assistant",
             "model": body["model"],
-            "content": [{"type": "text", "text": "."}],
-            "stop_reason": "end_turn",
+            "content": content,
+            "stop_reason": "tool_use" if is_call else "end_turn",
             "stop_sequence": None,
             "usage": usage,
         }

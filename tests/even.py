@@ -127,8 +127,8 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
 def all_masked(history: History, **options: Any) -> History:
     """Masked as far as it may be before anything is dropped."""
     recent = options.get("preserve_recent_raw_turns", 4)
-    once = recede.mask_observations(history, keep_messages=recent).messages
-    return recede.mask_observations(once, keep_turns=1).messages
+    once = recede.mask_observations(history, keep_messages=recent, boundary="sliding").messages
+    return recede.mask_observations(once, keep_turns=1, boundary="sliding").messages
 
 
 def summaries_of(history: History) -> set[int]:

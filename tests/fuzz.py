@@ -171,7 +171,9 @@ def _options(rng: random.Random) -> tuple[str, dict[str, Any]]:
     luck = rng.random()
     if luck < 0.1:
         options["mask_chunk"] = rng.randint(1, 3)
-    elif luck < 0.3:
+    elif luck < 0.6:
+        options["boundary"] = "sliding"
+    elif luck < 0.8:
         options |= {"boundary": "break_even", "cache_write": rng.choice((0.1, 1.25)), "cache_cold": rng.random() < 0.3}
     if rng.random() < 0.6:
         return "mask_observations_json", options | {"keep_results": rng.randint(0, 4)}

@@ -69,6 +69,8 @@ def violations(messages: History) -> Counter[tuple[str, Any]]:
 
 def expected_turns(history: History, first: int, every: int, tail: int, **mask: Any) -> list[tuple[int, ...]]:
     """What a replay gives that makes the first summary at so many turns, and one every so many turns after."""
+    if mask.get("mask_chunk") is None:
+        mask.setdefault("boundary", "sliding")
     turns = turns_of(history)
     made = [message["role"] == "assistant" for message in history]
     ends = [at for at, is_made in enumerate(made) if is_made and not (at and made[at - 1])]

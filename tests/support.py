@@ -220,7 +220,9 @@ def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
 
 
 def mask(messages: list[Any], **options: Any) -> recede.Reduction:
-    """`recede.mask_observations`, held against its twin for bytes."""
+    """`recede.mask_observations`, held against its twin for bytes; all old results, unless a boundary is given."""
+    if options.get("mask_chunk") is None:
+        options.setdefault("boundary", "sliding")
     return _both(recede.mask_observations, recede.mask_observations_json, messages, options)
 
 

@@ -10,7 +10,7 @@ use crate::turns::Turns;
 
 /// A request has at most so many marks.
 pub const MOST_MARKS: usize = 4;
-/// A mark finds an entry up to so many blocks before it.
+/// A mark finds an entry at one of so many blocks, its own the last of them.
 pub(super) const LOOKBACK_BLOCKS: usize = 20;
 
 /// A message, and the place of a block in its content.
@@ -86,7 +86,7 @@ impl Wanted {
         let mut pin = self.pin.filter(is_free);
         let mut carried = self.carried.filter(is_free).filter(|block| {
             let next = places.iter().find(|place| *place > block);
-            pin != Some(*block) && next.is_none_or(|next| blocks_between(*block, *next) > LOOKBACK_BLOCKS)
+            pin != Some(*block) && next.is_none_or(|next| blocks_between(*block, *next) >= LOOKBACK_BLOCKS)
         });
         total += usize::from(pin.is_some()) + usize::from(carried.is_some());
         let mut pins = Pins::default();

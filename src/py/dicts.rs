@@ -2,6 +2,7 @@
 
 use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
+use super::marks::DictMarks;
 use super::values::name;
 use super::values::{Any, Dict, cast, compact_chars};
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
@@ -26,12 +27,16 @@ pub struct Dicts<'py> {
     pub list: Bound<'py, PyList>,
     /// The value of each observation; None for those masked by `premask`.
     pub values: Vec<Option<Any<'py>>>,
+    /// Its cache marks, if they are wanted.
+    pub marks: Option<DictMarks<'py>>,
 }
 impl<'py> Dicts<'py> {
     /// The history, if it is a list.
     pub fn of(messages: &Any<'py>) -> Walked<Self> {
         match messages.cast::<PyList>() {
-            Ok(given) => Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![] }),
+            Ok(given) => {
+                Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![], marks: None })
+            }
             Err(_) => Err(Error { kind: Kind::History, offset: None, message_index: None, field: None }.into()),
         }
     }

@@ -1,7 +1,6 @@
 //! Cache marks of dicts: where they are, and a view with others. The input is never changed.
 
-use super::dicts::Dicts;
-use super::values::{Any, Dict};
+use super::values::{Any, Dict, cast};
 use crate::marks::{FIELD, Marked, Marks};
 use crate::outline::Outline;
 use crate::plan::{Plan, marks_in_view, pins};
@@ -10,26 +9,49 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+/// The marks of a list of dicts.
+#[derive(Default)]
+pub struct DictMarks<'py> {
+    blocks: Vec<Marked>,
+    /// The newest mark of each of these blocks.
+    values: Vec<Any<'py>>,
+}
+
+impl<'py> DictMarks<'py> {
+    /// Adds those of the next message.
+    pub fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
+        let Some(blocks) = blocks_of(message)? else { return Ok(()) };
+        for (place, block) in blocks.iter().enumerate() {
+            let mut marks = cast::<PyDict>(&block).map_or(Ok(vec![]), marks_in)?;
+            let count = marks.len();
+            if let Some(newest) = marks.pop() {
+                self.blocks.push(Marked { message: index, block: place, count, stays: false });
+                self.values.push(newest);
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, one: &Marked) -> Option<Any<'py>> {
+        let place = self.blocks.iter().position(|block| (block.message, block.block) == (one.message, one.block));
+        Some(self.values[place?].clone())
+    }
+}
+
 /// The view with the marks of its pins.
 pub fn with_marks<'py>(
     view: Bound<'py, PyList>,
-    dicts: &Dicts<'py>,
+    found: Option<&DictMarks<'py>>,
     outline: &Outline,
     policy: &Policy,
     plan: &Plan,
 ) -> PyResult<Bound<'py, PyList>> {
-    if !policy.pins_boundary || !plan.changes() {
-        return Ok(view);
-    }
-    let marks = marks_in_view(outline, plan, marks_of(dicts, policy.marks_elsewhere)?);
+    let Some(found) = found.filter(|_| plan.changes()) else { return Ok(view) };
+    let marks = Marks { blocks: found.blocks.clone(), elsewhere: policy.marks_elsewhere, ..Marks::default() };
+    let marks = marks_in_view(outline, plan, marks);
     let Some(pins) = pins(outline, policy, plan, &marks) else { return Ok(view) };
     for (message, block, source) in pins.added {
-        let Marked { message: other, block: place, .. } = marks.blocks[source];
-        let mark = match blocks_of(&dicts.message(other)?)? {
-            Some(blocks) => marks_in(blocks.get_item(place)?.cast()?)?.pop(),
-            None => None,
-        };
-        if let Some(mark) = mark {
+        if let Some(mark) = found.at(&marks.blocks[source]) {
             change_block(&view, message, block, |block| block.set_item(FIELD, mark))?;
         }
     }
@@ -37,20 +59,6 @@ pub fn with_marks<'py>(
         change_block(&view, message, block, clear)?;
     }
     Ok(view)
-}
-
-fn marks_of(dicts: &Dicts, elsewhere: usize) -> PyResult<Marks> {
-    let mut marks = Marks { elsewhere, ..Marks::default() };
-    for message in 0..dicts.list.len() {
-        let Some(blocks) = blocks_of(&dicts.message(message)?)? else { continue };
-        for (block, value) in blocks.iter().enumerate() {
-            let count = value.cast::<PyDict>().map_or(Ok(0), |block| marks_in(block).map(|marks| marks.len()))?;
-            if count > 0 {
-                marks.blocks.push(Marked { message, block, count, stays: false });
-            }
-        }
-    }
-    Ok(marks)
 }
 
 fn blocks_of<'py>(message: &Dict<'py>) -> PyResult<Option<Bound<'py, PyList>>> {

@@ -56,6 +56,7 @@ fn reduce<'py>(
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
+        dicts.marks = policy.policy.pins_boundary.then(marks::DictMarks::default);
         let costs = costs_and_texts_of(costs)?;
         let mut premask = Premask::of(&dicts, &policy.policy, costs.is_some());
         let outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
@@ -67,7 +68,7 @@ fn reduce<'py>(
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
                 let view = apply::apply(&dicts, &outline, &policy.policy, &plan, premask)?;
-                let view = marks::with_marks(view, &dicts, &outline, &policy.policy, &plan)?;
+                let view = marks::with_marks(view, dicts.marks.as_ref(), &outline, &policy.policy, &plan)?;
                 answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
             }
         }

@@ -16,6 +16,7 @@ impl Scan<'_> {
     pub(super) fn write_message(&mut self, span: Span) -> Result<(), Error> {
         let (data, outline) = (self.cursor.data, &mut self.outline);
         let index = outline.messages.len();
+        outline.uncommon.push(index as u32);
         outline.messages.push(Message {
             span,
             first_call: outline.calls.len() as u32,

@@ -19,6 +19,8 @@ def reduced(row: bytes | None, **options: Any) -> dict[str, Any]:
     if row is None:
         return nothing
     has_budget = options.keys() & {"max_input_chars", "max_input_tokens"}
+    if options.get("mask_chunk") is None:
+        options.setdefault("boundary", "sliding")
     try:
         result = (recede.reduce_json if has_budget else recede.mask_observations_json)(row, **options)
     except recede.TranscriptError as error:

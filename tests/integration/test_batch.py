@@ -42,6 +42,8 @@ def history(number: int, turns: int = 8) -> list[dict[str, Any]]:
 
 
 HISTORIES = [history(number) for number in range(60)]
+# The default of the command.
+SLIDING: dict[str, Any] = {"boundary": "sliding"}
 # Rows of each kind of error, with the kind.
 POISON = [
     (b'{"id": 1, "messages": [1]}', "message"),
@@ -116,7 +118,7 @@ def test_packed_lines_are_packed_again(packed: str, tmp_path: Path) -> None:
     [name] = [name for name in results(tmp_path / "out") if "-in" in name]
     with pa.input_stream(str(tmp_path / "out" / name), compression=packed) as file:
         written = file.read()
-    views = [recede.mask_observations_json(dumps(messages), keep_results=2).json for messages in HISTORIES]
+    views = [recede.mask_observations_json(dumps(messages), keep_results=2, **SLIDING).json for messages in HISTORIES]
     assert written == b"".join(b'{"messages": ' + view + b"}\n" for view in views)
 
 
@@ -131,7 +133,7 @@ def test_parquet_has_views_and_figures_by_row(nested: bool, tmp_path: Path) -> N
     for messages, view, after in zip(
         HISTORIES, table.column("trajectory").to_pylist(), table.column("recede_chars_after").to_pylist(), strict=True
     ):
-        expected = recede.mask_observations(messages, keep_results=2)
+        expected = recede.mask_observations(messages, keep_results=2, **SLIDING)
         got = json.loads(view)
         if nested:  # nulls of structs are left out
             expected_messages = [{k: v for k, v in one.items() if v is not None} for one in expected.messages]
@@ -166,7 +168,7 @@ def test_sessions_logs_and_other_shapes_are_read_as_transcripts_reads_them(tmp_p
     expected: dict[str, list[Any]] = {}
     for name, data in (("chat.json", dumps(CHAT)), ("claude.jsonl", lines(*CLAUDE)), ("log.eval", dumps(INSPECT))):
         found = recede.transcripts.read_all(data)
-        expected[name] = [recede.mask_observations(one.messages, keep_results=0).messages for one in found]
+        expected[name] = [recede.mask_observations(one.messages, keep_results=0, **SLIDING).messages for one in found]
     assert by_file == expected
     [reduced] = [data.splitlines() for name, data in written.items() if "sharegpt" in name]
     assert [json.loads(row)["id"] for row in reduced] == [1, 2]
@@ -191,7 +193,7 @@ def test_figures_and_costs_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     )
     run("stats", tmp_path / "in.parquet", "-o", tmp_path / "stats", "--unit-bytes", 1)
     summary = json.loads((tmp_path / "stats" / "summary.json").read_bytes())
-    masked = [recede.mask_observations(messages, keep_results=4) for messages in HISTORIES]
+    masked = [recede.mask_observations(messages, keep_results=4, **SLIDING) for messages in HISTORIES]
     assert summary["rows"] == 60 and summary["raw_chars"] == sum(one.chars_before for one in masked)
     assert summary["masked_view_chars"] == sum(one.chars_after for one in masked)
 
@@ -231,7 +233,7 @@ def test_a_bad_row_of_each_kind_is_listed_and_stays_as_it_is(command: str, tmp_p
     assert done.stdout.startswith(f"{len(POISON) + 1} histories, {len(POISON)} bad rows\n".encode())
     if command == "reduce":
         [written] = [data for name, data in results(tmp_path / "out").items() if name.endswith("-in.jsonl")]
-        view = recede.mask_observations_json(dumps(HISTORIES[0]), keep_results=2).json
+        view = recede.mask_observations_json(dumps(HISTORIES[0]), keep_results=2, **SLIDING).json
         expected = [row if row != good else b'{"messages": ' + view + b"}" for row in [*rows, b"", good]]
         assert written.split(b"\n") == expected
 

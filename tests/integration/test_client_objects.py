@@ -246,7 +246,7 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
         recede.mask_old_observations,
         budget.view,
         lambda messages: reducer.reduce(messages).messages,
-        lambda messages: recede.mask_observations(messages, keep_results=4).messages,
+        lambda messages: recede.mask_observations(messages, keep_results=4, boundary="sliding").messages,
         lambda messages: recede.reduce(messages, keep_results=4, max_input_tokens=4_200, token_counter=len).messages,
     ):
         view = view_of(history)

@@ -51,9 +51,10 @@ def check_source(source: Source) -> None:
     found = findings(history)
 
     for options in (
+        {"keep_results": 4, "boundary": "sliding"},
         {"keep_results": 4},
         {"keep_turns": 2, "mask_chunk": 10},
-        {"keep_results": 0, "max_observation_chars": 300},
+        {"keep_results": 0, "max_observation_chars": 300, "boundary": "sliding"},
     ):
         serialized = recede.mask_observations_json(raw, **options)  # type: ignore[arg-type]
         masked = recede.mask_observations(history, **options)  # type: ignore[arg-type]

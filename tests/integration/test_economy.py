@@ -158,15 +158,76 @@ def check(messages: History, pauses: frozenset[int] = frozenset()) -> None:
             assert paid == pytest.approx(cost.cost, rel=0.05), cost.policy
 
 
-def test_a_session_costs_what_its_replay_says() -> None:
+def play_conversation(provider: CachingProvider, messages: History) -> recede.History:
+    """The session made again by a `Conversation`: the model says, and tools answer, what they did.
+
+    A user's text that came with results is part of the last one: a conversation asks on as soon as tools have answered.
+    """
+    turns: list[list[dict[str, Any]]] = []
+    outputs: list[str] = []
+    calls: list[str] = []
+    for message in messages:
+        if message["role"] == "assistant":
+            provider.answers.append(message["content"])
+            calls = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
+            continue
+        results = {one["tool_use_id"]: one["content"] for one in message["content"] if one["type"] == "tool_result"}
+        texts = [_text(block.get("text") or results[block["tool_use_id"]]) for block in message["content"]]
+        if calls:
+            outputs += [results.pop(call, "") for call in calls]
+            rest = [block["text"] for block in message["content"] if block["type"] == "text"]
+            outputs[-1] = "\n".join([outputs[-1], *results.values(), *rest])
+        else:
+            turns.append([text for text in texts if text["text"].strip()] or [_text("Go on.")])
+        calls = []
+    kept = recede.History(keep=10, **OPTIONS, cache_breakpoint="boundary")
+    with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
+        talk = recede.Conversation(
+            client.messages.create,
+            model="claude",
+            max_tokens=1,
+            system=SYSTEM,
+            history=kept,
+            tools=[{"name": "run", "input_schema": {"type": "object"}}],
+            run_tool=lambda name, given: outputs.pop(0) if outputs else "",
+            max_tool_rounds=1_000_000,
+        )
+        for content in turns:
+            talk.turn(content)
+    assert not provider.answers and not outputs
+    return kept
+
+
+def check_conversation(messages: History) -> None:
+    with caching() as provider:
+        kept = play_conversation(provider, messages)
+        said = json.loads(kept.to_json())
+        [_, pinned] = recede.costs.replay(
+            said, [PINNED], prices=PRICES, cache="anthropic", system_chars=SYSTEM_CHARS
+        ).costs
+        reported = kept.stats().reported
+        assert reported.requests == provider.requests == pinned.usage.requests
+        assert reported[1:4] == (provider.plain, provider.read, provider.written)
+        assert reported.cost(PRICES) == pytest.approx(pinned.cost, rel=0.05)
+
+
+def a_session() -> History:
     messages: History = [{"role": "user", "content": [_text("Find the bug.")]}]
     for number in range(45):
         messages.append({"role": "assistant", "content": [_text("Next. " * 30), _call(str(number), "run", "ls")]})
         messages.append(
             {"role": "user", "content": [_result(str(number), "a line of the log\n" * (20 + 97 * number % 331))]}
         )
-    check(messages)
-    check(messages, pauses=frozenset({21, 47}))
+    return messages
+
+
+def test_what_a_conversation_adds_up_is_what_a_replay_says() -> None:
+    check_conversation(a_session())
+
+
+def test_a_session_costs_what_its_replay_says() -> None:
+    check(a_session())
+    check(a_session(), pauses=frozenset({21, 47}))
 
 
 def long_sessions() -> Iterator[History]:
@@ -183,6 +244,7 @@ def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
     by_size = sorted(long_sessions(), key=lambda messages: len(json.dumps(messages)) * len(messages))
     for messages in by_size[:3]:
         check(messages)
+        check_conversation(messages)
 
 
 @pytest.mark.slow
@@ -191,5 +253,6 @@ def test_long_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
     count = 0
     for messages in long_sessions():
         check(messages)
+        check_conversation(messages)
         count += 1
     assert count == 21

@@ -38,14 +38,18 @@ SIZE = pytest.mark.parametrize(
 )
 
 
+# What is tested is masked whenever it may be.
+ALL_OLD: dict[str, Any] = {"boundary": "sliding"}
+
+
 def everything(history: list[Any]) -> recede.Reduction:
     """Every function at once; gives the reduction to almost nothing."""
     raw = dumps(history)
     recede.check_pairs(history)
     recede.repair_pairs(history)
     recede.reduction.truncate_history(history)
-    masked = recede.mask_observations(history, keep_results=1)
-    serialized = recede.mask_observations_json(raw, keep_results=1)
+    masked = recede.mask_observations(history, keep_results=1, **ALL_OLD)
+    serialized = recede.mask_observations_json(raw, keep_results=1, **ALL_OLD)
     assert facts(serialized) == facts(masked)
     assert loads(serialized.json) == masked.messages
     reduction = recede.reduce(history, max_input_chars=10)
@@ -182,10 +186,13 @@ def test_long_texts(engine_name: str, sizes: dict[str, int], text: Callable[[int
     with using(engine_name):
         history = [result("1", value), result("2", [{"type": "text", "text": value}] * 2)]
         for options in ({}, {"placeholder": "<{tool}{id}{tool} {chars}{lines}>"}, {"max_observation_chars": 60}):
-            masked = recede.mask_observations(history, keep_results=0, **options)
-            serialized = recede.mask_observations_json(dumps(history), keep_results=0, **options)
+            masked = recede.mask_observations(history, keep_results=0, **options, **ALL_OLD)
+            serialized = recede.mask_observations_json(dumps(history), keep_results=0, **options, **ALL_OLD)
             assert facts(serialized) == facts(masked)
-            assert recede.mask_observations(masked.messages, keep_results=0, **options).messages is masked.messages
+            assert (
+                recede.mask_observations(masked.messages, keep_results=0, **options, **ALL_OLD).messages
+                is masked.messages
+            )
 
 
 @SIZE
@@ -205,9 +212,16 @@ def test_patterns_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -
     name = "a" * min(sizes[engine_name], 50_000)
     history = [call("1", name=name), result("1", "x" * 90)]
     with using(engine_name):
-        assert recede.mask_observations(history, keep_results=0, exclude_tools=["*a" * 20 + "b"]).masked_count == 1
         assert (
-            recede.mask_observations(history, keep_results=0, keep_by_tool={"a*" * 20 + "?" * 5: None}).masked_count
+            recede.mask_observations(
+                history, keep_results=0, exclude_tools=["*a" * 20 + "b"], boundary="sliding"
+            ).masked_count
+            == 1
+        )
+        assert (
+            recede.mask_observations(
+                history, keep_results=0, keep_by_tool={"a*" * 20 + "?" * 5: None}, boundary="sliding"
+            ).masked_count
             == 0
         )
 
@@ -221,7 +235,7 @@ def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -
         history += [call(str(number), name=f"tool {number}"), result(str(number), "x" * 40)]
     with using(engine_name):
         windows: dict[str, int | None] = {f"tool {number}": 0 for number in range(0, size, 2)}
-        reduction = recede.mask_observations(history, keep_results=size, keep_by_tool=windows)
+        reduction = recede.mask_observations(history, keep_results=size, keep_by_tool=windows, **ALL_OLD)
         assert reduction.masked_count == -(-size // 2)
         assert len(reduction.tools) == size
 
@@ -235,7 +249,9 @@ def test_a_tool_is_looked_up_once_among_any_number_of_names(engine_name: str, op
     history = [message for number in range(size) for message in tool_turn(number)]
     options: dict[str, Any] = {option: names if option == "keep_by_tool" else [*names]}
     with using(engine_name):
-        masked = recede.mask_observations(history, keep_results=size if option == "keep_by_tool" else 0, **options)
+        masked = recede.mask_observations(
+            history, keep_results=size if option == "keep_by_tool" else 0, **options, boundary="sliding"
+        )
         assert masked.masked_count == size // 2
 
 
@@ -263,7 +279,7 @@ def test_the_mirror_holds_no_list_of_newer_results_for_each_result() -> None:
     def peak(size: int) -> int:
         history = [message for number in range(size) for message in (call(str(number)), result(str(number), "x" * 40))]
         tracemalloc.start()
-        recede.mask_observations(history, keep_results=1, keep_by_tool={"run": 1})
+        recede.mask_observations(history, keep_results=1, keep_by_tool={"run": 1}, **ALL_OLD)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most
@@ -295,9 +311,9 @@ def test_many_members_and_parts(engine_name: str, sizes: dict[str, int]) -> None
         assert recede.reduce_json(raw, max_input_chars=1).json is raw
         parts: list[Any] = [{"type": "text", "text": "x"}] * size
         history = [user(parts), result("1", parts), user([tool_result("1", parts)] * 3)]
-        reduction = recede.mask_observations(history, keep_results=0)
+        reduction = recede.mask_observations(history, keep_results=0, **ALL_OLD)
         assert reduction.chars_before == 5 * size
-        assert facts(recede.mask_observations_json(dumps(history), keep_results=0)) == facts(reduction)
+        assert facts(recede.mask_observations_json(dumps(history), keep_results=0, **ALL_OLD)) == facts(reduction)
 
 
 # Cut input
@@ -347,7 +363,7 @@ def test_one_wrong_byte_at_every_place_never_panics(engine_name: str, byte: int)
         for place in range(len(raw)):
             before, raw[place] = raw[place], byte
             try:
-                output = recede.mask_observations_json(bytes(raw), keep_results=0).json
+                output = recede.mask_observations_json(bytes(raw), keep_results=0, **ALL_OLD).json
             except recede.TranscriptError as error:
                 offsets.append(error.offset)
             else:

@@ -22,7 +22,7 @@ FORMATS = {"tau_openai": "tau_bench", "openai_parts": "body"}
 
 POLICIES = ("sliding:window=10", "stepped:window=10,chunk=10", "keep_last:messages=20")
 MASKS: dict[str, Any] = {
-    "sliding:window=10": {"keep_results": 10},
+    "sliding:window=10": {"keep_results": 10, "boundary": "sliding"},
     "stepped:window=10,chunk=10": {"keep_results": 10, "mask_chunk": 10},
 }
 
@@ -81,7 +81,7 @@ def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> Non
         seen = []
         for engine in built_engines():
             with using(engine):
-                result = recede.mask_observations(transcript.messages, keep_results=2)
+                result = recede.mask_observations(transcript.messages, keep_results=2, boundary="sliding")
                 report = recede.check_pairs(transcript.messages)
             assert result.turns == transcript.turns
             seen.append((result.messages, result.tools, result.chars_before, result.chars_after, report))

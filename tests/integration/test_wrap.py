@@ -51,7 +51,7 @@ def messages_of(shape: str, turns: int = MANY) -> list[Any]:
 
 
 def expected(history: list[Any], **options: Any) -> list[Any]:
-    view = recede.mask_observations(history, **{"keep_results": 4, **options}).messages
+    view = recede.mask_observations(history, **{"keep_results": 4, "boundary": "sliding", **options}).messages
     assert view != history
     return view
 

@@ -90,7 +90,7 @@ def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
 def test_its_view_lies_between_raw_and_sliding(history: History, options: dict[str, Any]) -> None:
     plain = {name: value for name, value in options.items() if name not in ("mask_chunk", "boundary")}
     plain = {name: value for name, value in plain.items() if not name.startswith("cache")}
-    sliding = recede.mask_observations(history, **plain)
+    sliding = recede.mask_observations(history, **plain, boundary="sliding")
     paying = recede.mask_observations(history, **plain, boundary="break_even")
     assert sliding.chars_after <= paying.chars_after <= paying.chars_before
     assert paying.boundary <= sliding.boundary or not sliding.masked_count

@@ -103,8 +103,8 @@ def test_one_object_anywhere_is_read(engine_name: str, history: Messages) -> Non
         with using(engine_name):
             assert recede.count_chars(objects) == recede.count_chars(history), objects
             assert recede.check_pairs(objects) == recede.check_pairs(history)
-            view = recede.mask_observations(objects, keep_results=0).messages
-            assert plain(view) == recede.mask_observations(history, keep_results=0).messages
+            view = recede.mask_observations(objects, keep_results=0, boundary="sliding").messages
+            assert plain(view) == recede.mask_observations(history, keep_results=0, boundary="sliding").messages
             assert plain(recede.repair_pairs(objects)) == recede.repair_pairs(history)
             for message, mended in zip(objects, recede.repair_pairs(objects), strict=False):
                 assert mended is message or plain(mended) != plain(message)
@@ -152,8 +152,8 @@ def test_each_function_reads_objects_as_their_dicts(
 def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Messages, Messages]) -> None:
     history, objects = pair
     with using(engine_name):
-        plain_view = recede.mask_observations(history, keep_results=1).messages
-        view = recede.mask_observations(objects, keep_results=1).messages
+        plain_view = recede.mask_observations(history, keep_results=1, boundary="sliding").messages
+        view = recede.mask_observations(objects, keep_results=1, boundary="sliding").messages
         for dict_, dict_shown, object_, shown in zip(history, plain_view, objects, view, strict=True):
             assert (shown is object_) == (dict_shown is dict_)
             assert type(shown) is type(object_)

@@ -70,7 +70,7 @@ def test_sliding_masking_of_openai_histories(engine_name: str, history: History,
         if masked_text(text, 0) == text and re.match(r"\[(observation|dispatch output) masked — [0-9]", text):
             expected[index] = history[index] if masked_text(text, 99) == text else expected[index]
     with using(engine_name):
-        assert recede.mask_observations(history, keep_results=newest).messages == expected
+        assert recede.mask_observations(history, keep_results=newest, boundary="sliding").messages == expected
 
 
 @ENGINES

@@ -161,7 +161,7 @@ def test_views_pair_as_the_history_does(
     with using(engine_name):
         views = [
             recede.reduce(history, **reducing).messages,
-            recede.mask_observations(history, keep_results=keep).messages,
+            recede.mask_observations(history, keep_results=keep, boundary="sliding").messages,
             recede.reduction.summarize_history(history, **stage).messages,
             recede.reduction.truncate_history(history, **stage).messages,
         ]

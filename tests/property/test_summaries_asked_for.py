@@ -315,6 +315,17 @@ def test_a_model_that_is_down_costs_some_calls() -> None:
 
 
 @ENGINES
+def test_views_without_a_summary_are_no_failures_while_nobody_is_asked() -> None:
+    asked = Asked(["raises"])
+    history = History(max_input_chars=2_000, summarizer=asked, boundary="sliding")
+    history.append(user("Go."))
+    for turn in range(1, 41):
+        history.extend([{"role": "assistant", "content": "x" * 700}, user("Next.")])
+        asked.length = turn
+        history.view()
+    assert [length for length, *_ in asked.calls] == [3, 5, 7, 11, 19, 35]
+
+
 def test_nobody_is_asked_where_the_window_alone_is_over_the_budget(engine_name: str) -> None:
     with using(engine_name):
         _grow_over_the_budget()

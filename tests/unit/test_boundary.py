@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recede
-from support import assistant, block_mask, call, loads, mask, reduce, result, turns, user
+from support import assistant, block_mask, call, loads, mask, masked, reduce, result, turns, user
 
 LONG = "x" * 900
 REMOVED = 900 - len("[observation masked — 900 chars]")
@@ -75,6 +75,15 @@ def test_what_is_too_short_for_a_cache_is_not_masked() -> None:
         assert few.masked_count == 0
         long = [user("y" * chars), *history[1:]]
         assert mask(long, boundary="break_even", **options).masked_count > 0
+
+
+@pytest.mark.parametrize(("saved", "count"), [(4_887, 0), (4_888, 1)])
+def test_with_steps_a_move_must_save_what_they_may_leave_unserved(saved: int, count: int) -> None:
+    """511 characters may be written instead of read: 0.11 of what is saved, and 50, make up for them."""
+    history: list[dict[str, Any]] = [user(""), call("1"), result("1", "x" * (saved + len(masked(5_000))))]
+    history[0]["content"] = "x" * (5_000 - mask(history, keep_results=0).chars_after)
+    found = mask(history, keep_results=0, boundary="break_even", cache="prefix", cache_cold=True)
+    assert (found.chars_before, found.masked_count) == (5_000 + saved, count)
 
 
 def test_it_rests_in_between() -> None:

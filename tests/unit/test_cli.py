@@ -457,7 +457,7 @@ def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
 
 
 def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path) -> None:
-    expected = recede.mask_observations(HISTORY, keep_results=4)
+    expected = recede.mask_observations(HISTORY, keep_results=4, boundary="sliding")
     total = {
         "records": len(HISTORY),
         "messages": len(HISTORY),

@@ -73,7 +73,7 @@ DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
     "reduce": ("sliding", 0.9, None),
     "reduce_json": ("sliding", 0.9, None),
     "HistoryReducer": ("sliding", None, None),
-    "mask_observations": ("sliding", "-", "-"),
+    "mask_observations": ("break_even", "-", "-"),
     "mask_old_observations": ("sliding", "-", "-"),
     "Budget": ("sliding", "-", "-"),
     "History": ("break_even", 0.5, 4_000),

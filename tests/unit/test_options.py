@@ -280,8 +280,9 @@ def test_count_chars_checks_image_chars(bad: Any) -> None:
 def test_options_are_the_same_seen_once_or_often() -> None:
     history = turns(9)
     for _ in range(3):
-        assert recede.mask_observations(history, keep_results=1).masked_count == 8
-        assert recede.mask_observations(history, keep_results=1, keep_by_tool={"run": 2}).masked_count == 7
+        assert recede.mask_observations(history, keep_results=1, boundary="sliding").masked_count == 8
+        two = {"run": 2}
+        assert recede.mask_observations(history, keep_results=1, keep_by_tool=two, boundary="sliding").masked_count == 7
         with pytest.raises(TypeError, match="keep_results"):
             recede.mask_observations(history, keep_results=True)
         with pytest.raises(TypeError, match="keep_results"):
@@ -291,9 +292,10 @@ def test_options_are_the_same_seen_once_or_often() -> None:
 def test_a_changed_mapping_is_read_anew() -> None:
     history = turns(4)
     windows = {"run": 1}
-    assert recede.mask_observations(history, keep_results=0, keep_by_tool=windows).masked_count == 3
+    options: dict[str, Any] = {"keep_results": 0, "keep_by_tool": windows, "boundary": "sliding"}
+    assert recede.mask_observations(history, **options).masked_count == 3
     windows["run"] = 2
-    assert recede.mask_observations(history, keep_results=0, keep_by_tool=windows).masked_count == 2
+    assert recede.mask_observations(history, **options).masked_count == 2
 
 
 # HistoryReducer

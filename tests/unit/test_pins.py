@@ -111,9 +111,9 @@ def test_otherwise_they_stay(tools: int, system: int) -> None:
     assert ("cache_control" in view["tools"][1]) is bool(tools)
 
 
-def with_long_run() -> list[dict[str, Any]]:
-    """Message 16 ends 24 blocks after message 14; the boundary, in message 8, stays."""
-    texts = [{"type": "text", "text": "hm"}] * 22
+def with_long_run(blocks: int = 24) -> list[dict[str, Any]]:
+    """Message 16 ends so many blocks after message 14; the boundary, in message 8, stays."""
+    texts = [{"type": "text", "text": "hm"}] * (blocks - 2)
     run = {"role": "assistant", "content": [*texts, *tool_use("long")["content"]]}
     return [*session(7), run, user([tool_result("long", LONG)])]
 
@@ -121,6 +121,37 @@ def with_long_run() -> list[dict[str, Any]]:
 def test_a_mark_is_carried_to_the_end_of_the_request_before() -> None:
     view = in_body(marked(with_long_run(), 16), tools=0, system=1, mask_chunk=4)
     assert marks(view["messages"]) == {8: MARK, 14: MARK, 16: MARK}
+
+
+def test_it_is_carried_where_the_newest_looks_back_too_few_blocks() -> None:
+    # The newest mark looks at 20 blocks, its own the first of them.
+    assert pin(marked(with_long_run(19), 16), mask_chunk=4, marks_elsewhere=1) == {8: MARK, 16: MARK}
+    assert pin(marked(with_long_run(20), 16), mask_chunk=4, marks_elsewhere=1) == {8: MARK, 14: MARK, 16: MARK}
+
+
+def test_the_mark_before_gives_way_only_where_the_newest_finds_its_entry() -> None:
+    options: dict[str, Any] = {"mask_chunk": 4}
+    assert pin(marked(with_long_run(19), 14, 16), **options) == {8: MARK, 16: MARK}
+    assert pin(marked(with_long_run(20), 14, 16), **options) == {14: MARK, 16: MARK}
+
+
+@pytest.mark.parametrize(("parts", "expected"), [(2, [20, 22, 26]), (3, [2, 20, 26])])
+def test_the_place_of_a_mark_is_that_in_the_history(parts: int, expected: list[int]) -> None:
+    """In the view the message of the tool has one part, which is nearer to the mark before."""
+    content = [{"type": "text", "text": LONG} for _ in range(parts)]
+    content[-1]["cache_control"] = MARK  # type: ignore[assignment]
+    history = [*session(9), call("chat"), result("chat", content), *session(3)[1:]]
+    options: dict[str, Any] = {"keep_results": 1, "marks_elsewhere": 1, "cache_breakpoint": "boundary"}
+    view = mask(marked(history, 2, 26), **options).messages
+    assert [index for index, message in enumerate(view) if "cache_control" in str(message)] == expected
+
+
+def test_an_escaped_key_is_a_mark_too() -> None:
+    raw = dumps(marked(session(7), 12, 14))
+    escaped = raw.replace(b"cache_control", b"cache\\u005fcontrol")
+    options: dict[str, Any] = {"keep_results": 2, "mask_chunk": 4, "cache_breakpoint": "boundary"}
+    views = [loads(recede.mask_observations_json(one, **options).json) for one in (raw, escaped)]
+    assert marks(views[0]) == marks(views[1]) == {8: MARK, 14: MARK}
 
 
 def test_where_four_would_be_passed_the_carried_mark_displaces_the_pin() -> None:

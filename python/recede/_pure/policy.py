@@ -10,7 +10,7 @@ NOW = 1 << 60
 """The current request, among those with a cold cache."""
 
 LOOKBACK_BLOCKS = 20
-"""A cache mark finds an entry up to so many blocks before it."""
+"""A cache mark finds an entry at one of so many blocks, its own the last of them."""
 
 
 class Policy(SimpleNamespace):

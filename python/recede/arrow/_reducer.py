@@ -32,7 +32,8 @@ class Reducer(RowOperator):
         column: the column with the histories, each a JSON array of messages or a request body, as text or as bytes.
         prefix: what the names of the added columns begin with.
         threads: how many threads a batch is spread over.
-        The options are those of `reduce`, or without a budget those of `mask_observations`.
+        The options are those of `reduce`, or without a budget those of `mask_observations`. The boundary slides by
+            default.
 
     Raises:
         TypeError, ValueError: an option is wrong; or, when it is called, the column is missing or holds no text.

@@ -147,7 +147,7 @@ def _masked(texts: Sequence[str], count: int) -> list[bool]:
 
 def _blocks(messages: list[Any], options: dict[str, Any]) -> list[Block]:
     sent = mask_observations(messages, **options).messages
-    masked = mask_observations(messages, keep_results=0).messages
+    masked = mask_observations(messages, keep_results=0, boundary="sliding").messages
     found: list[Block] = []
     for message, view, least in zip(messages, sent, masked, strict=True):
         kind = "masked" if view != message else "result" if least != message else "text"

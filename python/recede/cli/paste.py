@@ -50,7 +50,7 @@ def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | 
             **_cache(values, prices),
         }
     if kind == "clip":
-        return {"keep_results": 0, "max_observation_chars": values["chars"]}
+        return {"keep_results": 0, "max_observation_chars": values["chars"], "boundary": "sliding"}
     if kind in ("sliding", "stepped", "break_even"):
         values = {**values, "boundary": kind}
         return {
@@ -69,9 +69,7 @@ def _written(options: dict[str, Any]) -> str:
 
 
 def _boundary(values: dict[str, Any]) -> dict[str, Any]:
-    if values.get("boundary") == "break_even":
-        return {"boundary": "break_even"}
-    return {"mask_chunk": values["chunk"]} if values.get("chunk") else {}
+    return {"mask_chunk": values["chunk"]} if values.get("chunk") else {"boundary": values.get("boundary", "sliding")}
 
 
 def _warranted(values: dict[str, Any], cache: Cache) -> dict[str, Any]:

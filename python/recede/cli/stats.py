@@ -57,11 +57,12 @@ def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format
       recede stats session.jsonl
       recede stats --by-format logs
     """
+    all_old: Any = {"keep_results": keep_results, "boundary": "sliding"}
 
     def measure(history: Transcript) -> Reduction | JsonReduction:
         if history.session is not None:
-            return mask_observations(history.session.messages, keep_results=keep_results)._replace(messages=[])
-        return history.run(lambda data: mask_observations_json(data, keep_results=keep_results))._replace(json=b"")
+            return mask_observations(history.session.messages, **all_old)._replace(messages=[])
+        return history.run(lambda data: mask_observations_json(data, **all_old))._replace(json=b"")
 
     done, failed = over(chosen(files), reading, measure, is_parallel=True)
     if done and as_json:

@@ -21,7 +21,7 @@ from recede.reduction._counting import approx_tokens
 from recede.reduction._masks import Masks
 from recede.reduction._on_move import tell_move
 from recede.reduction._options import optional_function, whole_number
-from recede.reduction._policy import compiled
+from recede.reduction._policy import breaking_even, compiled
 from recede.reduction._signature import runs
 from recede.reduction._stages import mask_observations
 from recede.session._known import NEWEST, KnownMessages
@@ -109,11 +109,9 @@ class Masker(Generic[_M]):
         for name, flag in (("check", check), ("dispatch", dispatch)):
             if not isinstance(flag, bool):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
-        if "boundary" not in options and options.get("mask_chunk") is None:
-            options["boundary"] = "break_even"
         if "keep_results" in options:
             raise TypeError("there is no option 'keep_results' here: the window is keep, a number of results")
-        self._options = {**options, "keep_results": keep}
+        self._options = {**breaking_even(options), "keep_results": keep}
         self._core = core = _engine.core("Masker")
         self._policy = compiled(core, "mask", self._options)
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)

@@ -360,10 +360,9 @@ SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
 ENTRANCES: tuple[tuple[str, str, dict[str, Any], int], ...] = (
     ("reduce, reduce_json, recede reduce", "sliding", {"fill": 0.9, "clip_results": None}, 0),
     ("HistoryReducer", "sliding", {"fill": None, "clip_results": None}, 0),
-    ("mask_observations, mask_observations_json", "sliding", {}, 0),
     ("mask_old_observations, mask_old_observations_json, Budget", "sliding", {}, MIN_KEEP),
     ("ObservationMaskingContextManager, HybridContextManager, ProductionHybridContextManager", "sliding", {}, 0),
-    ("wrap, Masker", "break_even", {}, 0),
+    ("mask_observations, mask_observations_json, wrap, Masker", "break_even", {}, 0),
     ("History", "break_even", SESSION_DEFAULTS, 0),
     ("Conversation", "break_even", {}, MIN_KEEP),
 )

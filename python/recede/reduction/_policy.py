@@ -13,7 +13,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["IS_OFF", "block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy", "turn_policy"]
+__all__ = [
+    "IS_OFF",
+    "block_policy",
+    "breaking_even",
+    "compiled",
+    "image_chars_of",
+    "replay_policy",
+    "template_policy",
+    "turn_policy",
+]
 
 IS_OFF = os.environ.get("RECEDE_OFF") == "1"
 """Whether everything is sent raw: ``RECEDE_OFF=1`` was set at import."""
@@ -43,6 +52,13 @@ def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
 @lru_cache(maxsize=256, typed=True)  # True is not 1
 def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
     return _policy(engine, goal, options)
+
+
+def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options where the boundary is the break-even one by default; `mask_chunk` alone still means stepped."""
+    if "boundary" in options or options.get("mask_chunk") is not None:
+        return dict(options)
+    return {**options, "boundary": "break_even"}
 
 
 def _policy(engine: Any, goal: str, options: Mapping[str, Any], **parameters: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from recede import _engine
 from recede.reduction._input import as_bytes
 from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
-from recede.reduction._policy import block_policy, template_policy
+from recede.reduction._policy import block_policy, breaking_even, template_policy
 from recede.reduction._signature import runs
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def _of_messages(messages: list[Any], **options: Any) -> Reduction:
-    return reduce_messages("mask", messages, options)
+    return reduce_messages("mask", messages, breaking_even(options))
 
 
 def _masked(*arguments: Any, **options: Any) -> Reduction:
@@ -50,14 +50,17 @@ def mask_observations(
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
     warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
-    """Stage 1 alone: mask every observation older than the window; by default with a sliding boundary.
+    """Stage 1 alone: mask observations older than the window; by default with a break-even boundary.
+
+    Old observations stay raw until masking them pays off under a prompt cache, and then all of them are masked; with
+    ``boundary="sliding"`` each is masked as soon as it is old.
 
     Args:
         messages: as for `reduce`.
@@ -80,20 +83,20 @@ def mask_observations(
     """
 
 
-@runs(lambda data, **options: reduce_bytes("mask", data, options))
+@runs(lambda data, **options: reduce_bytes("mask", data, breaking_even(options)))
 def mask_observations_json(
     data: Json, *,
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
+    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
     cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
     cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
     warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
-    """`mask_observations` for a serialized history; by default with a sliding boundary.
+    """`mask_observations` for a serialized history; by default with a break-even boundary.
 
     Example:
         >>> import recede

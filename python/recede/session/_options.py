@@ -11,7 +11,7 @@ from recede._errors import TranscriptError
 from recede._recall import RECALL_PLACEHOLDER
 from recede._strict import unique
 from recede.reduction._options import BUDGETS, MIN_KEEP, SESSION_DEFAULTS, optional_function, whole_number
-from recede.reduction._policy import IS_OFF, block_policy, compiled, image_chars_of
+from recede.reduction._policy import IS_OFF, block_policy, breaking_even, compiled, image_chars_of
 
 if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
@@ -69,8 +69,7 @@ class HistoryOptions:
             raise TypeError("give recall_handles, or a placeholder with {number} in it")
         self.counter = optional_function("token_counter", token_counter)
         self.counts = token_counter is not None
-        if "boundary" not in options and options.get("mask_chunk") is None:
-            options["boundary"] = "break_even"
+        options = breaking_even(options)
         self.engine = _engine.core("History")
         self.summarizer: Summarizer | None = options.get("summarizer")
         self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)

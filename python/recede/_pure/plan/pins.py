@@ -65,7 +65,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     carried = _carried(facts)
     if carried is not None:
         deepest = place(carried)
-        is_found = any(deepest <= one <= deepest + LOOKBACK_BLOCKS for one in places)
+        is_found = any(deepest <= one < deepest + LOOKBACK_BLOCKS for one in places)
         if before != plan.boundary or deepest >= newest or is_found or carried == pin:
             carried = None
     stays, removed, clears_tools = list(blocks), [], False
