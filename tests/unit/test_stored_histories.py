@@ -715,8 +715,8 @@ def test_moves_are_read_when_they_are_asked_for(path: Path) -> None:
 
 FULL = """
 import json, resource, signal, sys, recede
-from recede.session import _history
-_history._EVICT_AFTER = (64, 1 << 30)
+from recede.session import _live
+_live._EVICT_AFTER = (64, 1 << 30)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 failed, limit = 0, 40_000
