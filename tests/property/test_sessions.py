@@ -245,8 +245,8 @@ class Sessions(RuleBasedStateMachine):
                 self.sessions["rust"] = History.load(path, **functions)
             for name, session in self.sessions.items():  # which view was shown is not kept, so nothing has changed yet
                 if name == "python":
-                    session._session.changed_at = None
-                    session._reports.forget()
+                    session._live.core.changed_at = None
+                    session._live.reports.forget()
                 self.before[name] = session.view_json(), session.stats()
 
     @invariant()

@@ -104,7 +104,7 @@ def test_the_views_are_the_same_with_a_store(
                 store.close() if step == "restart" else store.close(sync=False)
                 store = recede.TurnStore(path, sync_every=1)
                 stored, is_new = History(store=store, **options), False
-                plain._reports.forget()  # the last request that was reported of is not kept
+                plain._live.reports.forget()  # the last request that was reported of is not kept
                 assert len(stored) == len(plain)
                 assert stored.cold_requests == plain.cold_requests
         assert stored.to_json() == plain.to_json()
