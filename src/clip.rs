@@ -70,7 +70,7 @@ impl Clip {
 
 /// A part of a message.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Part {
+pub struct PartFacts {
     /// It has text that counts.
     pub has_text: bool,
     /// It is an image or a document.
@@ -93,7 +93,7 @@ pub struct CutParts {
 impl CutParts {
     /// None if no part has text.
     #[must_use]
-    pub fn of(parts: &[Part]) -> Option<Self> {
+    pub fn of(parts: &[PartFacts]) -> Option<Self> {
         let text = parts.iter().position(|part| part.has_text)?;
         let stays = |place: &usize| *place == text || !(parts[*place].has_text || parts[*place].is_image);
         let mark_of = (0..parts.len()).rfind(|place| parts[*place].is_marked && !stays(place));

@@ -160,8 +160,8 @@ pub struct Outline {
     names_by_bytes: [u32; 64],
 }
 
-/// A position in a growing Outline.
-#[derive(Debug)]
+/// A position in a growing Outline; by default its beginning.
+#[derive(Debug, Default)]
 pub struct Mark {
     messages: usize,
     calls: usize,
@@ -217,17 +217,9 @@ impl Outline {
             + self.pieces.capacity() * size_of::<Span>()
             + self.text.capacity();
         if bytes <= MAX_SPARE_BYTES {
-            self.messages.clear();
-            self.calls.clear();
-            self.results.clear();
-            self.pieces.clear();
-            self.numbers.clear();
-            self.uncommon.clear();
-            self.task_end = 0;
-            self.text.clear();
-            self.names.clear();
             self.names_by_text = HashMap::new();
-            self.names_by_bytes = [0; 64];
+            self.truncate(&Mark::default());
+            self.task_end = 0;
             SPARE.set(Some(self));
         }
     }

@@ -346,7 +346,7 @@ impl OneText {
 
 /// One element of a template to match.
 #[derive(Clone, Copy, PartialEq)]
-enum Wanted {
+enum TemplatePart {
     Byte(u8),
     Digit,
     /// Further digits, or none.
@@ -360,10 +360,10 @@ enum Wanted {
 fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
     let mut wanted = vec![];
     for (literal, field) in template {
-        wanted.extend(literal.iter().copied().map(Wanted::Byte));
+        wanted.extend(literal.iter().copied().map(TemplatePart::Byte));
         match field {
-            Some(Field::Tool | Field::Id) => wanted.push(Wanted::Any),
-            Some(_) => wanted.extend([Wanted::Digit, Wanted::Digits]),
+            Some(Field::Tool | Field::Id) => wanted.push(TemplatePart::Any),
+            Some(_) => wanted.extend([TemplatePart::Digit, TemplatePart::Digits]),
             None => {}
         }
     }
@@ -372,7 +372,7 @@ fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool 
     let mut reach = |mut place: usize, at: usize, places: &mut Vec<usize>| {
         while core::mem::replace(&mut reached[place], at) != at {
             places.push(place);
-            if matches!(wanted.get(place), Some(Wanted::Digits | Wanted::Any)) {
+            if matches!(wanted.get(place), Some(TemplatePart::Digits | TemplatePart::Any)) {
                 place += 1;
             }
         }
@@ -381,13 +381,13 @@ fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool 
     reach(0, 0, &mut now);
     for (at, byte) in text.iter().enumerate() {
         // A wildcard matches any text, so the places before it can be dropped.
-        let first = now.iter().rposition(|place| wanted.get(*place) == Some(&Wanted::Any));
+        let first = now.iter().rposition(|place| wanted.get(*place) == Some(&TemplatePart::Any));
         for &place in &now[first.unwrap_or(0)..] {
             match wanted.get(place) {
-                Some(Wanted::Byte(other)) if other == byte => reach(place + 1, at + 1, &mut next),
-                Some(Wanted::Digit) if byte.is_ascii_digit() => reach(place + 1, at + 1, &mut next),
-                Some(Wanted::Digits) if byte.is_ascii_digit() => reach(place, at + 1, &mut next),
-                Some(Wanted::Any) => reach(place, at + 1, &mut next),
+                Some(TemplatePart::Byte(other)) if other == byte => reach(place + 1, at + 1, &mut next),
+                Some(TemplatePart::Digit) if byte.is_ascii_digit() => reach(place + 1, at + 1, &mut next),
+                Some(TemplatePart::Digits) if byte.is_ascii_digit() => reach(place, at + 1, &mut next),
+                Some(TemplatePart::Any) => reach(place, at + 1, &mut next),
                 _ => {}
             }
         }

@@ -6,15 +6,15 @@ use crate::turns::Turns;
 
 /// Identifies the messages before a request: an FNV-1a hash of 128 bits over their roles and the ids of their results. It is stored,
 /// so it must never change.
-pub type Key = u128;
+pub type RequestKey = u128;
 
-const BASIS: Key = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-const PRIME: Key = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+const BASIS: RequestKey = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const PRIME: RequestKey = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 /// The number of messages before each request, and their key: one request before each run, and one now unless the history ends
 /// with a run.
 #[must_use]
-pub fn request_points(outline: &Outline) -> Vec<(usize, Key)> {
+pub fn request_points(outline: &Outline) -> Vec<(usize, RequestKey)> {
     let end = outline.messages.len();
     let is_over = outline.messages.last().is_none_or(|message| message.is_agent_made);
     let starts = Turns::of(outline).starts.into_iter().map(|start| start as usize);
@@ -29,7 +29,7 @@ pub fn request_points(outline: &Outline) -> Vec<(usize, Key)> {
     starts.chain((!is_over).then_some(end)).map(point).collect()
 }
 
-fn with_message(key: Key, outline: &Outline, message: usize) -> Key {
+fn with_message(key: RequestKey, outline: &Outline, message: usize) -> RequestKey {
     let role = match outline.messages[message].role {
         Role::System => b's',
         Role::User => b'u',
@@ -47,10 +47,10 @@ fn with_message(key: Key, outline: &Outline, message: usize) -> Key {
     })
 }
 
-fn with_length(key: Key, tag: u8, length: usize) -> Key {
+fn with_length(key: RequestKey, tag: u8, length: usize) -> RequestKey {
     hash(hash(key, &[tag]), &(length as u64).to_le_bytes())
 }
 
-fn hash(key: Key, bytes: &[u8]) -> Key {
-    bytes.iter().fold(key, |key, byte| (key ^ Key::from(*byte)).wrapping_mul(PRIME))
+fn hash(key: RequestKey, bytes: &[u8]) -> RequestKey {
+    bytes.iter().fold(key, |key, byte| (key ^ RequestKey::from(*byte)).wrapping_mul(PRIME))
 }

@@ -1,18 +1,17 @@
 //! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
-use crate::clip::{Clip, CutParts, Part};
-use crate::dispatch::{dispatch_blocks, dispatch_head};
-use crate::json::{decode, skip_chars};
+use crate::clip::{CutParts, PartFacts};
 use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
 use crate::outline::{Message, Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
 use crate::policy::Policy;
+use crate::raw_text::RawText;
 use crate::scan;
 use crate::shape::{Frame, Key};
 use crate::source::Bytes;
-use crate::text::{count_chars, encode_text};
+use crate::text::encode_text;
 use crate::turns::Turns;
 use std::mem::MaybeUninit;
 
@@ -201,9 +200,9 @@ impl<'a> ViewWriter<'a> {
         let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
         let (key, frame) = message.shape.text();
         let value = Bytes(self.data).value_of(message.span, key.name());
-        let raw = RawText { data: self.data, pieces: &self.outline.pieces[pieces], at: 0 };
+        let raw = RawText::of(self.data, &self.outline.pieces[pieces]);
         let mut text = vec![b'"'];
-        raw_clip(raw, message.chars, &cut.clip, &mut text);
+        raw.clip(message.chars, &cut.clip, &mut text);
         text.push(b'"');
         self.out.input(message.span.start, value.start);
         if !self.cut_parts(key.name(), frame, value, &text) {
@@ -294,16 +293,16 @@ impl<'a> ViewWriter<'a> {
                     Form::Stay => {}
                     Form::Placeholder => self.encoded.write(&facts, out),
                     Form::Cut { text_chars } => {
-                        RawText::of(self.data, self.outline, result).copy(text_chars, out);
+                        RawText::of_result(self.data, self.outline, result).copy(text_chars, out);
                         let mut text = Vec::new();
                         self.placeholder.write_clipped(&facts, &mut text);
                         encode_text(&text, out);
                     }
                     Form::Clip(ref counted) => {
-                        raw_clip(RawText::of(self.data, self.outline, result), facts.chars, &counted.clip, out);
+                        RawText::of_result(self.data, self.outline, result).clip(facts.chars, &counted.clip, out);
                     }
                     Form::Dispatch { with_head } => {
-                        raw_blocks(RawText::of(self.data, self.outline, result), with_head, out);
+                        RawText::of_result(self.data, self.outline, result).blocks(with_head, out);
                     }
                 }
                 out.push(b'"');
@@ -313,7 +312,7 @@ impl<'a> ViewWriter<'a> {
 }
 
 /// The facts of a part, which was scanned before.
-fn part_of(key: &str, frame: Frame, part: &[u8]) -> Part {
+fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
     let whole = Span { start: 0, end: part.len() };
     let is_marked = scan::member(part, whole, FIELD.as_bytes()).is_some();
     // The first part decides on the shape.
@@ -322,7 +321,7 @@ fn part_of(key: &str, frame: Frame, part: &[u8]) -> Part {
     let mut outline = Outline::default();
     let _ = scan::scan_message(&message, 0, true, &mut outline);
     let is = |fact: fn(&Message) -> bool| outline.messages.first().is_some_and(fact);
-    Part { has_text: is(|message| message.chars > 0), is_image: is(|message| message.images > 0), is_marked }
+    PartFacts { has_text: is(|message| message.chars > 0), is_image: is(|message| message.images > 0), is_marked }
 }
 
 /// Writes a string in its frame; in a part with its mark, if it has one around it.
@@ -346,64 +345,4 @@ pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
         out.push(b'"');
     });
     out.push(b'}');
-}
-
-/// Raw text of so many characters, cut.
-fn raw_clip(mut raw: RawText, chars: usize, clip: &Clip, out: &mut Vec<u8>) {
-    raw.copy(clip.beginning, out);
-    out.extend_from_slice(clip.marker().as_bytes());
-    raw.copy(chars - clip.beginning - clip.end, &mut Vec::new());
-    raw.copy(clip.end, out);
-}
-
-/// The dispatch blocks of raw text, joined by line feeds.
-fn raw_blocks(mut raw: RawText, with_head: bool, out: &mut Vec<u8>) {
-    let mut text = Vec::new();
-    raw.pieces.iter().for_each(|piece| decode(piece.of(raw.data), &mut text));
-    let blocks = dispatch_blocks(&text);
-    if with_head {
-        encode_text(dispatch_head(&text, &blocks).as_bytes(), out);
-    }
-    let (mut at, mut skipped) = (0, Vec::new());
-    for (place, (start, end)) in blocks.into_iter().enumerate() {
-        if place > 0 || with_head {
-            out.extend_from_slice(b"\\n");
-        }
-        raw.copy(count_chars(&text[at..start]), &mut skipped);
-        skipped.clear();
-        raw.copy(count_chars(&text[start..end]), out);
-        at = end;
-    }
-}
-
-/// A reader of the raw text of an observation. Characters are counted per piece: the halves of a surrogate pair in two pieces
-/// are two.
-struct RawText<'a> {
-    data: &'a [u8],
-    pieces: &'a [Span],
-    /// Bytes of the first piece already read.
-    at: usize,
-}
-
-impl<'a> RawText<'a> {
-    fn of(data: &'a [u8], outline: &'a Outline, result: usize) -> Self {
-        let result = &outline.results[result];
-        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
-        RawText { data, pieces, at: 0 }
-    }
-
-    /// Copies the next characters.
-    fn copy(&mut self, mut chars: usize, out: &mut Vec<u8>) {
-        while let Some(piece) = self.pieces.first() {
-            let rest = &piece.of(self.data)[self.at..];
-            let (length, lacking) = skip_chars(rest, chars);
-            out.extend_from_slice(&rest[..length]);
-            self.at += length;
-            if lacking == 0 {
-                return;
-            }
-            chars = lacking;
-            (self.pieces, self.at) = (&self.pieces[1..], 0);
-        }
-    }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A place in a view: the characters and the content blocks before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct CachePlace {
     /// Characters.
     pub chars: usize,
     /// Content blocks.
@@ -122,9 +122,9 @@ impl Cache {
     }
 
     /// A place in the request, which begins with the system prompt.
-    fn after_system(&self, place: Place) -> Place {
+    fn after_system(&self, place: CachePlace) -> CachePlace {
         let blocks = usize::from(self.system_chars > 0);
-        Place { chars: self.system_chars + place.chars, blocks: blocks + place.blocks }
+        CachePlace { chars: self.system_chars + place.chars, blocks: blocks + place.blocks }
     }
 }
 
@@ -173,15 +173,15 @@ impl CachedSession<'_> {
             within_reach.find(|(_, (_, used))| !cache.is_cold(*used, now)).map(|(blocks, (chars, _))| (*chars, *blocks))
         });
         let found = found.max();
-        let used = found.map(|(chars, blocks)| Place { chars, blocks });
+        let used = found.map(|(chars, blocks)| CachePlace { chars, blocks });
         self.entries.extend(used.iter().chain(&marks).map(|place| (place.blocks, (place.chars, now))));
         used.map_or(0, |used| used.chars)
     }
 
     /// The client's marks on the system prompt, on the newest message and on the newest one of the previous request; pinned, also
     /// at the boundary: at a move at the previous one, whose entry is still valid.
-    fn marks(&self, sent: Sent) -> Vec<Place> {
-        let mut places = vec![Place::default(), sent.earlier, sent.view];
+    fn marks(&self, sent: Sent) -> Vec<CachePlace> {
+        let mut places = vec![CachePlace::default(), sent.earlier, sent.view];
         if self.is_pinned {
             let before = self.before.map(|(before, _)| before).filter(|before| before.summarized == sent.summarized);
             let is_moved = before.is_some_and(|before| before.boundary != sent.boundary);

@@ -13,6 +13,7 @@ mod outcome;
 mod pins;
 mod planner;
 mod replay;
+mod rewind;
 mod summarize;
 mod truncate;
 mod warranty;
@@ -22,13 +23,15 @@ use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 pub use boundary::Peek;
-pub use cache::{Cache, Place, Rule, Served};
+pub use cache::{Cache, CachePlace, Rule, Served};
 pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost};
 pub use decide::{Answer, Attempt, Limits, decide};
 pub use fold::{Fold, FoldState};
 use outcome::Masking;
 pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, masked_in};
-pub use pins::{Block, MOST_MARKS, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request};
+pub use pins::{
+    BlockPlace, MOST_MARKS, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request,
+};
 use planner::Planner;
 pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;

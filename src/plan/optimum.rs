@@ -5,7 +5,7 @@
 //! takes each entry that could exist to exist, so it is a lower bound that no boundary may reach.
 
 use super::boundary::cost;
-use super::cache::{Cache, Place, Rule};
+use super::cache::{Cache, CachePlace, Rule};
 use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
@@ -21,7 +21,7 @@ struct Views {
     /// Characters removed by masking the first so many.
     removed: Vec<usize>,
     /// The end of the last of the first so many, when these are masked.
-    boundaries: Vec<Place>,
+    boundaries: Vec<CachePlace>,
 }
 
 impl Views {
@@ -41,13 +41,13 @@ impl Views {
         let ends = maskable.iter().zip(&messages).zip(&removed[1..]).map(|((one, message), removed)| {
             planner.end_of(one.result as usize, raw_before[message + 1] - removed, &blocks)
         });
-        let boundaries = core::iter::once(Place::default()).chain(ends).collect();
+        let boundaries = core::iter::once(CachePlace::default()).chain(ends).collect();
         Views { raw_before, blocks, messages, removed, boundaries }
     }
 
     /// The view of a request.
-    fn view(&self, end: usize, masked: usize) -> Place {
-        Place { chars: self.raw_before[end] - self.removed[masked], blocks: self.blocks[end] }
+    fn view(&self, end: usize, masked: usize) -> CachePlace {
+        CachePlace { chars: self.raw_before[end] - self.removed[masked], blocks: self.blocks[end] }
     }
 
     /// The messages before the first that changes if more than so many observations are masked.
@@ -56,9 +56,9 @@ impl Views {
     }
 
     /// The end of so many messages of a view, of which no more than these observations are masked.
-    fn end_of(&self, messages: usize, masked: usize) -> Place {
+    fn end_of(&self, messages: usize, masked: usize) -> CachePlace {
         let of_earlier = self.messages[..masked].partition_point(|other| *other < messages);
-        Place { chars: self.raw_before[messages] - self.removed[of_earlier], blocks: self.blocks[messages] }
+        CachePlace { chars: self.raw_before[messages] - self.removed[of_earlier], blocks: self.blocks[messages] }
     }
 }
 

@@ -14,15 +14,15 @@ pub const MOST_MARKS: usize = 4;
 pub(super) const LOOKBACK_BLOCKS: usize = 20;
 
 /// A message, and the place of a block in its content.
-pub type Block = (usize, usize);
+pub type BlockPlace = (usize, usize);
 
 /// The blocks that marks of ours are wanted on.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Wanted {
     /// The last result that the previous request has sent masked.
-    pub pin: Option<Block>,
+    pub pin: Option<BlockPlace>,
     /// The last block of the previous request, if that is a result, and the boundary did not move since.
-    pub carried: Option<Block>,
+    pub carried: Option<BlockPlace>,
 }
 
 /// The pins of a view; None if its marks stay as they are.
@@ -74,15 +74,15 @@ impl Wanted {
     }
 
     /// The marks to write, and those of the client that give way; `blocks_between` is that of two blocks in order.
-    pub fn pins(self, marks: &Marks, blocks_between: impl Fn(Block, Block) -> usize) -> Option<Pins> {
-        let places: Vec<Block> = marks.blocks.iter().map(|one| (one.message, one.block)).collect();
+    pub fn pins(self, marks: &Marks, blocks_between: impl Fn(BlockPlace, BlockPlace) -> usize) -> Option<Pins> {
+        let places: Vec<BlockPlace> = marks.blocks.iter().map(|one| (one.message, one.block)).collect();
         let newest = *places.last()?;
         let mut total = marks.elsewhere + marks.blocks.iter().map(|one| one.count).sum::<usize>();
         if total > MOST_MARKS {
             return None;
         }
         // Before a mark of the client, and where none is.
-        let is_free = |block: &Block| *block < newest && !places.contains(block);
+        let is_free = |block: &BlockPlace| *block < newest && !places.contains(block);
         let mut pin = self.pin.filter(is_free);
         let mut carried = self.carried.filter(is_free).filter(|block| {
             let next = places.iter().find(|place| *place > block);
@@ -128,7 +128,7 @@ impl Wanted {
 }
 
 /// The last block of the previous request, if that is a result.
-fn carried(outline: &Outline, turns: &Turns) -> Option<Block> {
+fn carried(outline: &Outline, turns: &Turns) -> Option<BlockPlace> {
     let message = previous_request(outline, turns)?.checked_sub(1)?;
     block_of(outline, outline.results_of(message).last()?)
 }
@@ -143,7 +143,7 @@ pub fn previous_request(outline: &Outline, turns: &Turns) -> Option<usize> {
 
 /// The block of a result, where it may have a mark.
 #[must_use]
-pub fn block_of(outline: &Outline, result: usize) -> Option<Block> {
+pub fn block_of(outline: &Outline, result: usize) -> Option<BlockPlace> {
     let result = &outline.results[result];
     let message = result.message as usize;
     (outline.messages[message].shape == Shape::Anthropic).then_some((message, result.block as usize))
@@ -158,7 +158,7 @@ pub fn masked_at(outline: &Outline, plan: &Plan, message: usize, block: usize) -
 
 /// How many blocks a block is after an earlier one; if those are many, a lower bound.
 #[must_use]
-pub fn blocks_between(outline: &Outline, from: Block, to: Block) -> usize {
+pub fn blocks_between(outline: &Outline, from: BlockPlace, to: BlockPlace) -> usize {
     let mut blocks = 0;
     for message in from.0..to.0 {
         blocks += blocks_of(outline, message);

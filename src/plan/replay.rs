@@ -4,7 +4,7 @@
 //! There is a request before each run of agent messages, its answer. It sends the plan of the messages before it. Plans are
 //! computed incrementally, since observations are never unmasked.
 
-use super::cache::{Cache, Place};
+use super::cache::{Cache, CachePlace};
 use super::context::PlanContext;
 use super::fold::{Fold, first_changed};
 use super::outcome::Masked;
@@ -29,15 +29,15 @@ pub struct Request {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// The end of the view.
-    pub view: Place,
+    pub view: CachePlace,
     /// Characters of the leading messages that the previous view began with too.
     pub same_chars: usize,
     /// The same, content block by content block: more where a message changes after its first observation.
     pub same_block_chars: usize,
     /// The end of what the previous request had sent.
-    pub earlier: Place,
+    pub earlier: CachePlace,
     /// The end of the last masked observation; 0 if none is masked.
-    pub boundary: Place,
+    pub boundary: CachePlace,
     /// Masked observations.
     pub masked: usize,
     /// Turns replaced by a summary.
@@ -135,10 +135,10 @@ impl Planner<'_> {
         let same_chars = fold.chars_before(changed);
         let within = moved.first().filter(|_| changed < before);
         Sent {
-            view: Place { chars: fold.chars_before(end), blocks: blocks[end] },
+            view: CachePlace { chars: fold.chars_before(end), blocks: blocks[end] },
             same_chars,
             same_block_chars: within.map_or(same_chars, |first| self.start_of(fold, first.result as usize)),
-            earlier: Place { chars: fold.chars_before(before), blocks: blocks[before] },
+            earlier: CachePlace { chars: fold.chars_before(before), blocks: blocks[before] },
             boundary: self.boundary(fold, blocks),
             masked: fold.masked.len(),
             ..Sent::default()
@@ -155,18 +155,18 @@ impl Planner<'_> {
     }
 
     /// The end of the last masked result.
-    fn boundary(&self, fold: &Fold, blocks: &[usize]) -> Place {
-        let Some(last) = fold.masked.last() else { return Place::default() };
+    fn boundary(&self, fold: &Fold, blocks: &[usize]) -> CachePlace {
+        let Some(last) = fold.masked.last() else { return CachePlace::default() };
         let message = self.outline.results[last.result as usize].message as usize;
         self.end_of(last.result as usize, fold.chars_before(message + 1), blocks)
     }
 
     /// The end of a result in a view with so many characters up to the end of its message, where later results are not masked.
-    pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> Place {
+    pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> CachePlace {
         let (message, block) =
             (self.outline.results[result].message as usize, self.outline.results[result].block as usize);
         let chars = message_end - self.later_chars(result);
-        Place { chars, blocks: (blocks[message] + block + 1).min(blocks[message + 1]) }
+        CachePlace { chars, blocks: (blocks[message] + block + 1).min(blocks[message + 1]) }
     }
 
     fn later_chars(&self, result: usize) -> usize {
@@ -188,7 +188,7 @@ impl Planner<'_> {
             let same = before.iter().zip(&kept).take_while(|(before, now)| before == now).count();
             let place = |messages: &[bool]| {
                 let kept = messages.iter().enumerate().filter(|(_, is_kept)| **is_kept);
-                kept.fold(Place::default(), |place, (message, _)| Place {
+                kept.fold(CachePlace::default(), |place, (message, _)| CachePlace {
                     chars: place.chars + self.outline.chars_of(message, self.policy.image_chars),
                     blocks: place.blocks + blocks_of(self.outline, message),
                 })

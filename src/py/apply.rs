@@ -8,7 +8,7 @@ use super::premask::Premask;
 use super::values::Any;
 use super::values::name;
 use super::walk::walk;
-use crate::clip::{CutParts, Part};
+use crate::clip::{CutParts, PartFacts};
 use crate::marks::{FIELD, part_type};
 use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
@@ -215,7 +215,7 @@ fn cut_parts<'py>(
 }
 
 /// The facts of a part, which was read before.
-fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> PyResult<Part> {
+fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> PyResult<PartFacts> {
     let py = part.py();
     let is_marked = part.contains(FIELD)?;
     let (message, first) = (PyDict::new(py), PyDict::new(py));
@@ -226,7 +226,7 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
     let mut dicts = Dicts::of(&PyList::new(py, [message])?.into_any())?;
     let outline = walk(&mut dicts, false, None)?;
     let Message { chars, images, .. } = outline.messages[0];
-    Ok(Part { has_text: chars > 0, is_image: images > 0, is_marked })
+    Ok(PartFacts { has_text: chars > 0, is_image: images > 0, is_marked })
 }
 
 /// The mark of the last part that has one, of a value that may be a list of parts.

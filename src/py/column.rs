@@ -96,10 +96,10 @@ const NAMES: [&str; 10] = [
 ];
 const STAGES: [&str; 3] = ["masking", "summarization", "fallback"];
 
-type Figures = [usize; NAMES.len()];
+type RowFigures = [usize; NAMES.len()];
 
 /// The view of one row, and its figures. A panic is an error of this row alone.
-fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, Figures), Error>> {
+fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, RowFigures), Error>> {
     guarded(|| {
         Ok(reduce_json(data, false, policy, None, &SummaryInput::NotAsked).map(|reduced| {
             let Reduced::View(view, outline, plan) = reduced else { unreachable!("a policy without functions") };
@@ -110,7 +110,7 @@ fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, Figures), 
     })
 }
 
-fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> Figures {
+fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
     let tools = report::by_tool(outline, plan, policy.image_chars);
     let found = report::figures(outline, plan, &tools);
     NAMES.map(|name| match name {
@@ -167,7 +167,7 @@ pub fn reduce_column<'py>(
         let mut columns = vec![Vec::with_capacity(rows.len() * 8); NAMES.len()];
         let (mut errors, mut views, mut offsets, mut length) = (vec![], vec![], vec![0_usize], 0);
         for (number, row) in rows.into_iter().enumerate() {
-            let mut figures = Figures::default();
+            let mut figures = RowFigures::default();
             match row {
                 None => {}
                 Some((_, Err(panic))) => errors.push((number, panic)),

@@ -3,10 +3,10 @@
 use super::guard::guarded;
 use crate::error::Error;
 use crate::outline::Outline;
+use crate::patterns::{ByTool, TextPatterns};
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
 use crate::policy::{
-    Boundary, ByTool, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, TextPatterns,
-    parameters,
+    Boundary, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};

@@ -19,9 +19,9 @@ static REQUEST: NamedTuple = NamedTuple::of_exchange("ReplayedRequest");
 static SENT_VIEW: NamedTuple = NamedTuple::of_exchange("SentView");
 
 /// A request as sent, and what of it a prompt cache would have served.
-type View = (plan::Sent, plan::Served);
+type SentView = (plan::Sent, plan::Served);
 /// The requests of a session, and what each policy would have sent.
-type Replay = (Vec<plan::Request>, Vec<Vec<View>>);
+type Replay = (Vec<plan::Request>, Vec<Vec<SentView>>);
 
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
@@ -108,7 +108,7 @@ fn replay_outline<'a>(
 }
 
 /// Requests, each with what the cache serves of it.
-fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, cache: &plan::Cache) -> Vec<View> {
+fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, cache: &plan::Cache) -> Vec<SentView> {
     let ends: Vec<usize> = requests.iter().map(|request| request.messages).collect();
     let served = cache.serve(&ends, &sent, policy.pins_boundary);
     sent.into_iter().zip(served).collect()
@@ -120,12 +120,13 @@ fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_,
         REQUEST.make(py, &[("messages", field_of(py, messages)?), ("answer_chars", field_of(py, answer_chars)?)])
     };
     let requests = requests.into_iter().map(request).collect::<PyResult<Vec<_>>>()?;
-    let of_policy = |views: Vec<View>| views.into_iter().map(|view| sent_view(py, view)).collect::<PyResult<Vec<_>>>();
+    let of_policy =
+        |views: Vec<SentView>| views.into_iter().map(|view| sent_view(py, view)).collect::<PyResult<Vec<_>>>();
     let by_policy = by_policy.into_iter().map(of_policy).collect::<PyResult<Vec<_>>>()?;
     (requests, by_policy).into_pyobject(py)
 }
 
-fn sent_view(py: Python<'_>, (sent, served): View) -> PyResult<Bound<'_, PyAny>> {
+fn sent_view(py: Python<'_>, (sent, served): SentView) -> PyResult<Bound<'_, PyAny>> {
     let (input, output) = sent.summary;
     let fields = [
         ("view_chars", field_of(py, served.view)?),

@@ -2,7 +2,7 @@
 
 use super::{Result, Session, TextFormat, Update, ViewMessage, scanned};
 use crate::outline::Outline;
-use crate::plan::{Place, Request, Sent, SummaryInput, blocks_of};
+use crate::plan::{CachePlace, Request, Sent, SummaryInput, blocks_of};
 use crate::policy::{Model, Policy};
 use crate::text::count_chars;
 
@@ -55,7 +55,7 @@ pub fn replay(
 struct Shown {
     bytes: Vec<u8>,
     outline: Outline,
-    end: Place,
+    end: CachePlace,
 }
 
 impl Shown {
@@ -73,8 +73,8 @@ impl Shown {
 }
 
 /// The end of these messages.
-fn end_of(messages: &[Shown]) -> Place {
-    messages.iter().fold(Place::default(), |place, message| Place {
+fn end_of(messages: &[Shown]) -> CachePlace {
+    messages.iter().fold(CachePlace::default(), |place, message| CachePlace {
         chars: place.chars + message.end.chars,
         blocks: place.blocks + message.end.blocks,
     })
@@ -105,7 +105,7 @@ impl Session {
             ViewMessage::Rendered(_, message) | ViewMessage::Bytes(message) => message,
         };
         let outline = scanned(&bytes)?;
-        let end = Place { chars: outline.chars_of(0, self.policy.image_chars), blocks: blocks_of(&outline, 0) };
+        let end = CachePlace { chars: outline.chars_of(0, self.policy.image_chars), blocks: blocks_of(&outline, 0) };
         Ok(Shown { bytes, outline, end })
     }
 }

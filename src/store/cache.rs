@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use std::mem;
 
 /// Two generations of pages: when the young one is full it becomes the old one, and old pages not used since are evicted.
-pub struct Cache {
+pub struct PageCache {
     most: usize,
     young: HashMap<u32, Page>,
     old: HashMap<u32, Page>,
 }
 
-impl Cache {
+impl PageCache {
     /// An empty cache, with so many pages per generation.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Cache { most, young: HashMap::new(), old: HashMap::new() }
+        PageCache { most, young: HashMap::new(), old: HashMap::new() }
     }
 
     /// A page, if it is cached.

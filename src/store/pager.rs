@@ -3,7 +3,7 @@
 //! Changed pages stay in memory until the commit, or until there are too many, when they are spilled to the log. An operation
 //! that fails is rolled back.
 
-use super::cache::Cache;
+use super::cache::PageCache;
 use super::error::{Result, StoreError, StoreErrorKind};
 use super::file::{Backend, BackendFile, Rights};
 use super::header::Header;
@@ -61,7 +61,7 @@ pub struct Pager {
     pub header: Header,
     pub(super) committed: Header,
     pub(super) changed: HashMap<u32, Page>,
-    pub(super) cache: Cache,
+    pub(super) cache: PageCache,
     /// For rollback: each page that the operation changed, and whether it was changed before.
     pub(super) undo: HashMap<u32, Option<Page>>,
     pub(super) undo_header: Header,
@@ -87,7 +87,7 @@ impl Pager {
             undo_header: header.clone(),
             header,
             changed: HashMap::new(),
-            cache: Cache::new(limits.cached),
+            cache: PageCache::new(limits.cached),
             undo: HashMap::new(),
             is_broken: false,
             limits,
@@ -264,7 +264,7 @@ impl Pager {
 
     /// Clears the cache.
     pub fn forget(&mut self) {
-        self.cache = Cache::new(self.limits.cached);
+        self.cache = PageCache::new(self.limits.cached);
     }
 
     /// The number of pages in file and log, independent of page 0.
@@ -278,7 +278,7 @@ impl Pager {
         self.file = other.file;
         self.header = other.header;
         self.committed.clone_from(&self.header);
-        self.cache = Cache::new(self.limits.cached);
+        self.cache = PageCache::new(self.limits.cached);
         if let Way::Logged(log) = &mut self.way {
             let begun = log.restart(self.header.id, self.header.commits);
             self.is_broken = begun.is_err();

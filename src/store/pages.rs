@@ -1,6 +1,6 @@
 //! Pages in the file of the store.
 
-use super::cache::Cache;
+use super::cache::PageCache;
 use super::error::{Result, StoreError};
 use super::file::{BackendFile, FileName, Rights};
 use super::log::WriteAheadLog;
@@ -15,7 +15,7 @@ pub fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()>
 }
 
 /// Writes the pages of a log, and syncs them. Right after a commit, so that cached pages equal those in the log.
-pub fn fold_into(file: &dyn BackendFile, log: &WriteAheadLog, cache: &Cache) -> Result<()> {
+pub fn fold_into(file: &dyn BackendFile, log: &WriteAheadLog, cache: &PageCache) -> Result<()> {
     // Consecutive pages are written together.
     let mut run = vec![];
     let mut first = 0;

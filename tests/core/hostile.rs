@@ -4,8 +4,9 @@ use crate::common::{Random, outline_of};
 use crate::sketch::Sketch;
 use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::pairs::{Pairs, findings, repairs};
+use recede::patterns::matches;
 use recede::plan::{Outcome, SummaryInput};
-use recede::policy::{Goal, Policy, matches};
+use recede::policy::{Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::report;
 

@@ -2,7 +2,8 @@
 
 use crate::common::Random;
 use crate::oracle;
-use recede::policy::{Field, Policy, Template, matches};
+use recede::patterns::matches;
+use recede::policy::{Field, Policy, Template};
 use recede::source::OneText;
 
 #[test]

@@ -5,9 +5,10 @@ use crate::oracle;
 use crate::sketch::Item::{self, Call, ErrorResult, Images, Reasoning, Result as Answer, Tag, Text};
 use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
+use recede::patterns::{ByTool, TextPatterns};
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
-use recede::policy::{Boundary, ByTool, CacheModel, Field, Goal, Policy};
+use recede::policy::{Boundary, CacheModel, Field, Goal, Policy};
 use recede::report;
 
 const LONG: &str = "a long observation that is well worth masking, since it goes on";
@@ -327,7 +328,7 @@ fn random_policy(random: &mut Random) -> Policy {
         keep_by_tool: keep_by_tool.into_iter().collect(),
         exclude_tools: (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
         keep_errors: random.once_in(3),
-        keep_matching: recede::policy::TextPatterns::default(),
+        keep_matching: TextPatterns::default(),
         cache_cold: vec![],
         boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
         observation_masking: !random.once_in(6),

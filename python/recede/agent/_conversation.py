@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, NamedTuple
 
 from recede._answer import answer_of, as_given
@@ -16,18 +13,16 @@ from recede._objects import changed, plain_message, read
 from recede._response import check_create, stop_reason, text_of
 from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget
+from recede.agent._driver import Ask, Driver
 from recede.agent._given import check_tools, client_of, shape_of, spoken_message
 from recede.agent._marks import CACHE_OPTIONS, marked_request
 from recede.agent._parts import usage_sum
-from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (
     Round,
     Shape,
     ToolResult,
     Tools,
-    awaited,
     calls_of,
-    not_awaited,
     open_calls,
     result_messages,
 )
@@ -68,14 +63,6 @@ class Answer(NamedTuple):
     tool_calls: int
     usage: Any
     error: Exception | None
-
-
-@dataclass
-class _Ask:
-    """A step of a turn: make this request."""
-
-    request: dict[str, Any]
-    streamed: Streamed = field(default_factory=Streamed)
 
 
 class Conversation:
@@ -180,12 +167,10 @@ class Conversation:
         self._is_marked = client == "anthropic" and self.history._live.options.pins_boundary and not IS_OFF
         self.system = system
         self.on_text = on_text
-        self._create = create
-        self._tools = Tools(run_tool, parallel_tools)
+        self._driver = Driver(create, Tools(run_tool, parallel_tools))
         self._max_tool_rounds = max_tool_rounds
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
-        self._turn_lock = threading.Lock()
         self._pending: list[Any] = []  # what was received and is not in the history yet: its token_counter raised
         self._answered_at: float | None = None  # when the last answer came
         self._cache_seconds: float = _MINUTES
@@ -205,7 +190,7 @@ class Conversation:
             ValueError: the text is blank, which every provider refuses.
             RuntimeError: a turn is in progress.
         """
-        return self._drive(self._steps(spoken_message(text)))
+        return self._driver.drive(self._steps(spoken_message(text)), self.on_text)
 
     def resume(self) -> Answer:
         """Retry after a turn that failed or was interrupted; a partial answer is continued.
@@ -214,7 +199,7 @@ class Conversation:
             Exception: as for `turn`.
             ValueError: nothing has been said yet.
         """
-        return self._drive(self._steps(None))
+        return self._driver.drive(self._steps(None), self.on_text)
 
     async def turn_async(self, text: Any) -> Answer:
         """`turn` for an async client; `run_tool` and `on_text` may be async too. Plain tools run in threads.
@@ -222,7 +207,7 @@ class Conversation:
         Raises:
             Exception: as for `turn`.
         """
-        return await self._drive_async(self._steps(spoken_message(text)))
+        return await self._driver.drive_async(self._steps(spoken_message(text)), self.on_text)
 
     async def resume_async(self) -> Answer:
         """`resume` for an async client.
@@ -230,7 +215,7 @@ class Conversation:
         Raises:
             Exception: as for `resume`.
         """
-        return await self._drive_async(self._steps(None))
+        return await self._driver.drive_async(self._steps(None), self.on_text)
 
     def view(self) -> list[Any]:
         """The messages that a request would send now."""
@@ -252,7 +237,7 @@ class Conversation:
 
     # The turn, which yields steps and does nothing itself but update the history
 
-    def _steps(self, spoken: dict[str, Any] | None) -> Generator[_Ask | Round, Any, Answer]:
+    def _steps(self, spoken: dict[str, Any] | None) -> Generator[Ask | Round, Any, Answer]:
         self._append()
         self._close_calls()
         if spoken is not None:
@@ -292,10 +277,10 @@ class Conversation:
             return Answer(text_of(message), reason, requests, tool_calls, usage, response.continuation.error)
         raise AssertionError  # the count never ends
 
-    def _answered(self, answers: Answers, sent: list[Any]) -> Generator[_Ask, Any, Any]:
+    def _answered(self, answers: Answers, sent: list[Any]) -> Generator[Ask, Any, Any]:
         """An answer, over several requests if it is truncated; what a failed one returned is stored."""
         while (request := answers.next_request()) is not None:
-            ask = _Ask(request)
+            ask = Ask(request)
             try:
                 response = yield ask
                 self._report(response)
@@ -368,85 +353,3 @@ class Conversation:
         if self.system is not None and self.shape == "anthropic":
             return {**self._request, "system": self.system}
         return self._request
-
-    # Drivers of the steps, for sync and async clients
-
-    def _drive(self, steps: Generator[_Ask | Round, Any, Answer]) -> Answer:
-        self._tools.demand_plain()
-        with self._one_turn():
-            try:
-                step = next(steps)
-                while True:
-                    done = None
-                    try:
-                        if isinstance(step, _Ask):
-                            done = self._ask(step)
-                        else:
-                            self._tools.run(step)
-                    except BaseException as error:
-                        step = steps.throw(error)
-                    else:
-                        step = steps.send(done)
-            except StopIteration as end:
-                answer: Answer = end.value
-                return answer
-
-    async def _drive_async(self, steps: Generator[_Ask | Round, Any, Answer]) -> Answer:
-        with self._one_turn():
-            try:
-                step = next(steps)
-                while True:
-                    done = None
-                    try:
-                        if isinstance(step, _Ask):
-                            done = await self._ask_async(step)
-                        else:
-                            await self._tools.run_async(step)
-                    except BaseException as error:
-                        step = steps.throw(error)
-                    else:
-                        step = steps.send(done)
-            except StopIteration as end:
-                answer: Answer = end.value
-                return answer
-
-    @contextmanager
-    def _one_turn(self) -> Iterator[None]:
-        if not self._turn_lock.acquire(blocking=False):
-            raise RuntimeError("a turn of this conversation is in progress: wait until it ends")
-        try:
-            yield
-        finally:
-            self._turn_lock.release()
-
-    def _ask(self, ask: _Ask) -> Any:
-        if self.on_text is None:
-            return not_awaited(self._create(**ask.request), "create")
-        stream = not_awaited(self._create(**ask.request, stream=True), "create")
-        try:
-            for event in stream:
-                text = ask.streamed.add(event)
-                if text:
-                    not_awaited(self.on_text(text), "on_text")
-        finally:
-            close = getattr(stream, "close", None)
-            if close is not None:
-                close()
-        return ask.streamed.response()
-
-    async def _ask_async(self, ask: _Ask) -> Any:
-        if self.on_text is None:
-            return await awaited(self._create(**ask.request))
-        stream = await awaited(self._create(**ask.request, stream=True))
-        if not hasattr(stream, "__aiter__"):
-            raise TypeError("create gives a stream that is not async: use turn")
-        try:
-            async for event in stream:
-                text = ask.streamed.add(event)
-                if text:
-                    await awaited(self.on_text(text))
-        finally:
-            close = getattr(stream, "close", None)
-            if close is not None:
-                await awaited(close())
-        return ask.streamed.response()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recede.cli.anatomy import Anatomy
-from recede.cli.chart import Source, at, bar, column, element, figure, label, picture, shortened, wrapped
+from recede.cli.chart import CharSource, at, bar, column, element, figure, label, picture, shortened, wrapped
 from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost, cheapest_policy
 
@@ -74,7 +74,7 @@ def _hatch(kind: str) -> list[str]:
     return [element("defs", pattern)]
 
 
-def sources_chart(key: str, found: Sequence[Source]) -> str:
+def sources_chart(key: str, found: Sequence[CharSource]) -> str:
     """A bar for each source of characters, as a share of all."""
     row, thick = 42, 15
     whole = sum(source.chars for source in found) or 1

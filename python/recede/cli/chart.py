@@ -19,7 +19,7 @@ from recede.cli.verdict import Session
 from recede.costs import PolicyCost
 
 __all__ = [
-    "Source",
+    "CharSource",
     "at",
     "bar",
     "breakable",
@@ -44,7 +44,7 @@ _MOST_TOOLS = 10
 _MOST_STRONG = 5
 
 
-class Source(NamedTuple):
+class CharSource(NamedTuple):
     """A source of characters in the histories.
 
     Attributes:
@@ -89,7 +89,7 @@ def _numbered(policy: str) -> str:
     return f"{kind} {'/'.join(key.partition('=')[2] for key in keys.split(','))}"
 
 
-def sources(sessions: Iterable[Session]) -> list[Source]:
+def sources(sessions: Iterable[Session]) -> list[CharSource]:
     """The largest tools, the other tools as one, and the rest of the histories."""
     tools: Counter[str] = Counter()
     chars = 0
@@ -98,11 +98,11 @@ def sources(sessions: Iterable[Session]) -> list[Source]:
         for name, report in session.tools.items():
             tools[name] += report.chars
     largest = tools.most_common(_MOST_TOOLS)
-    found = [Source(name or "(unknown)", count, True) for name, count in largest]
+    found = [CharSource(name or "(unknown)", count, True) for name, count in largest]
     left = len(tools) - len(largest)
     if left:
-        found.append(Source(f"other tools ({left:,})", tools.total() - sum(count for _, count in largest), False))
-    return [*found, Source("text, reasoning and calls", max(0, chars - tools.total()), False)]
+        found.append(CharSource(f"other tools ({left:,})", tools.total() - sum(count for _, count in largest), False))
+    return [*found, CharSource("text, reasoning and calls", max(0, chars - tools.total()), False)]
 
 
 def thinned(values: Sequence[int], columns: int = 300) -> list[tuple[int, int]]:

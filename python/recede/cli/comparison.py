@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from recede.cli.files import Transcript
+from recede.cli.files import InputHistory
 from recede.cli.tables import cost_table, share, table
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
@@ -112,7 +112,7 @@ def _format_table(sessions: list[Session]) -> str:
     return table(headings, rows, names=2)
 
 
-def as_json(history: Transcript, session: Session, turns: bool) -> dict[str, Any]:
+def as_json(history: InputHistory, session: Session, turns: bool) -> dict[str, Any]:
     """The figures of a session."""
     report: dict[str, Any] = {
         "file": history.name,

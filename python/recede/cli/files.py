@@ -23,7 +23,7 @@ from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 
 __all__ = [
     "BadFile",
-    "Transcript",
+    "InputHistory",
     "bad_file",
     "is_gzipped",
     "keep_apart",
@@ -46,7 +46,7 @@ _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
-class Transcript:
+class InputHistory:
     """A history read from a file.
 
     Attributes:
@@ -103,7 +103,7 @@ class Transcript:
         return b"".join(line + b"\n" for line in lines if line)
 
 
-def read(path: str, reading: Reading) -> list[Transcript]:
+def read(path: str, reading: Reading) -> list[InputHistory]:
     """Read the histories of a file, of a folder of events, or of standard input where the path is `-`."""
     name = "standard input" if path == "-" else path
     source: str | bytes = path
@@ -148,7 +148,7 @@ def _number(path: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _saved(path: str) -> Transcript:
+def _saved(path: str) -> InputHistory:
     """What `History.save` wrote."""
     try:
         data = History.load(path).to_json()
@@ -159,7 +159,7 @@ def _saved(path: str) -> Transcript:
             raise
         raise bad_file(path, "it is a store without the messages of a history: see recede store info") from None
     messages = len(json.loads(data))
-    return Transcript(path, "history", data, data, messages, messages, is_own_form=False)
+    return InputHistory(path, "history", data, data, messages, messages, is_own_form=False)
 
 
 def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
@@ -177,14 +177,14 @@ def _kind_of(error: TranscriptError) -> str:
     return str(TranscriptError(error.kind))
 
 
-def _own_form(name: str, format: str, data: bytes) -> Transcript:
+def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     """A file whose bytes the reducer accepts directly."""
     if format != "json_lines":
         try:
             messages = _count(data)
         except TranscriptError as error:
             raise _failure(error, name, data, None) from None
-        return Transcript(name, format, data, data, messages, messages, warnings=_unrecognized(data))
+        return InputHistory(name, format, data, data, messages, messages, warnings=_unrecognized(data))
     lines: list[tuple[int, bytes]] = []
     warnings = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -195,7 +195,7 @@ def _own_form(name: str, format: str, data: bytes) -> Transcript:
     array = b"[\n" + b",\n".join(value for _, value in lines) + b"\n]"
     numbers = [number for number, _ in lines]
     found = (*warnings, *_unrecognized(array))
-    return Transcript(name, format, data, array, len(lines), len(lines), numbers, warnings=found)
+    return InputHistory(name, format, data, array, len(lines), len(lines), numbers, warnings=found)
 
 
 def _unrecognized(data: bytes) -> tuple[str, ...]:
@@ -207,8 +207,8 @@ def _unrecognized(data: bytes) -> tuple[str, ...]:
     return () if chars else transcripts.read(data).warnings
 
 
-def _converted(history: transcripts.Transcript, siblings: int) -> Transcript:
-    return Transcript(
+def _converted(history: transcripts.Transcript, siblings: int) -> InputHistory:
+    return InputHistory(
         history.source,
         history.format,
         b"",

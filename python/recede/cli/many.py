@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from recede.cli.files import BadFile, Transcript, read, write
+from recede.cli.files import BadFile, InputHistory, read, write
 from recede.cli.notices import counted, warning_lines
 from recede.cli.processes import in_processes
 from recede.cli.reading import Reading
@@ -37,10 +37,10 @@ class Failure(NamedTuple):
 def over(
     files: Sequence[Chosen],
     reading: Reading,
-    work: Callable[[Transcript], _Done],
+    work: Callable[[InputHistory], _Done],
     *,
     is_parallel: bool = False,
-) -> tuple[list[tuple[Transcript, _Done]], list[Failure]]:
+) -> tuple[list[tuple[InputHistory, _Done]], list[Failure]]:
     """Do the work for each history of each file, with a bar on a terminal where there are several.
 
     Args:
@@ -50,13 +50,13 @@ def over(
         is_parallel: whether many files may be read by several processes, one for each core.
     """
 
-    def outcome(file: Chosen) -> list[tuple[Transcript, _Done]] | Failure:
+    def outcome(file: Chosen) -> list[tuple[InputHistory, _Done]] | Failure:
         try:
             return [(_without_text(one), work(one)) for one in read(file.path, reading)]
         except BadFile as error:
             return Failure(file, error)
 
-    done: list[tuple[Transcript, _Done]] = []
+    done: list[tuple[InputHistory, _Done]] = []
     failed: list[Failure] = []
     hidden = len(files) < 2 or not sys.stderr.isatty()
     outcomes = in_processes(outcome, files) if is_parallel else map(outcome, files)
@@ -69,11 +69,11 @@ def over(
     return done, failed
 
 
-def _without_text(history: Transcript) -> Transcript:
-    return Transcript(**{**vars(history), "data": b"", "json": b"", "session": None})
+def _without_text(history: InputHistory) -> InputHistory:
+    return InputHistory(**{**vars(history), "data": b"", "json": b"", "session": None})
 
 
-def named(history: Transcript) -> str:
+def named(history: InputHistory) -> str:
     """The name of the file, with the number of the history if there are several."""
     name = history.name if history.name.isprintable() else ascii(history.name)
     return name if history.siblings == 1 else f"{name}#{history.index + 1}"
@@ -85,7 +85,7 @@ def write_report(histories: list[dict[str, Any]], total: dict[str, Any], failed:
     write(None, json.dumps(report, indent=2).encode() + b"\n")
 
 
-def finish(done: Sequence[tuple[Transcript, _Done]], failed: Sequence[Failure], warn: bool) -> None:
+def finish(done: Sequence[tuple[InputHistory, _Done]], failed: Sequence[Failure], warn: bool) -> None:
     """Report warnings and errors on standard error, and exit with 1 if a file that was named is bad, or all are."""
     errors = [failure.error for failure in failed if failure.file.is_named]
     if warn:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from recede.cli.chart import Source, compact, emphasized, shortened, sources, ticks, wrapped
+from recede.cli.chart import CharSource, compact, emphasized, shortened, sources, ticks, wrapped
 from recede.cli.lines import dollars, has_limit
 from recede.cli.page import CONTEXT_WINDOW
 from recede.cli.plot_session import COLORS, draw_layers, draw_sizes, draw_strips, draw_timeline, plain
@@ -267,7 +267,7 @@ def _draw_scatter(axes: Any, sessions: Sequence[Session], policy: str) -> None:
     axes.set_xlabel("requests", loc="right")
 
 
-def _draw_sources(axes: Any, found: Sequence[Source]) -> None:
+def _draw_sources(axes: Any, found: Sequence[CharSource]) -> None:
     axes.set_title("Where the characters come from", loc="left", fontweight="bold")
     whole = sum(source.chars for source in found) or 1
     bars = axes.barh(

@@ -9,7 +9,7 @@ import click
 
 from recede import HistoryReducer, JsonReduction
 from recede._files import identity
-from recede.cli.files import Transcript, bad_file, is_gzipped, keep_apart, write
+from recede.cli.files import InputHistory, bad_file, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options
@@ -67,7 +67,7 @@ def reduce(
     reducer = _reducer(given(options))
     target = _Target(output, files)
 
-    def work(history: Transcript) -> JsonReduction:
+    def work(history: InputHistory) -> JsonReduction:
         result = history.run(reducer.reduce_json)
         if in_place:
             _put_back(history, history.file_form(result.json))
@@ -91,7 +91,7 @@ def reduce(
         click.get_current_context().exit(1)
 
 
-def _put_back(history: Transcript, view: bytes) -> None:
+def _put_back(history: InputHistory, view: bytes) -> None:
     """Write a view over its own file, where it has the form of that."""
     if not history.is_own_form:
         raise bad_file(history.name, f"a view of the format {history.format} has another form: it needs -o OUT")
@@ -108,7 +108,7 @@ class _Target:
         self._inputs = {identity(file) for file in files} - {None}
         self._taken: set[str] = set()
 
-    def write(self, history: Transcript, view: bytes) -> None:
+    def write(self, history: InputHistory, view: bytes) -> None:
         if not self._is_folder and history.siblings == 1:
             write(self._output, view, [history.path])
             return
@@ -121,7 +121,7 @@ class _Target:
             raise bad_file(self._output, f"cannot be written: {error.strerror or error}") from None
         write(str(folder / self._free_name(history, folder)), view, [history.path])
 
-    def _free_name(self, history: Transcript, folder: Path) -> str:
+    def _free_name(self, history: InputHistory, folder: Path) -> str:
         """A name that no input has, and no other view of this run."""
         stem = Path(history.name.removesuffix(".gz")).stem.replace(" ", "_") or "history"
         stem += "" if history.siblings == 1 else f"-{history.index + 1}"
@@ -146,7 +146,7 @@ def _reducer(options: dict[str, Any]) -> HistoryReducer:
         raise click.UsageError(message) from None
 
 
-def _as_json(history: Transcript, result: JsonReduction) -> dict[str, Any]:
+def _as_json(history: InputHistory, result: JsonReduction) -> dict[str, Any]:
     facts = result._asdict()
     del facts["json"], facts["summarizer_error"]
     facts["tools"] = {name: figures._asdict() for name, figures in result.tools.items()}
@@ -160,7 +160,7 @@ def _as_json(history: Transcript, result: JsonReduction) -> dict[str, Any]:
     }
 
 
-def _table(done: list[tuple[Transcript, JsonReduction]]) -> str:
+def _table(done: list[tuple[InputHistory, JsonReduction]]) -> str:
     rows = [
         (named(history), result.reduction_stage or "none", *(f"{getattr(result, name):,}" for name in _SUMS))
         for history, result in done

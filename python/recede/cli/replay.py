@@ -17,7 +17,7 @@ from recede.cli.anatomy import anatomy
 from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
-from recede.cli.files import Transcript, keep_apart, write
+from recede.cli.files import InputHistory, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
@@ -253,7 +253,7 @@ def replay(
     options |= {"summary_chars": summary_chars}
     pauses = "none" if no_pauses else "logged"
 
-    def play(history: Transcript) -> tuple[Session, Suggestion | None]:
+    def play(history: InputHistory) -> tuple[Session, Suggestion | None]:
         log = None if history.session is None else logged(history.session, own_prices, is_checked=check)
         if history.session is None or log is None:
             used: dict[str, Any] = {"prices": prices or Prices(), "cache": cache or "anthropic"}

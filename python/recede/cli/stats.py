@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from recede import JsonReduction, Reduction, approx_tokens, mask_observations, mask_observations_json
-from recede.cli.files import Transcript, write
+from recede.cli.files import InputHistory, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import counted, output_options
 from recede.cli.options import policy_option
@@ -59,7 +59,7 @@ def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format
     """
     all_old: Any = {"keep_results": keep_results, "boundary": "sliding"}
 
-    def measure(history: Transcript) -> Reduction | JsonReduction:
+    def measure(history: InputHistory) -> Reduction | JsonReduction:
         if history.session is not None:
             return mask_observations(history.session.messages, **all_old)._replace(messages=[])
         return history.run(lambda data: mask_observations_json(data, **all_old))._replace(json=b"")
@@ -78,7 +78,7 @@ def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format
     finish(done, failed, warn=not as_json)
 
 
-def _figures(history: Transcript, result: Reduction | JsonReduction) -> _Figures:
+def _figures(history: InputHistory, result: Reduction | JsonReduction) -> _Figures:
     return _Figures(
         1,
         history.records,
@@ -91,7 +91,7 @@ def _figures(history: Transcript, result: Reduction | JsonReduction) -> _Figures
     )
 
 
-def _for_people(history: Transcript, result: Reduction | JsonReduction, keep: int) -> str:
+def _for_people(history: InputHistory, result: Reduction | JsonReduction, keep: int) -> str:
     observations = sum(tool.observations for tool in result.tools.values())
     lines = [
         f"format: {history.format}, {history.records:,} records",
@@ -104,7 +104,7 @@ def _for_people(history: Transcript, result: Reduction | JsonReduction, keep: in
     return "\n".join(lines) + "\n" + tools_table(result.tools)
 
 
-def _table(done: list[tuple[Transcript, Reduction | JsonReduction]], by_format: bool) -> str:
+def _table(done: list[tuple[InputHistory, Reduction | JsonReduction]], by_format: bool) -> str:
     groups: dict[str, list[_Figures]] = {}
     for history, result in done:
         groups.setdefault(history.format if by_format else named(history), []).append(_figures(history, result))
@@ -123,7 +123,7 @@ def _row(name: str, figures: _Figures) -> tuple[str, ...]:
     return (name, *(f"{count:,}" for count in counts), *shares)
 
 
-def _as_json(history: Transcript, result: Reduction | JsonReduction) -> dict[str, Any]:
+def _as_json(history: InputHistory, result: Reduction | JsonReduction) -> dict[str, Any]:
     figures = _figures_as_json(_figures(history, result))
     del figures["histories"]
     return {

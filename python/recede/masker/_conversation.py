@@ -11,10 +11,10 @@ from recede.reduction._report import BoundaryMove
 from recede.session._known import KnownMessages
 from recede.session._reported import Reports
 
-__all__ = ["Conversation"]
+__all__ = ["KnownConversation"]
 
 
-class Conversation:
+class KnownConversation:
     """The messages of the last call, and what is masked in them."""
 
     def __init__(self, reader: Any, session: Any, key: Hashable, known: KnownMessages) -> None:
@@ -31,9 +31,9 @@ class Conversation:
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
 
-    def fork(self, key: Hashable) -> Conversation:
+    def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
-        other = Conversation(self._reader, self.session.copy(), key, self.known.copy())
+        other = KnownConversation(self._reader, self.session.copy(), key, self.known.copy())
         other.masks, other._copies = self.masks, dict(self._copies)
         other._told_moves = self._told_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)

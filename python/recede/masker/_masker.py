@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from recede import _engine
 from recede._errors import TranscriptError, no_such
 from recede._off import is_off
-from recede.masker._conversation import Conversation
+from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
 from recede.reduction._counting import approx_tokens
@@ -121,8 +121,8 @@ class Masker(Generic[_M]):
         self._on_move = optional_function("on_move", on_move)
         self._lock = threading.RLock()
         self._is_busy = False
-        self._conversations: OrderedDict[Conversation, None] = OrderedDict()  # the one used last is at the end
-        self._by_key: dict[Hashable, list[Conversation]] = {}
+        self._conversations: OrderedDict[KnownConversation, None] = OrderedDict()  # the one used last is at the end
+        self._by_key: dict[Hashable, list[KnownConversation]] = {}
         self._of_thread = threading.local()
         self._figures = MaskerStats()
 
@@ -149,7 +149,7 @@ class Masker(Generic[_M]):
             tell_move(move, self._on_move)
         return view
 
-    def _view(self, conversation: Conversation, marks_elsewhere: int | None) -> list[_M]:
+    def _view(self, conversation: KnownConversation, marks_elsewhere: int | None) -> list[_M]:
         if self._options.get("cache_breakpoint") != "boundary" or not isinstance(self._reader, DictReader):
             return conversation.view()
         marks = {} if marks_elsewhere is None else {"marks_elsewhere": marks_elsewhere}
@@ -235,7 +235,7 @@ class Masker(Generic[_M]):
         if is_off():
             return
         with self._alone():
-            last: Conversation | None = getattr(self._of_thread, "last", None)
+            last: KnownConversation | None = getattr(self._of_thread, "last", None)
             conversation = last
             if messages is not None and (last is None or not self._has(last, messages)):
                 conversation = self._synced(messages)
@@ -248,13 +248,13 @@ class Masker(Generic[_M]):
                     conversation.session.tell_cold()
 
     def stats(self) -> MaskerStats:
-        """What became of the calls so far."""
+        """The figures of the calls so far."""
         with self._lock:
             return self._figures._replace(conversations=len(self._conversations))
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """The lock; an adapter that is called under it must not come back."""
+        """Hold the lock, and refuse an adapter that calls the masker meanwhile."""
         with self._lock:
             if self._is_busy:
                 raise RuntimeError("the methods of an adapter must not call the Masker that calls them")
@@ -264,8 +264,8 @@ class Masker(Generic[_M]):
             finally:
                 self._is_busy = False
 
-    def _synced(self, messages: list[_M]) -> Conversation:
-        """The conversation of these messages, which it has taken."""
+    def _synced(self, messages: list[_M]) -> KnownConversation:
+        """The conversation of these messages, brought up to date."""
         if not isinstance(messages, (list, tuple)):
             raise TranscriptError("history")
         given = list(messages)
@@ -280,7 +280,7 @@ class Masker(Generic[_M]):
         self._of_thread.last = conversation
         return conversation
 
-    def _has(self, conversation: Conversation, messages: list[_M]) -> bool:
+    def _has(self, conversation: KnownConversation, messages: list[_M]) -> bool:
         """Whether these are the objects of its last call, so that nothing needs to be compared."""
         known = conversation.known.messages
         if len(known) != len(messages):
@@ -288,8 +288,8 @@ class Masker(Generic[_M]):
         identical, _ = self._core.common_prefix(known, list(messages), lambda old, new: False)
         return bool(identical == len(known))
 
-    def _found(self, messages: list[_M]) -> tuple[Conversation, int, list[int]]:
-        """A conversation with which to continue, how many messages are known, and which have other cache marks."""
+    def _found(self, messages: list[_M]) -> tuple[KnownConversation, int, list[int]]:
+        """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
         for last in islice(reversed(self._conversations), 1):
             same, marked = last.known.prefix(messages)
             if same == len(last.known.messages) > 0:
@@ -308,11 +308,11 @@ class Masker(Generic[_M]):
         self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
         return best, same, marked
 
-    def _new(self, key: Hashable) -> Conversation:
+    def _new(self, key: Hashable) -> KnownConversation:
         session = self._core.FactsSession(self._policy, self._dispatch)
-        return Conversation(self._reader, session, key, KnownMessages(self._reader, check=self._check))
+        return KnownConversation(self._reader, session, key, KnownMessages(self._reader, check=self._check))
 
-    def _remember(self, conversation: Conversation) -> Conversation:
+    def _remember(self, conversation: KnownConversation) -> KnownConversation:
         self._conversations[conversation] = None
         self._by_key.setdefault(conversation.key, []).append(conversation)
         if len(self._conversations) > self._most:
@@ -320,7 +320,7 @@ class Masker(Generic[_M]):
             self._count(evicted=1)
         return conversation
 
-    def _forget(self, conversation: Conversation) -> None:
+    def _forget(self, conversation: KnownConversation) -> None:
         del self._conversations[conversation]
         alike = self._by_key[conversation.key]
         alike.remove(conversation)

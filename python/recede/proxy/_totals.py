@@ -19,7 +19,7 @@ _MAX_KEYS = 65_536
 
 
 @dataclass
-class Sums:
+class RequestSums:
     """Sums over requests. Tokens are those that the provider reported; what it did not, is four characters each."""
 
     requests: int = 0
@@ -34,7 +34,7 @@ class Sums:
     paid_usd: float = 0.0
     without_usage: int = 0
 
-    def add(self, other: Sums) -> None:
+    def add(self, other: RequestSums) -> None:
         """Add the sums of another request."""
         for name in vars(self):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -47,13 +47,13 @@ class Sums:
 
 
 @dataclass
-class Conversation:
+class ConversationTotals:
     """A conversation, as far as requests that continue one another make it one; shown, and nothing else."""
 
     number: int
     provider: str
     model: str = ""
-    sums: Sums = field(default_factory=Sums)
+    sums: RequestSums = field(default_factory=RequestSums)
     # Seconds, tokens of the raw request, of the one that was sent, and those that were read from the cache.
     points: list[tuple[float, int, int, int]] = field(default_factory=list)
     last: tuple[int, int] = (0, 0)  # tokens of the raw and of the masked request before
@@ -72,12 +72,12 @@ class Totals:
     def __init__(self, is_observing: bool = False) -> None:
         self.is_observing = is_observing
         self.since = time.time()
-        self.sums = Sums()
+        self.sums = RequestSums()
         self.passed = 0
         self.errors = 0
         self.faults = 0
         self.version = 0  # grows with each change
-        self.conversations: dict[int, Conversation] = {}
+        self.conversations: dict[int, ConversationTotals] = {}
         self._numbers: dict[bytes, int] = {}
         self._count = 0
 
@@ -104,7 +104,7 @@ class Totals:
         if len(points) > _MAX_POINTS:
             del points[-2::-2]
 
-    def _conversation(self, masked: MaskedRequest) -> Conversation:
+    def _conversation(self, masked: MaskedRequest) -> ConversationTotals:
         """The one whose last known request this continues. All first requests look alike: nothing precedes them."""
         _, *later = [key for _, key in masked.points] or [b""]
         known = (self._numbers[key] for key in reversed(later) if key in self._numbers)
@@ -119,7 +119,7 @@ class Totals:
         if number is None:
             self._count += 1
             number = self._count
-            self.conversations[number] = Conversation(number, masked.provider or "")
+            self.conversations[number] = ConversationTotals(number, masked.provider or "")
         for key in later[-1:]:
             self._numbers.pop(key, None)
             self._numbers[key] = number
@@ -131,7 +131,9 @@ class Totals:
             del self.conversations[next(iter(self.conversations))]
         return conversation
 
-    def _request(self, conversation: Conversation, masked: MaskedRequest, usage: LoggedUsage | None) -> Sums:
+    def _request(
+        self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage | None
+    ) -> RequestSums:
         """The sums of one request: one side as the provider reported it, the other reckoned from it."""
         removed = (masked.chars_before - masked.chars_after) // _CHARS_PER_TOKEN
         prices, write_1h = _prices(conversation.model, masked.provider or "")
@@ -162,7 +164,7 @@ class Totals:
         each = (plain, prices.cached, prices.write, write_1h)
         charged = sum(count * price for count, price in zip(tokens, each, strict=True))
         paid = (charged + usage.output_tokens * prices.output) / 1e6
-        return Sums(
+        return RequestSums(
             requests=1,
             masked_requests=int(masked.masked_count > 0),
             moves=int(masked.moved),

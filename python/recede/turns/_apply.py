@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recede.turns._log import Turn
-from recede.turns._masking import ObservationMaskingContextManager, check_texts
+from recede.turns._manager import check_texts
+from recede.turns._masking import ObservationMaskingContextManager
 
 __all__ = ["apply_observation_masking"]
 

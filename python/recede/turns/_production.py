@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from recede.reduction._options import whole_number
 from recede.turns._hybrid import PRESETS, HybridContextManager
 from recede.turns._log import Turn
-from recede.turns._masking import preset
+from recede.turns._manager import preset
 from recede.turns._report import EfficiencyReport
 
 if TYPE_CHECKING:

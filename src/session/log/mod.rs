@@ -10,7 +10,7 @@ use crate::marks::{self, MarkEdits};
 use crate::outline::{Mark, Message, Outline, Role, Span};
 use crate::pairs::{GrowingPairs, LateResult};
 use crate::placeholder::Placeholder;
-use crate::plan::{Block, Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
+use crate::plan::{BlockPlace, Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
 use crate::session::stored::snapshot::Base;
@@ -329,7 +329,7 @@ impl Log {
         policy: &Policy,
         (start, end): (usize, usize),
         masked: &[Masked],
-        cleared: &[Block],
+        cleared: &[BlockPlace],
         out: &mut Vec<u8>,
     ) {
         if self.format == TextFormat::Json {

@@ -5,7 +5,7 @@
 use super::ViewForm;
 use crate::marks::{Marked, Marks, WantedMark, last_markable, remarked};
 use crate::plan::{
-    Block, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request,
+    BlockPlace, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request,
 };
 use crate::session::log::Log;
 use crate::session::stored::write_rendered;
@@ -27,7 +27,7 @@ pub struct SentMark {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct EvictedMarks {
     /// The block of the last masked result.
-    pub pin: Option<Block>,
+    pub pin: Option<BlockPlace>,
     /// The newest mark.
     pub newest: Option<SentMark>,
 }
@@ -64,8 +64,9 @@ impl Session {
         let one = Marked { message: newest.message, block: newest.block, count: 1, stays: true };
         let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
         let first = self.log.base.messages;
-        let between =
-            |from: Block, to: Block| blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1));
+        let between = |from: BlockPlace, to: BlockPlace| {
+            blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1))
+        };
         let pins = self.wanted_marks().pins(&marks, between);
         let added = pins.into_iter().flat_map(|pins| pins.added);
         let added: Vec<_> =
@@ -106,7 +107,7 @@ impl Session {
         let mut masked: Vec<Masked> = [last(&fold.masked), last(tentative)].into_iter().flatten().collect();
         masked.sort_unstable_by_key(|one| one.result);
         let wanted = Wanted::of(outline, turns, masked.iter(), boundaries);
-        let in_session = |(message, block): Block| (base.messages + message, block);
+        let in_session = |(message, block): BlockPlace| (base.messages + message, block);
         let pin = if masked.is_empty() { base.marks.pin } else { wanted.pin.map(in_session) };
         Wanted { pin, carried: wanted.carried.map(in_session) }
     }
@@ -221,7 +222,7 @@ impl Session {
         let has_blocks = outline.messages[here].shape.path().blocks.is_some();
         let is_newest = |block: usize| newest.is_some_and(|newest| !has_blocks || newest.block == block);
         let results = outline.results_of(here).map(|result| outline.results[result].block as usize);
-        let cleared: Vec<Block> = results.filter(|block| !is_newest(*block)).map(|block| (here, block)).collect();
+        let cleared: Vec<BlockPlace> = results.filter(|block| !is_newest(*block)).map(|block| (here, block)).collect();
         let mut shown = vec![];
         self.log.render(&self.policy, (here, here + 1), &self.masked(here, here + 1), &cleared, &mut shown);
         remarked(&shown[1..], &self.marks_on(message))

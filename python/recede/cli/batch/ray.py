@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from recede.cli.batch.units import Unit
-from recede.cli.batch.work import DONE, Job, Outcome, Sums, of_table
+from recede.cli.batch.work import DONE, Job, Outcome, UnitSums, of_table
 from recede.costs import Usage
 
 __all__ = ["run"]
@@ -28,7 +28,7 @@ class _Mapped(NamedTuple):
 
     def __call__(self, table: Any) -> Any:
         """The result for a table."""
-        sums = Sums()
+        sums = UnitSums()
         ids = table.column(self.id_column).to_pylist() if self.id_column else [None] * table.num_rows
         result = of_table(self.job, table, [{"id": one} for one in ids], sums)
         return _usage(self.job, table.schema, sums.outcome()) if self.job.replays else result

@@ -15,7 +15,7 @@ from recede._files import write_whole
 from recede.cli.batch.rows import Row, batches, column_of, converted, parquet_batches
 from recede.cli.batch.units import Unit
 
-__all__ = ["DONE", "Job", "Outcome", "Sums", "do", "of_table"]
+__all__ = ["DONE", "Job", "Outcome", "UnitSums", "do", "of_table"]
 
 DONE = ".recede"
 """The folder in OUT that says which units are done."""
@@ -76,7 +76,7 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, announce: Callable[
         announce: called with the number of a row before it.
     """
     most = {} if skipped is None else {"most_rows": 1}
-    sums = Sums()
+    sums = UnitSums()
     with _target(job, unit) as write:
         if unit.kind == "parquet":
             for first, table in parquet_batches(unit, **most):
@@ -103,7 +103,7 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, announce: Callable[
 _DIED = ("died", "the worker died on this row: too little memory, or a fault of recede, which is worth a report")
 
 
-class Sums:
+class UnitSums:
     """What is added up over the batches of a unit."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Sums:
         return Outcome(self._rows, self._figures, usage, self._failed)
 
 
-def _of_rows(job: Job, rows: list[Row], sums: Sums) -> Any:
+def _of_rows(job: Job, rows: list[Row], sums: UnitSums) -> Any:
     """The result for rows that are no table."""
     import pyarrow as pa
 
@@ -142,7 +142,7 @@ def _of_rows(job: Job, rows: list[Row], sums: Sums) -> Any:
     return _applied(job, table, _HISTORY, [row.place for row in rows], errors, sums)
 
 
-def of_table(job: Job, table: Any, places: list[dict[str, Any]], sums: Sums, *, is_skipped: bool = False) -> Any:
+def of_table(job: Job, table: Any, places: list[dict[str, Any]], sums: UnitSums, *, is_skipped: bool = False) -> Any:
     """The result for a table with the columns of Parquet files."""
     import pyarrow as pa
 
@@ -164,7 +164,7 @@ def _applied(
     column: str,
     places: list[dict[str, Any]],
     errors: dict[int, tuple[str, str]],
-    sums: Sums,
+    sums: UnitSums,
 ) -> Any:
     """The operator on a table, and once more on what it cannot read, but `recede.transcripts` can.
 
@@ -230,7 +230,7 @@ def _errors(job: Job, result: Any) -> Iterator[tuple[int, tuple[str, str]]]:
             yield row, (kind, said)
 
 
-def _add_usage(job: Job, result: Any, sums: Sums) -> None:
+def _add_usage(job: Job, result: Any, sums: UnitSums) -> None:
     names = [name for name in result.schema.names if name not in (_ROW, "recede_error_kind", "recede_error")]
     for row in zip(*(result.column(name).to_pylist() for name in names), strict=True):
         key, figures = row[: len(job.by) + 1], row[len(job.by) + 1 :]

@@ -1,0 +1,116 @@
+"""The steps of a turn, made with a sync or an async client."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from recede.agent._stream import Streamed
+from recede.agent._tool_calls import Round, Tools, awaited, not_awaited
+
+__all__ = ["Ask", "Driver"]
+
+_Result = TypeVar("_Result")
+_OnText = Callable[[str], Any] | None
+
+
+@dataclass
+class Ask:
+    """A step of a turn: make this request."""
+
+    request: dict[str, Any]
+    streamed: Streamed = field(default_factory=Streamed)
+
+
+class Driver:
+    """Makes requests and runs tools; one turn at a time."""
+
+    def __init__(self, create: Callable[..., Any], tools: Tools) -> None:
+        self._create = create
+        self._tools = tools
+        self._turn_lock = threading.Lock()
+
+    def drive(self, steps: Generator[Ask | Round, Any, _Result], on_text: _OnText) -> _Result:
+        """What the steps return."""
+        self._tools.demand_plain()
+        with self._one_turn():
+            try:
+                step = next(steps)
+                while True:
+                    done = None
+                    try:
+                        if isinstance(step, Ask):
+                            done = self._ask(step, on_text)
+                        else:
+                            self._tools.run(step)
+                    except BaseException as error:
+                        step = steps.throw(error)
+                    else:
+                        step = steps.send(done)
+            except StopIteration as end:
+                result: _Result = end.value
+                return result
+
+    async def drive_async(self, steps: Generator[Ask | Round, Any, _Result], on_text: _OnText) -> _Result:
+        """`drive` for an async client."""
+        with self._one_turn():
+            try:
+                step = next(steps)
+                while True:
+                    done = None
+                    try:
+                        if isinstance(step, Ask):
+                            done = await self._ask_async(step, on_text)
+                        else:
+                            await self._tools.run_async(step)
+                    except BaseException as error:
+                        step = steps.throw(error)
+                    else:
+                        step = steps.send(done)
+            except StopIteration as end:
+                result: _Result = end.value
+                return result
+
+    @contextmanager
+    def _one_turn(self) -> Iterator[None]:
+        if not self._turn_lock.acquire(blocking=False):
+            raise RuntimeError("a turn of this conversation is in progress: wait until it ends")
+        try:
+            yield
+        finally:
+            self._turn_lock.release()
+
+    def _ask(self, ask: Ask, on_text: _OnText) -> Any:
+        if on_text is None:
+            return not_awaited(self._create(**ask.request), "create")
+        stream = not_awaited(self._create(**ask.request, stream=True), "create")
+        try:
+            for event in stream:
+                text = ask.streamed.add(event)
+                if text:
+                    not_awaited(on_text(text), "on_text")
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                close()
+        return ask.streamed.response()
+
+    async def _ask_async(self, ask: Ask, on_text: _OnText) -> Any:
+        if on_text is None:
+            return await awaited(self._create(**ask.request))
+        stream = await awaited(self._create(**ask.request, stream=True))
+        if not hasattr(stream, "__aiter__"):
+            raise TypeError("create gives a stream that is not async: use turn")
+        try:
+            async for event in stream:
+                text = ask.streamed.add(event)
+                if text:
+                    await awaited(on_text(text))
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                await awaited(close())
+        return ask.streamed.response()

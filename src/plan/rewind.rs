@@ -1,0 +1,59 @@
+//! Rewind points: where a fold can be taken back to.
+
+use super::fold::{Fold, FoldCore, shift};
+use super::outcome::Masked;
+use crate::outline::Outline;
+
+/// There is at most one rewind point per so many messages; those after it are planned again.
+const POINT_INTERVAL: usize = 64;
+
+/// A rewind point: the state of a fold, which needs at least so many messages.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    messages: usize,
+    masked: usize,
+    moves: usize,
+    core: FoldCore,
+}
+
+impl Fold {
+    /// Enables rewinding, to no fewer than so many messages.
+    pub fn enable_rewind(&mut self, messages: usize) {
+        self.points.clear();
+        self.masked_by_time.clear();
+        self.add_point(messages);
+    }
+
+    fn add_point(&mut self, messages: usize) {
+        let (masked, moves) = (self.masked_by_time.len(), self.moves.len());
+        self.points.push(Point { messages, masked, moves, core: self.core.clone() });
+    }
+
+    /// Adds a rewind point after a move, which needs so many messages, if the last one is far enough back.
+    pub(super) fn add_due_point(&mut self, messages: usize) {
+        if self.points.last().is_some_and(|last| messages >= last.messages + POINT_INTERVAL) {
+            self.add_point(messages);
+        }
+    }
+
+    /// Restores the last rewind point for so many messages; the caller repeats the requests after it. Returns the messages that
+    /// the point needs, and the observations that are no longer masked.
+    pub fn rewind(&mut self, outline: &Outline, messages: usize) -> (usize, Vec<Masked>) {
+        while self.points.len() > 1 && self.points.last().is_some_and(|point| point.messages > messages) {
+            self.points.pop();
+        }
+        let Some(Point { messages, masked, moves, core }) = self.points.last() else { return (0, vec![]) };
+        self.moves.truncate(*moves);
+        self.core = core.clone();
+        self.chars_before.truncate(self.core.aging.messages());
+        let mut undone = self.masked_by_time.split_off(*masked);
+        undone.sort_unstable();
+        let Some(first) = undone.first() else { return (*messages, vec![]) };
+        let first = self.masked.partition_point(|one| one.result < *first);
+        let is_undone = |one: &mut Masked| undone.binary_search(&one.result).is_ok();
+        let is_here = |one: &Masked| (one.result as usize) < outline.results.len();
+        let unmasked: Vec<Masked> = self.masked.extract_if(first.., is_undone).filter(is_here).collect();
+        shift(&mut self.chars_before, outline, &unmasked, usize::saturating_add);
+        (*messages, unmasked)
+    }
+}
