@@ -35,7 +35,7 @@ PYTHON: dict[str, set[str]] = {
     "_answer": {"_encodable", "_objects", "_response"},
     "_summarizer": {"_encodable"},
     "_pure": {"_errors", "_objects", "types", "reduction"},
-    "reduction": LEAVES | {"_engine", "_pure", "_summarizer"},
+    "reduction": LEAVES | {"_encodable", "_engine", "_pure", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_off", "_usage", "reduction", "session"},

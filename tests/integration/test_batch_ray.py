@@ -47,8 +47,8 @@ def folder(tmp_path: Path) -> Path:
     return inputs
 
 
-def started(*arguments: Any) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+def started(*arguments: Any, **variables: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", **variables}
     command = [sys.executable, "-m", "recede.cli", "batch", *map(str, arguments)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
@@ -57,9 +57,19 @@ def started(*arguments: Any) -> subprocess.Popen[bytes]:
 
 def run(*arguments: Any) -> str:
     """What it prints; it has bad rows."""
-    out, err = (child := started(*arguments)).communicate(timeout=500)
+    return printed(started(*arguments))
+
+
+def printed(child: subprocess.Popen[bytes]) -> str:
+    out, err = child.communicate(timeout=500)
     assert child.returncode == 1, err.decode()
     return out.decode()
+
+
+def wait_for_a_file(out: Path, child: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 200
+    while not list(out.glob("*.parquet")) and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
@@ -94,9 +104,7 @@ def test_a_job_that_was_killed_resumes_with_distinct_ids_and_the_right_sums(
     out = tmp_path / "out"
     arguments = [command, folder, "-o", out, *flags, "--engine", "ray", "--id", "id"]
     child = started(*arguments)
-    deadline = time.monotonic() + 200
-    while not list(out.glob("*.parquet")) and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for_a_file(out, child)
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
     child.communicate()
@@ -109,3 +117,26 @@ def test_a_job_that_was_killed_resumes_with_distinct_ids_and_the_right_sums(
     keys = [(row["id"], row.get("recede_policy")) for row in rows]
     assert len(keys) == len(set(keys))
     assert {key for key, _ in keys} == set(range(ROWS * FILES))
+
+
+def test_a_raylet_that_is_removed_by_force_loses_no_row(folder: Path, tmp_path: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    out, local = tmp_path / "out", tmp_path / "local"
+    try:
+        other = cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
+        cluster.wait_for_nodes()
+        child = started("suggest", folder, "-o", out, "--engine", "ray", "--id", "id", RAY_ADDRESS=cluster.address)
+        wait_for_a_file(out, child)
+        assert child.poll() is None and len(list(out.glob("*.parquet"))) < FILES, "there was work left"
+        cluster.remove_node(other, allow_graceful=False)
+        found = printed(child)
+    finally:
+        cluster.shutdown()
+    assert found == run("suggest", folder, "-o", local)
+    summaries = [json.loads((one / "summary.json").read_bytes()) for one in (local, out)]
+    assert summaries[0] == summaries[1]
+    keys = [(row["id"], row["recede_policy"]) for row in rows_of(out)]
+    assert len(keys) == len(set(keys)) and {key for key, _ in keys} == set(range(ROWS * FILES))

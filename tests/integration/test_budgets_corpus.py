@@ -173,8 +173,7 @@ def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: in
     assert compactions > 10
 
 
-@pytest.mark.parametrize("answer", ["raises", "empty"])
-@pytest.mark.parametrize("tokens", [8_000, 20_000])
+@pytest.mark.parametrize(("tokens", "answer"), [(8_000, "raises"), (20_000, "empty")])
 def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_budget(tokens: int, answer: str) -> None:
     need(CORPUS)
     if "rust" not in built_engines():

@@ -469,6 +469,54 @@ def test_a_summary_has_what_the_window_and_the_task_leave() -> None:
         assert len(first if first.startswith("Conversation summary:") else "") == chars
 
 
+def test_nobody_is_asked_for_a_summary_that_has_no_room() -> None:
+    asked: list[int] = []
+
+    def counted(messages: list[Message], previous: str | None) -> str:
+        asked.append(len(messages))
+        return "s"
+
+    history = [user("task"), *said(60, 100), user("e" * 900)]
+    for budget in (904 + 29, 904 + 30):
+        recede.reduce(history, max_input_chars=budget, preserve_recent_raw_turns=1, summarizer=counted)
+    assert asked == [120]
+
+
+@pytest.mark.parametrize(("chars", "stage"), [(99, "summarization"), (100, "fallback")])
+def test_a_summary_as_long_as_what_it_replaces_does_not_help(chars: int, stage: str) -> None:
+    """Which only a counter makes possible: in characters it would have no room."""
+    history = [user("task"), *said(1, 50), *said(2, 100)]
+    summary = "Conversation summary:\n" + "s" * (chars - 22)
+    view = recede.reduce(
+        history,
+        max_input_tokens=1_007,
+        summarizer=lambda messages, previous: summary,
+        token_counter=lambda text: len(text) if text == summary else 2 * len(text),
+    )
+    assert (view.reduction_stage, view.dropped_count) == (stage, 2)
+
+
+def test_a_summary_may_be_as_long_as_what_is_dropped_and_cut_off_the_task() -> None:
+    history = [user("t" * 3_000), assistant("a" * 10), user("u" * 200), *said(2, 100)]
+    summary = "Conversation summary:\n" + "s" * 278
+    view = reduce(history, max_input_chars=1_400, summarizer=lambda messages, previous: summary)
+    assert contents(view.messages)[0] == summary and view.dropped_count == 2
+
+
+def test_an_earlier_summary_stays_where_it_fits_to_the_character() -> None:
+    earlier = system("Conversation summary:\n- outcome: run: ok")
+    history = [earlier, user("task"), *said(60, 100), user("e" * 900)]
+    for budget, first in ((904 + 40, earlier), (904 + 39, history[1])):
+        view = reduce(history, max_input_chars=budget, fill=0.1, preserve_recent_raw_turns=1, summarizer=failing)
+        assert (view.messages[0], view.within_budget) == (first, True)
+
+
+def test_with_strict_pairs_an_orphan_of_the_window_leaves_no_summary() -> None:
+    history = [user("task"), *said(60, 100), result("of no call", "x"), user("end")]
+    assert reduce(history, max_input_chars=2_000).reduction_stage == "summarization"
+    assert reduce(history, max_input_chars=2_000, strict_pairs=True).reduction_stage == "fallback"
+
+
 # Token counters
 
 
@@ -515,3 +563,11 @@ def test_with_a_counter_a_summary_that_costs_more_than_its_share_is_cut_again() 
     # A quarter of 0.9 of 1,000, but at first as many characters as that has quarter tokens.
     assert view.reduction_stage == "summarization"
     assert 30 < len(view.messages[0]["content"]) <= 225
+
+
+def test_a_short_task_stays_whole_whatever_it_costs() -> None:
+    history = [user("first"), user("t" * 200), *said(60, 100), user("end")]
+    view = recede.reduce(
+        history, max_input_tokens=400, token_counter=lambda text: 10**6 if "tt" in text else len(text) // 4
+    )
+    assert history[1] in view.messages and history[0] not in view.messages

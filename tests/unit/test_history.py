@@ -645,3 +645,22 @@ def test_a_window_that_is_larger_than_what_is_filled_gives_way_in_a_session() ->
         before = chars
     assert len(compacted_to) > 5
     assert max(compacted_to) <= 2_000, "four messages of the window have 2,400"
+
+
+def test_a_window_with_the_task_last_gives_way_to_the_newest_turn() -> None:
+    session = History(max_input_chars=4_000, clip_results=None)
+    newest = [call("2"), result("2", "y" * 3_000)]
+    session.extend([{**call("1"), "content": "x" * 3_000}, result("1", "x"), *newest, user("Find the bug.")])
+    assert session.view()[-3:] == [*newest, user("Find the bug.")]
+
+
+def test_what_the_user_says_after_a_late_task_does_not_join_it() -> None:
+    session = History(max_input_chars=4_000, fill=0.5)
+    session.extend([assistant("Hello."), user("Find the bug.")])
+    for turn in range(40):
+        session.extend([user(f"{turn}." + "u" * 400), assistant("a" * 100)])
+        session.view()
+    task, *later = [message["content"] for message in session.view() if message["role"] == "user"]
+    turns = [int(text.partition(".")[0]) for text in later]
+    assert task == "Find the bug."
+    assert turns == [*range(turns[0], 40)] and turns[0] > 20

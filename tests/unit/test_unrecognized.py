@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from children import recede_command
 
+import recede
+from recede._encodable import warn_once
 from recede.reduction._unrecognized import unrecognized
 from support import assistant, call, user
 
@@ -49,3 +54,30 @@ def test_many_fields_are_cut_to_a_line() -> None:
     words = unrecognized([{"x" * 500 + str(n): n for n in range(99)}])
     assert words is not None
     assert len(words) < 700
+
+
+@pytest.mark.parametrize("name", ["reduce", "mask_observations"])
+def test_what_reduces_a_history_of_an_unknown_shape_logs_its_fields_once(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_once.cache_clear()
+    options = {"max_input_chars": 9} if name == "reduce" else {"keep_results": 1}
+    for field in (f"text of {name}", f"bytes of {name}"):
+        messages: list[Any] = [{"from": "human", field: "hi"}]
+        for _ in range(2):
+            if field.startswith("bytes"):
+                getattr(recede, f"{name}_json")(json.dumps(messages), **options)
+            else:
+                getattr(recede, name)(messages, **options)
+        assert [record.getMessage() for record in caplog.records] == [unrecognized(messages)]
+        caplog.clear()
+    for messages in ([], [user("")], [user("hi")]):
+        getattr(recede, name)(messages, **options)
+    recede.reduce([{"from": "human", "unread": "hi"}], max_input_chars=9, enabled=False)
+    assert not caplog.records
+
+
+def test_the_command_line_says_once_that_nothing_was_recognized(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text('[{"who": "human", "say": "hi"}]')
+    done = recede_command("reduce", tmp_path / "in.json", "--max-input-chars", 9)
+    assert done.stderr.count(b"nothing was recognized in 1 messages with the fields who, say") == 1

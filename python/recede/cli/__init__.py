@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 from recede.cli.about import ABOUT
@@ -27,5 +28,7 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    # Commands warn of a file themselves, with its name.
+    logging.getLogger("recede").addHandler(logging.NullHandler())
     sys.setrecursionlimit(5_000)  # recede reads 1,024 levels of nesting, where json stops below 1,000
     recede(prog_name="recede")

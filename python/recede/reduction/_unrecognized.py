@@ -8,7 +8,7 @@ TYPE_CHECKING = False  # spares the import of typing, which takes longer than al
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["unrecognized"]
+__all__ = ["unrecognized", "warn_if_unrecognized"]
 
 _CONTENTS = ("content", "parts", "output")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
@@ -30,6 +30,15 @@ def unrecognized(messages: list[Any]) -> str | None:
         f"nothing was recognized in {len(objects):,} messages with the fields {shown}: "
         "convert them to a shape that recede reads, such as role and content"
     )
+
+
+def warn_if_unrecognized(messages: list[Any]) -> None:
+    """Log a warning, once for the same fields, if nothing was recognized: a view would be the history, in silence."""
+    said = unrecognized(messages)
+    if said is not None:
+        from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
+
+        warn_once(said)
 
 
 def _is_blank(message: dict[str, Any]) -> bool:
