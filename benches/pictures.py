@@ -1,4 +1,4 @@
-"""How the pictures of the pages are saved: one file for the same figures, and dark where the reader's system is dark."""
+"""How the pictures of the pages are saved: one file for the same figures, and dark where the reader's system is."""
 
 from __future__ import annotations
 
