@@ -16,7 +16,7 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
 .PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-engines test-slow \
-	test-agents test-site test-arm bench bench-integrations fuzz dist docs clean
+	test-agents test-types test-site test-arm bench bench-integrations fuzz dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -73,6 +73,11 @@ test-slow: build tools ## The slow tests, the core as a wheel has it, properties
 	cargo test --quiet --release --test core
 	$(python) -m pytest -m slow
 	HYPOTHESIS_PROFILE=random $(python) -m pytest --hypothesis-seed=$(SEED) tests/property tests/differential
+
+test-types: build tools ## A user's script under mypy and pyright, both strict
+	@scripts/setup types
+	$(python) -m mypy --strict tests/typing/users_script.py
+	$(python) -m pyright --project tests/typing --pythonpath $(python)
 
 test-agents: build tools ## Claude Code, Codex and Gemini CLI through the proxy (npm; RECEDE_AGENTS=folder of node_modules)
 	$(python) -m pytest -m slow tests/integration/test_agents.py

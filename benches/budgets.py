@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
+from pictures import save
 
 import recede
 
@@ -19,8 +18,6 @@ RULES = {"published rule, fill=None": ("k--", None), "fill=0.9": ("k-", 0.9)}
 def main() -> None:
     """Reduce the session to each budget, and write the picture."""
     session = SESSION.read_bytes()
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    mpl.rcParams["svg.hashsalt"] = "recede"  # the same figures give the same file
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(TOKENS, TOKENS, "k:", linewidth=0.8, label="budget")
@@ -30,7 +27,7 @@ def main() -> None:
     axes.set(xlabel="budget in tokens", ylabel="tokens of the view", title="What is kept of examples/session.json")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(Path(sys.argv[1]), metadata={"Date": None})
+    save(figure, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
+from pictures import save
 
 import recede
 
@@ -29,8 +28,6 @@ def main() -> None:
             manager.add_turn(REASONING, ACTION, OBSERVATION)
         found[name] = [turn.sent_tokens for turn in manager.report().turns]
     raw, masked = found["raw"][100], found["masking, M = 10"][100]
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    mpl.rcParams["svg.hashsalt"] = "recede"  # the same figures give the same file
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, (style, _) in managers.items():
@@ -44,7 +41,7 @@ def main() -> None:
     axes.set(xlabel="turn", ylabel="words of the context", title="A context as turns come (84 % observations)")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(Path(sys.argv[1]), metadata={"Date": None})
+    save(figure, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

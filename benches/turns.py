@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
+from pictures import save
 
 from measuring import in_child
 
@@ -27,8 +26,6 @@ def main() -> None:
         ),
         "History, bytes": ("o-", [found[f"bytes {mark}"]["append"] + found[f"bytes {mark}"]["view"] for mark in MARKS]),
     }
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    mpl.rcParams["svg.hashsalt"] = "recede"  # the same figures give the same file
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, (style, seconds) in lines.items():
@@ -37,7 +34,7 @@ def main() -> None:
     axes.set(xlabel="turn", ylabel="seconds", title="Two messages appended and a view taken, as a session grows")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(Path(sys.argv[1]), metadata={"Date": None})
+    save(figure, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
 
-if sys.version_info >= (3, 11):
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired, Required  # which type checkers bring along
+elif sys.version_info >= (3, 11):
     from typing import NotRequired, Required
 else:  # pragma: no cover - exercised by type checkers and by Python 3.10
     from typing import Generic, TypeVar

@@ -108,8 +108,8 @@ class Adapter(Protocol[_M]):
         [('user', 'Go.'), ('assistant', 'ls'), ('tool', '[observation masked — 90 chars]')]
     """
 
-    def facts(self, message: _M) -> Facts:
+    def facts(self, message: _M, /) -> Facts:
         """The facts of a message."""
 
-    def masked(self, message: _M, texts: Mapping[int, str]) -> _M:
+    def masked(self, message: _M, texts: Mapping[int, str], /) -> _M:
         """A copy of a message with these texts in place of those of its results, by their place among them."""
