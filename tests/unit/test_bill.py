@@ -115,6 +115,17 @@ def test_a_request_that_read_less_than_was_there_is_a_miss() -> None:
     assert {messages: share for messages, (_, share) in found.misses.items()} == {11: 0.0, 23: 0.0}
 
 
+@pytest.mark.parametrize(("share", "is_miss"), [(0.94, True), (0.96, False)])
+def test_a_request_that_read_nearly_all_is_no_miss(share: float, is_miss: bool) -> None:
+    made = session()
+    usages = [one.usage for one in made.requests if one.usage is not None]
+    read = round(share * usages[6].sent_tokens)
+    usages[7] = usages[7]._replace(cached_tokens=read, written_tokens=usages[7].sent_tokens - read)
+    found = costs.calibrate(with_usages(made, usages))
+    assert found is not None
+    assert list(found.misses) == [made.requests[7].messages] * is_miss
+
+
 # Replay by a calibration
 
 
