@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        fault_of, body_of, events_of = _PROVIDERS[self.path.partition("?")[0].rpartition("/")[2]]
+        fault_of, body_of, events_of = _PROVIDERS[self.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2]]
         server: Server = self.server.provider  # type: ignore[attr-defined]
         fault = fault_of(body)
         answer = server.take(body, fault)
@@ -368,4 +368,9 @@ _PROVIDERS: dict[str, tuple[Callable[[Any], str | None], Callable[[Answer], Any]
     "responses": (responses_fault, _responses_body, _responses_events),
     "count_tokens": (lambda body: anthropic_fault({"max_tokens": 1, **body}), _counted, _no_events),
     "input_tokens": (responses_fault, _counted, _no_events),
+    # Of clouds, which have the model in the path.
+    **dict.fromkeys(
+        ("invoke", "invoke-with-response-stream", "rawPredict", "streamRawPredict"),
+        (lambda body: anthropic_fault({"model": "m", **body}), _anthropic_body, _anthropic_events),
+    ),
 }

@@ -465,6 +465,63 @@ def test_variants_of_the_clients_are_wrapped() -> None:
         assert sent(server, "chat") == expected(history)
 
 
+def cloud_client(cloud: str, is_async: bool, server: Server) -> Any:
+    kind = getattr(anthropic, f"Async{cloud}" if is_async else cloud)
+    options: dict[str, Any] = {
+        "AnthropicBedrock": {"aws_region": "eu-west-1", "api_key": "none"},
+        "AnthropicVertex": {"region": "europe-west1", "project_id": "p", "access_token": "none"},
+    }[cloud]
+    client = kind(base_url=server.url, max_retries=0, **options)
+    if not is_async:
+        _OPEN.append(client)
+    return client
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("cloud", ["AnthropicBedrock", "AnthropicVertex"])
+@pytest.mark.parametrize("way", ["create", "beta", "with options", "raw", "raw, streamed"])
+def test_clients_of_clouds_send_the_view_and_report_usage(way: str, cloud: str, is_async: bool) -> None:
+    history, masker = messages_of("anthropic"), Recording()
+    with serving(text("Done.")) as server:
+        client = recede.wrap(cloud_client(cloud, is_async, server), masker)
+        assert type(client).__name__ == (f"Async{cloud}" if is_async else cloud)
+        asked(client, lambda client: WAYS[way][1](client, request_of("anthropic", history)))
+        assert sent(server, "anthropic") == expected(history)
+        assert "model" not in server.requests[0]  # it is in the path
+    assert [length for _, length in masker.heard] == [len(history)]
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_streams_of_vertex_send_the_view(is_async: bool) -> None:
+    history, masker = messages_of("anthropic"), Recording()
+    with serving(text("Done."), text("Done.")) as server:
+        for way in ("create, streamed", "stream"):
+            client = recede.wrap(cloud_client("AnthropicVertex", is_async, server), masker)
+            asked(client, lambda client, way=way: WAYS[way][1](client, request_of("anthropic", history)))
+            assert sent(server, "anthropic") == expected(history)
+    assert [length for _, length in masker.heard] == [len(history)] * 2
+
+
+def test_streams_of_bedrock_send_the_view() -> None:
+    pytest.importorskip("botocore", reason="anthropic reads streams of Bedrock with it")
+    history = messages_of("anthropic")
+    with serving(text("Done.")) as server:
+        client = recede.wrap(cloud_client("AnthropicBedrock", False, server), Recording())
+        with client.messages.stream(**request_of("anthropic", history)) as stream:
+            stream.close()  # the server does not write the events of AWS
+        assert sent(server, "anthropic") == expected(history)
+
+
+@pytest.mark.parametrize("cloud", ["AnthropicBedrock", "AnthropicVertex"])
+def test_what_clients_of_clouds_do_not_mask_is_refused(cloud: str) -> None:
+    with serving() as server:
+        client = recede.wrap(cloud_client(cloud, False, server))
+        for path in ("/v1/messages/batches", "/model/m/invoke", "/projects/p/publishers/x/models/m:rawPredict"):
+            with pytest.raises(TypeError, match="sends messages.*recede.wrap does not mask"):
+                client.post(path, body=BATCH, cast_to=object)
+        assert server.requests == []
+
+
 @pytest.mark.parametrize(
     ("wrap", "words"),
     [

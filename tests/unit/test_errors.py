@@ -168,6 +168,8 @@ DUPLICATES: list[tuple[bytes, int | None, str]] = [
             "action",
             "output",
             "tags",
+            "is_error",
+            "status",
         )
     ],
     (b'[{"role":"a",^"r\\u006fle":"b"}]', 0, "role"),
@@ -220,7 +222,7 @@ def test_a_named_field_twice(marked: bytes, message_index: int | None, field: st
     "raw",
     [
         b'[{"x":1,"x":2}]',
-        b'[{"text":1,"text":2,"id":1,"id":2,"is_error":1,"is_error":2}]',
+        b'[{"text":1,"text":2,"id":1,"id":2,"tool_use_id":1,"tool_use_id":2}]',
         b'[{"role":"user","x":{"role":1,"role":2}}]',
         b'[{"type":"function_call","call_id":"1","arguments":{"name":1,"name":2}}]',
         b'[{"content":[{"type":"tool_use","id":"1","input":{"id":1,"id":2}}]}]',

@@ -182,8 +182,7 @@ def block_policy(
 ) -> Any:
     """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one.
 
-    A view of more than `max_tokens` is masked up to the window, whatever the boundary. `least` is the fewest results
-    that may be kept.
+    A view of more than `max_tokens` is masked up to the window, whatever the boundary. At least `least` results stay.
     """
     options = {**options, "mask_chunk": mask_chunk}
     if placeholder is None and max_tokens is None and least == MIN_KEEP:

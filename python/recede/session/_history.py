@@ -39,7 +39,7 @@ class History(HistoryReader):
     rest.
 
     Args:
-        keep: without a budget: how many of the newest results stay raw; at least 3.
+        keep: without a budget: how many of the newest results stay raw; at least 3 unless the boundary is break-even.
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
