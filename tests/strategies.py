@@ -99,13 +99,12 @@ def mask_options() -> st.SearchStrategy[dict[str, Any]]:
         optional = {**_WINDOW, **_MASKING}
         return st.fixed_dictionaries({name: optional.pop(name)}, optional=optional)
 
-    return _with_boundary(st.sampled_from(sorted(_WINDOW)).flatmap(with_window)).flatmap(_by_default_or_sliding)
+    return _with_boundary(st.sampled_from(sorted(_WINDOW)).flatmap(with_window)).map(_slides)
 
 
-def _by_default_or_sliding(options: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    if "boundary" in options or options.get("mask_chunk") is not None:
-        return st.just(options)
-    return st.sampled_from([options, {**options, "boundary": "sliding"}])
+def _slides(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with a boundary that masks all it may, where they name no other one."""
+    return options if options.get("mask_chunk") else {"boundary": "sliding", **options}
 
 
 def block_options() -> st.SearchStrategy[dict[str, Any]]:

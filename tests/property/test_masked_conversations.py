@@ -26,8 +26,7 @@ def _needs_the_core() -> None:
 def masker_options() -> st.SearchStrategy[dict[str, Any]]:
     def renamed(options: dict[str, Any]) -> dict[str, Any]:
         keep = options.pop("keep_results", None)
-        boundary = {} if "boundary" in options or options.get("mask_chunk") else {"boundary": "sliding"}
-        return {**options, "keep": keep, **boundary}
+        return {**options, "keep": keep}
 
     return mask_options().map(lambda options: renamed({**options}))
 

@@ -314,7 +314,6 @@ def test_a_model_that_is_down_costs_some_calls() -> None:
     assert_waits([length for length, *_ in asked.calls])
 
 
-@ENGINES
 def test_views_without_a_summary_are_no_failures_while_nobody_is_asked() -> None:
     asked = Asked(["raises"])
     history = History(max_input_chars=2_000, summarizer=asked, boundary="sliding")
@@ -326,6 +325,7 @@ def test_views_without_a_summary_are_no_failures_while_nobody_is_asked() -> None
     assert [length for length, *_ in asked.calls] == [3, 5, 7, 11, 19, 35]
 
 
+@ENGINES
 def test_nobody_is_asked_where_the_window_alone_is_over_the_budget(engine_name: str) -> None:
     with using(engine_name):
         _grow_over_the_budget()

@@ -327,7 +327,8 @@ def test_writes_for_an_hour_have_their_own_price_and_provider() -> None:
     found = priced(logged(OPUS, 0, 0, 100, 300, 10))
     assert found.prices.write == pytest.approx((100 * 6.25 + 300 * 10) / 400)
     assert found.provider == "anthropic_1h"
-    assert priced(logged(OPUS, 0, 0, 300, 100, 10)).provider == "anthropic"
+    assert priced(logged(OPUS, 0, 0, 100, 101, 10)).provider == "anthropic_1h"
+    assert priced(logged(OPUS, 0, 0, 100, 100, 10)).provider == "anthropic"
 
 
 @pytest.mark.parametrize(("format", "provider"), [("codex", "openai"), ("gemini", "gemini"), ("pi", "anthropic")])

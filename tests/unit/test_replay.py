@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import truediv
 from typing import Any
 
 import pytest
@@ -302,6 +303,22 @@ def test_the_history_is_left_as_it_was() -> None:
     before = dumps(HISTORY)
     recede.costs.replay(HISTORY)
     assert dumps(HISTORY) == before
+
+
+def test_usage_and_the_worst_moment_are_those_of_the_turns() -> None:
+    history = [user("Find the bug."), *turns(60, chars=3_000)]
+    dear = recede.costs.Prices(input=30, output=90)
+    policies = ["sliding:window=5", "hybrid:window=5,at=20,tail=5", "keep_last:messages=4"]
+    replayed = recede.costs.replay(history, policies, summary_prices=dear)
+    so_far = {}
+    for policy in replayed.policies:
+        assert policy.usage == recede.costs.Usage.total(turn.usage for turn in policy.turns)
+        costs = (turn.usage.cost(replayed.prices, dear) for turn in policy.turns)
+        so_far[policy.policy] = list(accumulate(costs))
+    assert replayed.policies[2].usage.summary_calls > 0
+    for cost in replayed.costs:
+        worst = max(map(truediv, so_far[cost.policy], so_far["raw"]))
+        assert cost.worst_moment == pytest.approx(worst, rel=1e-12)
 
 
 def test_the_default_policies_are_the_grid() -> None:
