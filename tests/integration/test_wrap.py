@@ -517,7 +517,7 @@ def test_what_clients_of_clouds_do_not_mask_is_refused(cloud: str) -> None:
     with serving() as server:
         client = recede.wrap(cloud_client(cloud, False, server))
         for path in ("/v1/messages/batches", "/model/m/invoke", "/projects/p/publishers/x/models/m:rawPredict"):
-            with pytest.raises(TypeError, match="sends messages.*recede.wrap does not mask"):
+            with pytest.raises(TypeError, match=r"sends messages.*recede.wrap does not mask"):
                 client.post(path, body=BATCH, cast_to=object)
         assert server.requests == []
 
