@@ -13,7 +13,6 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -323,16 +322,14 @@ def kill_and_resume(tmp_path: Path, kills: int, seed: int) -> None:
     )
     command = [sys.executable, "-m", "recede.cli", "batch", "reduce", str(folder), "--keep", "1"]
     command += ["--unit-bytes", "100000", "--jobs", "2", "-o"]
-    started = time.monotonic()
     subprocess.run([*command, str(tmp_path / "whole")], capture_output=True)
-    seconds = time.monotonic() - started
-    print(f"seed {seed}, {seconds:.1f} s for a job that is not killed")
     killed = 0
     while killed < kills or out.exists():
         child = subprocess.Popen([*command, str(out)], stdout=-3, stderr=-3, start_new_session=True)
         if killed < kills:
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(rng.uniform(0.2, 1) * seconds)
+            after = units_done(out) + rng.randrange(5)
+            while child.poll() is None and units_done(out) <= after:
+                time.sleep(rng.uniform(0, 0.02))
         if killed < kills and child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             killed += child.wait() == -signal.SIGKILL
@@ -341,6 +338,10 @@ def kill_and_resume(tmp_path: Path, kills: int, seed: int) -> None:
         assert results(out) == results(tmp_path / "whole")
         assert not list((out / ".recede").glob("*.part"))
         shutil.rmtree(out)
+
+
+def units_done(out: Path) -> int:
+    return len(list((out / ".recede").glob("*.json")))
 
 
 def test_a_job_that_was_killed_goes_on_to_the_same_result(tmp_path: Path) -> None:

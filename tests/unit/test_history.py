@@ -658,7 +658,7 @@ def test_what_the_user_says_after_a_late_task_does_not_join_it() -> None:
     session = History(max_input_chars=4_000, fill=0.5)
     session.extend([assistant("Hello."), user("Find the bug.")])
     for turn in range(40):
-        session.extend([user(f"{turn}." + "u" * 400), assistant("a" * 100)])
+        session.extend([assistant("a" * 400), user(f"{turn}." + "u" * 100)])
         session.view()
     task, *later = [message["content"] for message in session.view() if message["role"] == "user"]
     turns = [int(text.partition(".")[0]) for text in later]
