@@ -77,6 +77,25 @@ def test_what_reduces_a_history_of_an_unknown_shape_logs_its_fields_once(
     assert not caplog.records
 
 
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        ('[{"x":' + "[" * 900 + "]" * 900 + "}]", "with the fields x:"),
+        ('[{"x":' + "[" * 1_022 + "]" * 1_022 + "}]", ""),  # deeper than some Pythons read
+        ('[{"x":' + "9" * 5_000 + "}]", ""),  # longer than Python reads
+        ('[{"\ud800":1}]', "with the fields \\ud800:"),
+        ('[{"\\ud800":1}]', "with the fields \\ud800:"),
+    ],
+)
+def test_json_of_an_unknown_shape_that_python_cannot_read_or_print(
+    history: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_once.cache_clear()
+    assert recede.reduce_json(history, max_input_chars=9).json == history.encode(errors="surrogatepass")
+    logged = "".join(record.getMessage() for record in caplog.records)
+    assert said in logged and logged.isprintable()
+
+
 def test_the_command_line_says_once_that_nothing_was_recognized(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text('[{"who": "human", "say": "hi"}]')
     done = recede_command("reduce", tmp_path / "in.json", "--max-input-chars", 9)

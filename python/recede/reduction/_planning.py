@@ -70,7 +70,7 @@ def reduce_bytes(goal: str, data: Json, options: Any) -> JsonReduction:
             costs,
         )
     if not answer.chars_before and options.get("enabled", True):
-        warn_if_unrecognized(history_of(raw))
+        warn_if_unrecognized(raw)
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 

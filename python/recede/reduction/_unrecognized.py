@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recede.reduction._counting import count_chars
+from recede.reduction._input import history_of
 
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
@@ -24,17 +25,21 @@ def unrecognized(messages: list[Any]) -> str | None:
     objects = [message for message in messages if isinstance(message, dict)]
     if all(map(_is_blank, objects)):
         return None
-    fields = list(dict.fromkeys(field[:_MAX_FIELD_CHARS] for message in objects for field in message))
+    fields = list(dict.fromkeys(str(field)[:_MAX_FIELD_CHARS] for message in objects for field in message))
     shown = ", ".join(fields[:_MAX_FIELDS]) + (", …" if len(fields) > _MAX_FIELDS else "")
     return (
-        f"nothing was recognized in {len(objects):,} messages with the fields {shown}: "
+        f"nothing was recognized in {len(objects):,} messages with the fields "
+        f"{shown.encode(errors='backslashreplace').decode()}: "
         "convert them to a shape that recede reads, such as role and content"
     )
 
 
-def warn_if_unrecognized(messages: list[Any]) -> None:
+def warn_if_unrecognized(history: list[Any] | bytes) -> None:
     """Log a warning, once for the same fields, if nothing was recognized: a view would be the history, in silence."""
-    said = unrecognized(messages)
+    try:
+        said = unrecognized(history_of(history) if isinstance(history, bytes) else history)
+    except (RecursionError, ValueError):  # the core reads JSON that Python does not: deeper levels, longer numbers
+        return
     if said is not None:
         from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
 
