@@ -23,5 +23,6 @@ mod session;
 mod sketch;
 mod splice;
 mod store;
+mod stored_session;
 mod strings;
 mod suite;

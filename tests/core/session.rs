@@ -11,7 +11,7 @@ use recede::splice::splice;
 use recede::turns::Turns;
 
 /// Messages with parallel calls, late and missing results, reasoning, system messages, and runs of several messages.
-fn session(random: &mut Random, turns: usize) -> Vec<String> {
+pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
     let mut messages = vec![];
     for _ in 0..random.below(3) {
         messages.push(r#"{"role":"system","content":"Be brief."}"#.to_owned());
@@ -86,12 +86,12 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
     }
 }
 
-fn view_of(history: &mut Session) -> Vec<u8> {
+pub fn view_of(history: &mut Session) -> Vec<u8> {
     let Chunks { closed, open, .. } = history.chunks(0, None).unwrap();
     [closed.concat(), open].concat()
 }
 
-fn append(history: &mut Session, message: &str) {
+pub fn append(history: &mut Session, message: &str) {
     history.append(message.as_bytes(), false, None, None).unwrap();
 }
 

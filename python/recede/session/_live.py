@@ -116,7 +116,7 @@ class LiveSession:
             raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
         if not self.core.rewind(messages):
             self._rebuild(messages)
-        self.messages.forget(range(messages, before))
+        self.messages.rewind(messages)
         self.reports.forget()
         self.callbacks.forget_moves(self.core)
 
@@ -186,7 +186,7 @@ class LiveSession:
             if self.options.counts:
                 self._count_kept()
             start, end, left = len(self.core), source.count(_MESSAGE), source.max_bytes()
-            self.messages.first = 0 if self.store is None else start
+            self.messages.evict(0 if self.store is None else start)
             if end:
                 self.callbacks.begin_loading(self.core)
             for first in range(start, end, _BATCH):

@@ -38,38 +38,43 @@ class Messages:
 
     def __init__(self) -> None:
         self.first = 0
-        self._objects: dict[int, Any] = {}
+        self._objects: list[Any] = []  # from the first one on; None for one that was not read yet
         self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
 
     def add(self, index: int, message: Any, has_objects: bool) -> None:
         """Keep a message as it was appended."""
-        self._objects[index] = message
+        place = index - self.first
+        if place >= len(self._objects):
+            self._objects += [None] * (place + 1 - len(self._objects))
+        self._objects[place] = message
         if has_objects:
             self._of_clients.add(index)
 
     def replace(self, messages: list[Any]) -> None:
         """Keep these objects, which are equal to those that were appended."""
-        for index in range(self.first, len(messages)):
-            self._objects[index] = messages[index]
+        self._objects[: max(0, len(messages) - self.first)] = messages[self.first :]
 
-    def forget(self, indices: range) -> None:
-        """Drop messages."""
-        for index in indices:
-            self._objects.pop(index, None)
-        self._of_clients.difference_update(indices)
+    def rewind(self, count: int) -> None:
+        """Keep only so many."""
+        del self._objects[max(0, count - self.first) :]
+        self._of_clients = {index for index in self._of_clients if index < count}
 
     def evict(self, first: int) -> None:
         """Drop those before `first`, which are in a store."""
-        self.forget(range(self.first, first))
-        self.first = first
+        if first != self.first:
+            before = [None] * (self.first - first)
+            self._objects = before + self._objects[max(0, first - self.first) :]
+            self._of_clients = {index for index in self._of_clients if index >= first}
+            self.first = first
 
     def at(self, session: Any, index: int) -> Any:
         """A message; an evicted one is read and not kept."""
-        message = self._objects.get(index)
+        place = index - self.first
+        message = self._objects[place] if 0 <= place < len(self._objects) else None
         if message is None:
             message = loads(session.message(index))
-            if index >= self.first:
-                self._objects[index] = message
+            if place >= 0:
+                self.add(index, message, False)
         return message
 
     def shown(self, session: Any, item: int | bytes | tuple[int, bytes]) -> Any:
@@ -81,4 +86,4 @@ class Messages:
         index, masked = item
         if index not in self._of_clients:
             return loads(masked)
-        return restored(self._objects[index], loads(session.message(index)), loads(masked))
+        return restored(self._objects[index - self.first], loads(session.message(index)), loads(masked))

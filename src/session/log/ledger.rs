@@ -1,11 +1,10 @@
 //! Totals of all appended messages, also those replaced by a summary, and where each observation is. Written to the store,
 //! if there is one, and then dropped from memory.
 
-use crate::outline::Outline;
+use crate::outline::{Outline, Span};
 use crate::session::stored::{index, observation_of};
 use crate::session::{Failure, Result, Session};
 use crate::store::Store;
-use std::collections::HashMap;
 
 #[derive(Debug, Default, Clone)]
 pub struct Ledger {
@@ -14,11 +13,11 @@ pub struct Ledger {
     /// Messages and observations up to the last write to the store.
     pub stored_messages: usize,
     pub stored: usize,
-    /// Of each later observation: message, place among its results, and number of the previous one with the same id among
-    /// these, or 0.
-    pub places: Vec<(u32, u32, u32)>,
-    /// The number, from 1, of the newest of them by id.
-    pub newest: HashMap<Vec<u8>, u32>,
+    /// Of each later observation: message, and place among its results.
+    pub places: Vec<(u32, u32)>,
+    /// Their ids, and the text of these. No table: few are looked up.
+    pub ids: Vec<Option<Span>>,
+    pub id_text: Vec<u8>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +35,11 @@ impl Ledger {
     /// Adds the next message, at this index of an outline.
     pub fn add(&mut self, outline: &Outline, message: usize, image_chars: usize) {
         for (place, result) in outline.results_of(message).enumerate() {
-            let number = self.observations() as u32 + 1;
+            self.places.push((self.messages as u32, place as u32));
+            let start = self.id_text.len();
             let id = outline.results[result].id;
-            let earlier = id.and_then(|id| self.newest.insert(outline.text(id).to_vec(), number));
-            self.places.push((self.messages as u32, place as u32, earlier.unwrap_or(0)));
+            self.id_text.extend_from_slice(id.map_or(b"", |id| outline.text(id)));
+            self.ids.push(id.map(|_| Span { start, end: self.id_text.len() }));
         }
         let is_run = outline.messages[message].is_agent_made;
         self.totals.turns += usize::from(is_run && !self.totals.ends_with_run);
@@ -51,14 +51,9 @@ impl Ledger {
     /// Removes the last message, which is at this place of an outline and not stored; the one before it is of a run or
     /// not.
     pub fn pop(&mut self, outline: &Outline, message: usize, is_after_run: bool, image_chars: usize) {
-        for result in outline.results_of(message).rev() {
-            let earlier = self.places.pop().map_or(0, |(.., earlier)| earlier);
-            match outline.results[result].id.map(|id| outline.text(id)) {
-                Some(id) if earlier == 0 => drop(self.newest.remove(id)),
-                Some(id) => drop(self.newest.insert(id.to_vec(), earlier)),
-                None => {}
-            }
-        }
+        self.places.truncate(self.places.len() - outline.results_of(message).len());
+        self.ids.truncate(self.places.len());
+        self.id_text.truncate(self.ids.iter().rev().flatten().next().map_or(0, |last| last.end));
         self.totals.turns -= usize::from(outline.messages[message].is_agent_made && !is_after_run);
         self.totals.ends_with_run = is_after_run;
         self.totals.chars = self.totals.chars.saturating_sub(outline.chars_of(message, image_chars));
@@ -69,13 +64,18 @@ impl Ledger {
     pub fn evict(&mut self) {
         self.stored_messages = self.messages;
         self.stored = self.observations();
-        self.places = vec![];
-        self.newest = HashMap::new();
+        (self.places, self.ids, self.id_text) = (vec![], vec![], vec![]);
+    }
+
+    /// The ids of the later observations, each with its number from 1.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = (&[u8], usize)> {
+        let id = |(place, id): (usize, &Option<Span>)| Some(((*id)?.of(&self.id_text), self.stored + place + 1));
+        self.ids.iter().enumerate().filter_map(id)
     }
 
     /// The message of an observation and its place there, by its number from 1; None where that is not in memory.
     pub fn place(&self, number: usize) -> Option<(usize, usize)> {
-        let (message, place, _) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
+        let (message, place) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
         Some((message as usize, place as usize))
     }
 }
@@ -93,8 +93,9 @@ impl Session {
     /// # Errors
     /// Those of the store, where evicted ids are looked up.
     pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> Result<Option<usize>> {
-        Ok(match (self.ledger.newest.get(id), store) {
-            (Some(number), _) => Some(*number as usize),
+        let newest = self.ledger.ids().rev().find(|(known, _)| *known == id);
+        Ok(match (newest, store) {
+            (Some((_, number)), _) => Some(number),
             (None, Some(store)) if self.ledger.stored > 0 => index::find(store, id)?.and_then(|entry| entry.number()),
             (None, None) if self.ledger.stored > 0 => return Err(Failure::Closed),
             (None, _) => None,

@@ -162,8 +162,8 @@ impl Session {
         for id in &self.stored.answered {
             updates.entry(id.clone()).or_default().is_answered = true;
         }
-        for (id, number) in &self.ledger.newest {
-            updates.entry(id.clone()).or_default().number = Some(*number);
+        for (id, number) in self.ledger.ids() {
+            updates.entry(id.to_vec()).or_default().number = Some(number as u32);
         }
         let Log { outline, pairs, base, .. } = &self.log;
         for call in 0..outline.calls_before(count) {

@@ -216,8 +216,8 @@ impl<'a, 'b> IndexWriter<'a, 'b> {
     }
 
     /// Adds the places of the observations after the first `start` ones.
-    pub fn add_places(&mut self, start: usize, places: &[(u32, u32, u32)]) -> Result<()> {
-        let bytes = |(message, place, _): &(u32, u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
+    pub fn add_places(&mut self, start: usize, places: &[(u32, u32)]) -> Result<()> {
+        let bytes = |(message, place): &(u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
         self.add(start, places, PLACE, |block| &mut block.places, bytes)
     }
 

@@ -1,6 +1,6 @@
 //! The turn store against a plain list: what it holds, also after it was closed, killed, cut off from power or from disk.
 
-mod backends;
+pub mod backends;
 mod damage;
 mod failing;
 mod machine;
