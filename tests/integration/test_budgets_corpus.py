@@ -41,9 +41,10 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
     orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
     rule: dict[str, Any] = {**options, "fill": None, "clip_results": None, "summarizer": failing}
     published = recede.reduce(history, max_input_chars=0, **rule)
+    chars, newest_task = recede.count_chars(history), set(task_of(history)[-1:])
     smaller: set[int] = set()
     unchanged: set[int] = set()
-    for budget in budgets_of(recede.count_chars(history), count):
+    for budget in budgets_of(chars, count):
         view = recede.reduce(history, max_input_chars=budget, **options)
         assert view.within_budget is (view.chars_after <= budget)
         assert view.chars_after == recede.count_chars(view.messages)
@@ -53,8 +54,8 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
         whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
         assert smaller <= kept and unchanged <= whole, "a larger budget never keeps less"
         smaller, unchanged = kept, whole
-        if view.reduced and recede.count_chars(history) > budget:
-            assert set(task_of(history)[-1:]) <= kept
+        if view.reduced and chars > budget:
+            assert newest_task <= kept
     assert history == before, "the input was changed"
 
 
