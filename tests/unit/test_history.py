@@ -545,6 +545,24 @@ def test_a_counter_is_given_again_when_a_session_is_loaded(tmp_path: Path) -> No
     assert history.stats().view_messages < 19
 
 
+def test_a_loaded_history_reports_the_moves_after_its_first_view_or_masks(tmp_path: Path) -> None:
+    def messages(numbers: range) -> list[Any]:
+        return [message for number in numbers for message in (call(f"c{number}"), result(f"c{number}", "x" * 2_000))]
+
+    History.from_messages(messages(range(30))).save(tmp_path / "session.store")
+    for look in (History.view, History.masks):
+        told: list[Any] = []
+        loaded = History.load(tmp_path / "session.store", on_move=told.append)
+        look(loaded)
+        assert told == []
+        for number in range(30, 90):
+            loaded.extend(messages(range(number, number + 1)))
+            look(loaded)
+        assert told == list(loaded.stats().boundary_moves)[-len(told) :] != []
+    with pytest.raises(TypeError, match="on_move must be callable"):
+        History.load(tmp_path / "session.store", on_move=3)  # type: ignore[arg-type]
+
+
 def test_json_of_a_message_is_that_of_its_dict() -> None:
     by_dict, by_bytes = History(keep=3), History(keep=3)
     for message in SESSION:
