@@ -101,7 +101,6 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
     chars, task, replaced = recede.count_chars(history), task_of(history), summaries_of(history)
     # The definition is of whole pairs, and of the window that `reduce` has by itself.
     evenly = Evenly(history) if not options and not orphans else None
-    chars, newest_task = recede.count_chars(history), set(task_of(history)[-1:])
     smaller: set[int] = set()
     unchanged: set[int] = set()
     for budget in budgets_of(chars, count):
