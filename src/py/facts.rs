@@ -4,9 +4,11 @@
 use super::convert::{PyPolicy, Stopped, bytes_of, to_str, with_text};
 use super::dicts::Dicts;
 use super::guard::guarded;
+use super::marks::{marked_blocks, write_pins};
 use super::values::{Any, number};
 use super::walk::walk;
 use crate::error::Error;
+use crate::marks::Marks;
 use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
@@ -16,7 +18,7 @@ use crate::shape::{Frame, role_of};
 use crate::source::Source;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
@@ -162,6 +164,31 @@ impl PyFactsSession {
             }
             let number = usize::try_from(number(observation)?).unwrap_or(usize::MAX);
             self.change(py, |session| Ok(session.place(number)))
+        })
+    }
+
+    /// Pins the boundary in a view of these messages, of which those at `marked` have marks, besides so many elsewhere. Returns
+    /// which messages still have marks.
+    fn pin(
+        &self,
+        view: &Bound<'_, PyList>,
+        messages: &Bound<'_, PyList>,
+        marked: Vec<usize>,
+        elsewhere: usize,
+    ) -> PyResult<Vec<usize>> {
+        guarded(|| {
+            let message_at = |message: usize| Ok(messages.get_item(message)?.cast_into::<PyDict>()?);
+            let mut marks = Marks { elsewhere, ..Marks::default() };
+            for message in marked {
+                marks.blocks.extend(marked_blocks(&message_at(message)?, message)?);
+            }
+            let mut marked: Vec<usize> = marks.blocks.iter().map(|one| one.message).collect();
+            marked.dedup();
+            let (marks, pins) = self.change(view.py(), |session| Ok(session.pins(marks)))?;
+            if let Some(pins) = pins {
+                write_pins(view, &marks, pins, message_at)?;
+            }
+            Ok(marked)
         })
     }
 

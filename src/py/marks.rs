@@ -2,7 +2,7 @@
 
 use super::dicts::Dicts;
 use super::values::{Any, Dict};
-use crate::marks::{FIELD, Marked, Marks};
+use crate::marks::{FIELD, Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::plan::{Plan, marks_in_view, pins};
 use crate::policy::Policy;
@@ -21,36 +21,50 @@ pub fn with_marks<'py>(
     if !policy.pins_boundary || !plan.changes() {
         return Ok(view);
     }
-    let marks = marks_in_view(outline, plan, marks_of(dicts, policy.marks_elsewhere)?);
-    let Some(pins) = pins(outline, policy, plan, &marks) else { return Ok(view) };
-    for (message, block, source) in pins.added {
-        let Marked { message: other, block: place, .. } = marks.blocks[source];
-        let mark = match blocks_of(&dicts.message(other)?)? {
-            Some(blocks) => marks_in(blocks.get_item(place)?.cast()?)?.pop(),
-            None => None,
-        };
-        if let Some(mark) = mark {
-            change_block(&view, message, block, |block| block.set_item(FIELD, mark))?;
-        }
+    let mut marks = Marks { elsewhere: policy.marks_elsewhere, ..Marks::default() };
+    for message in 0..dicts.list.len() {
+        marks.blocks.extend(marked_blocks(&dicts.message(message)?, message)?);
     }
-    for Marked { message, block, .. } in pins.removed.into_iter().map(|one| marks.blocks[one]) {
-        change_block(&view, message, block, clear)?;
+    let marks = marks_in_view(outline, &plan.masked, marks);
+    if let Some(pins) = pins(outline, policy, plan, &marks) {
+        write_pins(&view, &marks, pins, |message| dicts.message(message))?;
     }
     Ok(view)
 }
 
-fn marks_of(dicts: &Dicts, elsewhere: usize) -> PyResult<Marks> {
-    let mut marks = Marks { elsewhere, ..Marks::default() };
-    for message in 0..dicts.list.len() {
-        let Some(blocks) = blocks_of(&dicts.message(message)?)? else { continue };
-        for (block, value) in blocks.iter().enumerate() {
-            let count = value.cast::<PyDict>().map_or(Ok(0), |block| marks_in(block).map(|marks| marks.len()))?;
-            if count > 0 {
-                marks.blocks.push(Marked { message, block, count, stays: false });
-            }
+/// Writes pins into a view of these messages, whose marks they are.
+pub fn write_pins<'py>(
+    view: &Bound<'py, PyList>,
+    marks: &Marks,
+    pins: Pins,
+    message_at: impl Fn(usize) -> PyResult<Dict<'py>>,
+) -> PyResult<()> {
+    for (message, block, source) in pins.added {
+        let Marked { message: other, block: place, .. } = marks.blocks[source];
+        let mark = match blocks_of(&message_at(other)?)? {
+            Some(blocks) => marks_in(blocks.get_item(place)?.cast()?)?.pop(),
+            None => None,
+        };
+        if let Some(mark) = mark {
+            change_block(view, message, block, |block| block.set_item(FIELD, mark))?;
         }
     }
-    Ok(marks)
+    for Marked { message, block, .. } in pins.removed.into_iter().map(|one| marks.blocks[one]) {
+        change_block(view, message, block, clear)?;
+    }
+    Ok(())
+}
+
+/// The blocks of a message that have marks.
+pub fn marked_blocks(message: &Dict, index: usize) -> PyResult<Vec<Marked>> {
+    let mut marked = vec![];
+    for (block, value) in blocks_of(message)?.iter().flatten().enumerate() {
+        let count = value.cast::<PyDict>().map_or(Ok(0), |block| marks_in(block).map(|marks| marks.len()))?;
+        if count > 0 {
+            marked.push(Marked { message: index, block, count, stays: false });
+        }
+    }
+    Ok(marked)
 }
 
 fn blocks_of<'py>(message: &Dict<'py>) -> PyResult<Option<Bound<'py, PyList>>> {

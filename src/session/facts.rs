@@ -4,9 +4,10 @@
 use super::Session;
 use super::log::Log;
 use crate::dispatch::dispatch_blocks;
+use crate::marks::{Marks, Pins};
 use crate::outline::{Call, Message, Outline, Span, ToolResult};
 use crate::placeholder::Placeholder;
-use crate::plan::Move;
+use crate::plan::{Move, blocks_between, marks_in_view};
 use crate::policy::Policy;
 use crate::source::{OneText, Source};
 use crate::text::clip;
@@ -163,6 +164,15 @@ impl Session {
             self.update_masked();
             self.record_change();
         }
+    }
+
+    /// The marks of the messages as its view has them, and the pins of that; see [`crate::plan::pins`].
+    #[must_use]
+    pub fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
+        let outline = &self.log.outline;
+        let marks = marks_in_view(outline, &self.masked(0, self.log.len()), marks);
+        let pins = self.wanted_marks().pins(&marks, |from, to| blocks_between(outline, from, to));
+        (marks, pins)
     }
 
     /// Characters of the messages.

@@ -90,7 +90,7 @@ impl Session {
     }
 
     /// The blocks that marks at the boundary are wanted on.
-    fn wanted_marks(&self) -> Wanted {
+    pub(super) fn wanted_marks(&self) -> Wanted {
         let Log { base, outline, turns, fold, .. } = &self.log;
         let tentative = self.view.tentative();
         if !matches!(self.view.form, ViewForm::Masked) || (fold.masked_count() == 0 && tentative.is_empty()) {
