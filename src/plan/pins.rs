@@ -40,14 +40,14 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
 /// The marks that are left in a view without pins: of those in a replaced observation the newest. Where the message itself is the
 /// observation, its one part keeps that.
 #[must_use]
-pub fn marks_in_view(outline: &Outline, plan: &Plan, mut marks: Marks) -> Marks {
+pub fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> Marks {
     let is_observation = |message: usize| {
         outline.messages[message].shape.path().blocks.is_none()
-            && !super::masked_in(&plan.masked, outline.results_of(message)).is_empty()
+            && !super::masked_in(masked, outline.results_of(message)).is_empty()
     };
     for one in &mut marks.blocks {
         one.stays = is_observation(one.message);
-        if one.stays || masked_at(outline, plan, one.message, one.block) {
+        if one.stays || masked_at(outline, masked, one.message, one.block) {
             one.count = 1;
         }
     }
@@ -151,9 +151,9 @@ pub fn block_of(outline: &Outline, result: usize) -> Option<BlockPlace> {
 
 /// Whether the result at a block is masked or cut.
 #[must_use]
-pub fn masked_at(outline: &Outline, plan: &Plan, message: usize, block: usize) -> bool {
+pub fn masked_at(outline: &Outline, masked: &[Masked], message: usize, block: usize) -> bool {
     let is_it = |one: usize| outline.results[one].block as usize == block;
-    super::masked_in(&plan.masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
+    super::masked_in(masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
 }
 
 /// How many blocks a block is after an earlier one; if those are many, a lower bound.

@@ -1,7 +1,7 @@
 //! Cache marks of dicts: where they are, and a view with others. The input is never changed.
 
 use super::values::{Any, Dict, cast};
-use crate::marks::{FIELD, Marked, Marks};
+use crate::marks::{FIELD, Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::plan::{Plan, marks_in_view, pins};
 use crate::policy::Policy;
@@ -32,6 +32,31 @@ impl<'py> DictMarks<'py> {
         Ok(())
     }
 
+    /// The messages that have some.
+    pub fn messages(&self) -> Vec<usize> {
+        let mut messages: Vec<usize> = self.blocks.iter().map(|one| one.message).collect();
+        messages.dedup();
+        messages
+    }
+
+    /// Where they are, besides so many elsewhere in a request.
+    pub fn places(&self, elsewhere: usize) -> Marks {
+        Marks { blocks: self.blocks.clone(), elsewhere, ..Marks::default() }
+    }
+
+    /// Writes pins into a view, for which its marks were asked.
+    pub fn write(&self, view: &Bound<'py, PyList>, marks: &Marks, pins: Pins) -> PyResult<()> {
+        for (message, block, source) in pins.added {
+            if let Some(mark) = self.at(&marks.blocks[source]) {
+                change_block(view, message, block, |block| block.set_item(FIELD, mark))?;
+            }
+        }
+        for Marked { message, block, .. } in pins.removed.into_iter().map(|one| marks.blocks[one]) {
+            change_block(view, message, block, clear)?;
+        }
+        Ok(())
+    }
+
     fn at(&self, one: &Marked) -> Option<Any<'py>> {
         let place = self.blocks.iter().position(|block| (block.message, block.block) == (one.message, one.block));
         Some(self.values[place?].clone())
@@ -47,16 +72,9 @@ pub fn with_marks<'py>(
     plan: &Plan,
 ) -> PyResult<Bound<'py, PyList>> {
     let Some(found) = found.filter(|_| plan.changes()) else { return Ok(view) };
-    let marks = Marks { blocks: found.blocks.clone(), elsewhere: policy.marks_elsewhere, ..Marks::default() };
-    let marks = marks_in_view(outline, plan, marks);
-    let Some(pins) = pins(outline, policy, plan, &marks) else { return Ok(view) };
-    for (message, block, source) in pins.added {
-        if let Some(mark) = found.at(&marks.blocks[source]) {
-            change_block(&view, message, block, |block| block.set_item(FIELD, mark))?;
-        }
-    }
-    for Marked { message, block, .. } in pins.removed.into_iter().map(|one| marks.blocks[one]) {
-        change_block(&view, message, block, clear)?;
+    let marks = marks_in_view(outline, &plan.masked, found.places(policy.marks_elsewhere));
+    if let Some(pins) = pins(outline, policy, plan, &marks) {
+        found.write(&view, &marks, pins)?;
     }
     Ok(view)
 }

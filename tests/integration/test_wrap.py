@@ -364,6 +364,16 @@ def test_messages_of_a_thread_that_anthropic_stores_are_sent_as_they_are() -> No
         assert server.requests[0]["messages"] == history != server.requests[1]["messages"]
 
 
+def test_a_request_that_is_not_masked_reports_nothing() -> None:
+    history, masker = messages_of("responses"), Recording()
+    with serving(text("Done."), text("Done.")) as server:
+        client = recede.wrap(client_of("responses", server), masker)
+        client.responses.create(model="m", input=history)
+        client.responses.create(model="m", input="Hello.")
+        assert server.requests[-1]["input"] == "Hello."
+    assert [length for _, length in masker.heard] == [len(history)]
+
+
 BATCH = {"requests": [{"custom_id": "1", "params": {"model": "m", "max_tokens": 9, "messages": [user("Go.")]}}]}
 
 REFUSED: dict[str, tuple[str, Callable[[Any], Any], str]] = {
@@ -517,7 +527,7 @@ def test_what_clients_of_clouds_do_not_mask_is_refused(cloud: str) -> None:
     with serving() as server:
         client = recede.wrap(cloud_client(cloud, False, server))
         for path in ("/v1/messages/batches", "/model/m/invoke", "/projects/p/publishers/x/models/m:rawPredict"):
-            with pytest.raises(TypeError, match=r"sends messages.*recede.wrap does not mask"):
+            with pytest.raises(TypeError, match=r"sends messages.*recede\.wrap does not mask"):
                 client.post(path, body=BATCH, cast_to=object)
         assert server.requests == []
 

@@ -201,8 +201,24 @@ class OwnConversations(Conversations):
         vars(message).update(vars(other))
 
 
+class PinnedConversations(Conversations):
+    @initialize(
+        options=masker_options(),
+        elsewhere=st.integers(0, 4),
+        boundary=st.sampled_from(["sliding", "break_even"]),
+        check=st.booleans(),
+    )
+    def begin_pinned(self, options: dict[str, Any], elsewhere: int, boundary: str, check: bool) -> None:
+        options.pop("mask_chunk", None)
+        pinned = {"boundary": boundary, "cache_breakpoint": "boundary", "marks_elsewhere": elsewhere}
+        self.options, self.check = {**options, **pinned}, check
+        self.masker = recede.Masker(check=check, **self.options)
+
+
 MACHINE = settings(max_examples=40, stateful_step_count=20)
 TestDicts = Conversations.TestCase
 TestDicts.settings = MACHINE
+TestPinned = PinnedConversations.TestCase
+TestPinned.settings = MACHINE
 TestOwnMessages = OwnConversations.TestCase
 TestOwnMessages.settings = MACHINE

@@ -145,6 +145,58 @@ def test_cache_marks_are_no_departure() -> None:
     assert masker.stats().rewound == masker.stats().forked == 0
 
 
+def test_a_fork_has_the_cache_marks_of_its_own_call() -> None:
+    masker, messages = Masker(keep=0, **SLIDING), conversation(30)
+    marked = {"type": "text", "text": "x" * 90, "cache_control": {"type": "ephemeral"}}
+    messages[2]["content"] = [{"type": "text", "text": "x" * 90}]
+    masker.view(messages)
+    messages = [*messages[:2], {**messages[2], "content": [marked]}, *messages[3:]]
+    masker.masks(messages)  # makes no copies
+    fork = messages[:20]
+    assert masker.view(fork) == cold_view(None, fork, {"keep": 0, **SLIDING})
+    assert masker.stats().forked == 1
+    assert "cache_control" in str(masker.view(fork)[2])
+
+
+def test_a_mark_that_came_is_no_change_of_later_calls() -> None:
+    masker, messages = Masker(keep=0, **SLIDING), conversation(3)
+    messages[2]["content"] = [{"type": "text", "text": "x" * 90}]
+    masker.view(messages)
+    messages[2]["content"][0]["cache_control"] = {"type": "ephemeral"}
+    view = masker.view(messages)
+    assert "cache_control" in str(view[2])
+    assert masker.view(messages)[2] is view[2]
+
+
+def test_masks_after_a_rewind_name_the_places_of_their_results() -> None:
+    results = [{"type": "tool_result", "tool_use_id": str(number), "content": "x" * 90} for number in range(2)]
+    messages = [{"role": "user", "content": results[:count]} for count in (2, 1, 2, 2)]
+    masker = Masker(keep=0, **SLIDING)
+    assert [mask[:2] for mask in masker.masks(messages[:3]).masks] == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)]
+    changed = [messages[0], messages[3], messages[1]]
+    assert [mask[:2] for mask in masker.masks(changed).masks] == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    assert masker.masks(changed).masks == cold_masks(None, changed, {"keep": 0, **SLIDING})[0]
+    assert masker.masks(changed).masks[-1] == masker.masks(changed).masks[4]
+    assert repr(masker.masks(changed[:1])) == repr(Masks(0, list(masker.masks(changed[:1]).masks)))
+
+
+def test_the_boundary_is_pinned_without_planning_all_messages() -> None:
+    options: dict[str, Any] = {"keep": 2, "cache": "breakpoints", "cache_breakpoint": "boundary", **SLIDING}
+    masker, messages = Masker(**options), []
+    for number in range(30):
+        block = {"type": "tool_use", "id": str(number), "name": "run", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": str(number), "content": "x" * 300}
+        for before in messages[-1:]:
+            del before["content"][0]["cache_control"]
+        messages += [{"role": "assistant", "content": [block]}, {"role": "user", "content": [result]}]
+        result["cache_control"] = {"type": "ephemeral"}
+        view = masker.view(messages, marks_elsewhere=1)
+        assert view == cold_view(None, messages, {**options, "marks_elsewhere": 1})
+    assert [index for index, one in enumerate(view) if "cache_control" in str(one)] == [53, 59]
+    (known,) = masker._conversations
+    assert known._marked == {59}
+
+
 def test_first_changed_compares_with_the_last_masks() -> None:
     masker, messages = Masker(keep=2, **SLIDING), conversation(5)
     assert masker.masks(messages).first_changed == 0
@@ -265,6 +317,15 @@ def test_two_cold_requests_move_the_boundary() -> None:
     Masker().reported(usage)  # of no conversation
     with pytest.raises(TypeError, match="usage"):
         masker.reported("none")
+
+
+def test_a_request_after_a_move_says_nothing_of_the_cache() -> None:
+    masker, messages = Masker(keep=1, **SLIDING), conversation(60)
+    for end in range(81, len(messages) + 1, 2):  # the boundary moves at each request
+        masker.view(messages[:end])
+        masker.reported({"input_tokens": 9_000, "output_tokens": 1, "cache_read_input_tokens": 0})
+    (known,) = masker._conversations
+    assert known.reports._cold_in_a_row == 0
 
 
 def moves_of(messages: list[Any]) -> list[Any]:

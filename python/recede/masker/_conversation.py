@@ -8,7 +8,7 @@ from typing import Any
 
 from recede.reduction._masks import MaskColumns
 from recede.reduction._report import BoundaryMove
-from recede.session._known import KnownMessages
+from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
 
 __all__ = ["KnownConversation"]
@@ -17,7 +17,7 @@ __all__ = ["KnownConversation"]
 class KnownConversation:
     """The messages of the last call, and what is masked in them."""
 
-    def __init__(self, reader: Any, session: Any, key: Hashable, known: KnownMessages) -> None:
+    def __init__(self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, pins: bool) -> None:
         self._reader = reader
         self.key = key
         self.session = session
@@ -30,13 +30,17 @@ class KnownConversation:
         self._copies: dict[int, Any] = {}  # masked messages, by place
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
+        self._pins = pins  # views have marks at the boundary
+        self._is_plain = True  # all messages are plain dicts
+        self._marked: set[int] = set()  # these may have cache marks
 
     def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
-        other = KnownConversation(self._reader, self.session.copy(), key, self.known.copy())
+        other = KnownConversation(self._reader, self.session.copy(), key, self.known.copy(), pins=self._pins)
         other.masks, other._copies = self.masks, dict(self._copies)
         other._told_moves = self._told_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
+        other._is_plain, other._marked = self._is_plain, set(self._marked)
         return other
 
     def sync(self, messages: list[Any], same: int, marked: list[int]) -> None:
@@ -45,7 +49,10 @@ class KnownConversation:
         if same < before:
             self.session.rewind(same)
         if same < len(messages):
-            self._reader.extend(self.session, messages, same)
+            self._is_plain &= self._reader.extend(self.session, messages, same)
+        if self._pins:
+            newest = range(max(0, min(same, len(messages) - NEWEST)), len(messages))  # others are taken to be unchanged
+            self._marked = {*(place for place in self._marked if place < same), *marked, *newest}
         self.known.take(messages, same, marked)
         first, *columns = self.session.masks()
         self.masks = self.masks.replaced(first, *columns)
@@ -79,6 +86,14 @@ class KnownConversation:
         view = list(self.known.messages)
         for place, copy in self._copies.items():
             view[place] = copy
+        return view
+
+    def pinned_view(self, marks_elsewhere: int) -> list[Any] | None:
+        """The same with marks at the boundary; None if some message is no plain dict."""
+        if not self._is_plain:
+            return None
+        view, messages = self.view(), self.known.messages
+        self._marked = set(self.session.pin(view, messages, sorted(self._marked), marks_elsewhere))
         return view
 
     def _masked(self, place: int, masks: Any) -> Any:

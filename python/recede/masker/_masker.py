@@ -116,6 +116,7 @@ class Masker(Generic[_M]):
         self._policy = compiled(core, "mask", self._options)
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
         self._dispatch = dispatch and self._reader.text is not None
+        self._pins = adapter is None and options.get("cache_breakpoint") == "boundary"
         self._most = whole_number(1)("most", most)
         self._check = check
         self._on_move = optional_function("on_move", on_move)
@@ -150,10 +151,15 @@ class Masker(Generic[_M]):
         return view
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int | None) -> list[_M]:
-        if self._options.get("cache_breakpoint") != "boundary" or not isinstance(self._reader, DictReader):
+        if not self._pins:
             return conversation.view()
-        marks = {} if marks_elsewhere is None else {"marks_elsewhere": marks_elsewhere}
-        return list(mask_observations(list(conversation.known.messages), **{**self._options, **marks}).messages)
+        if marks_elsewhere is None:
+            marks_elsewhere = self._options.get("marks_elsewhere", 2)
+        view = conversation.pinned_view(marks_elsewhere)
+        if view is None:
+            options = {**self._options, "marks_elsewhere": marks_elsewhere}
+            view = list(mask_observations(list(conversation.known.messages), **options).messages)
+        return view
 
     def masks(self, messages: list[_M]) -> Masks:
         """Which results the view of these messages masks, without making it.
@@ -310,7 +316,8 @@ class Masker(Generic[_M]):
 
     def _new(self, key: Hashable) -> KnownConversation:
         session = self._core.FactsSession(self._policy, self._dispatch)
-        return KnownConversation(self._reader, session, key, KnownMessages(self._reader, check=self._check))
+        known = KnownMessages(self._reader, check=self._check)
+        return KnownConversation(self._reader, session, key, known, pins=self._pins)
 
     def _remember(self, conversation: KnownConversation) -> KnownConversation:
         self._conversations[conversation] = None

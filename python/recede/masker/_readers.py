@@ -21,13 +21,15 @@ _FIRST_MESSAGES = 8
 class DictReader(DictComparison):
     """Dicts in any shape that `reduce` reads, and objects of clients."""
 
-    def extend(self, session: Any, messages: list[Any], first: int) -> None:
-        """Append the messages from this one on to a session."""
+    def extend(self, session: Any, messages: list[Any], first: int) -> bool:
+        """Append the messages from this one on to a session. Returns whether all are plain dicts."""
         new = messages[first:]
         try:
             session.extend_dicts(new, first)
         except TranscriptError as fault:
             session.extend_dicts(forms_of(new, fault).messages, first)
+            return False
+        return True
 
     def masked(self, message: Any, texts: Mapping[int, str]) -> Any:
         """A copy of a message with these texts for its results."""
@@ -67,11 +69,12 @@ class AdapterReader:
         self._same: Callable[[Any, Any], bool] | None = getattr(adapter, "same", None)
         self._key: Callable[[list[Any]], Hashable] | None = getattr(adapter, "key", None)
 
-    def extend(self, session: Any, messages: list[Any], first: int) -> None:
+    def extend(self, session: Any, messages: list[Any], first: int) -> bool:
         """Append the messages from this one on to a session. Texts are read only where masking depends on them."""
         needed = session.extend_facts(list(map(self._facts, messages[first:])))
         if self.text is not None:
             session.give_texts([((index, place), self.text(messages[index], place)) for index, place in needed])
+        return False
 
     def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
         """How many of the first messages are the same."""

@@ -8,12 +8,13 @@ use crate::py::convert::{PyPolicy, Stopped, bytes_of};
 use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
+use crate::py::marks::DictMarks;
 use crate::py::values::Any;
 use crate::py::walk::walk;
 use crate::session::{Mask, ResultPlace, Session, TextFormat};
 use crate::source::Source;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 /// Numbers as an array in bytes.
 type Column<'py> = Bound<'py, PyBytes>;
@@ -147,6 +148,29 @@ impl PyFactsSession {
                     Observation::Id(id) => session.place_by_id(&id),
                 })
             })
+        })
+    }
+
+    /// Pins the boundary in a view of these messages, of which those at `marked` have marks, besides so many elsewhere. Returns
+    /// which messages still have marks.
+    fn pin(
+        &self,
+        view: &Bound<'_, PyList>,
+        messages: &Bound<'_, PyList>,
+        marked: Vec<usize>,
+        elsewhere: usize,
+    ) -> PyResult<Vec<usize>> {
+        guarded(|| {
+            let mut found = DictMarks::default();
+            for message in marked {
+                found.add(message, messages.get_item(message)?.cast::<PyDict>()?)?;
+            }
+            let places = found.places(elsewhere);
+            let (marks, pins) = self.shared.change(view.py(), |session, _| Ok(session.pins(places)))?;
+            if let Some(pins) = pins {
+                found.write(view, &marks, pins)?;
+            }
+            Ok(found.messages())
         })
     }
 

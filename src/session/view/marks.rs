@@ -3,9 +3,10 @@
 //! view.
 
 use super::ViewForm;
-use crate::marks::{Marked, Marks, WantedMark, last_markable, remarked};
+use crate::marks::{Marked, Marks, Pins, WantedMark, last_markable, remarked};
 use crate::plan::{
-    BlockPlace, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, older_end, previous_request,
+    BlockPlace, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, marks_in_view, older_end,
+    previous_request,
 };
 use crate::session::log::Log;
 use crate::session::stored::write_rendered;
@@ -90,6 +91,15 @@ impl Session {
             }
             None => base.marks.newest.clone(),
         }
+    }
+
+    /// The marks of a session of facts as its view has them, and the pins of that; see [`crate::plan::pins`].
+    #[must_use]
+    pub fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
+        let outline = &self.log.outline;
+        let marks = marks_in_view(outline, &self.masked(0, self.log.len()), marks);
+        let pins = self.wanted_marks().pins(&marks, |from, to| blocks_between(outline, from, to));
+        (marks, pins)
     }
 
     /// The blocks that marks at the boundary are wanted on.
