@@ -194,7 +194,7 @@ def run_sessions(of: str, rounds: int, seed: int) -> Tally:
     }
     tally = Tally()
     with (
-        mock.patch("recede.session._history._EVICT_AFTER", histories.EVICT_AFTER),
+        mock.patch("recede.session._live._EVICT_AFTER", histories.EVICT_AFTER),
         mock.patch("recede.turns._log._BLOCK", managers.BLOCK),
     ):
         for number in range(-(-rounds // ROUNDS_WITH_ONE_STORE)):

@@ -39,7 +39,7 @@ def test_an_entrance_has_these_defaults(name: str, boundary: str, fill: str, cli
     parameters = inspect.signature(entrance).parameters
     if name == "Conversation":
         made = recede.Conversation(lambda **_: None)
-        assert made.history._options.given["boundary"] == boundary
+        assert made.history._live.options.given["boundary"] == boundary
     else:
         assert parameters["boundary"].default == boundary
     for option, shown in (("fill", fill), ("clip_results", clip)):

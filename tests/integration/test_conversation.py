@@ -218,11 +218,15 @@ def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
         raise AssertionError
 
     history = History(threshold_tokens=8_000, boundary="break_even")
-    assert Conversation(create).history._options.given == history._options.given
-    assert Conversation(create, budget=Budget(boundary="break_even")).history._options.given == history._options.given
-    assert Conversation(create, budget=Budget(5)).history._options.given["boundary"] == "sliding"
+    given = history._live.options.given
+    assert Conversation(create).history._live.options.given == given
+    assert Conversation(create, budget=Budget(boundary="break_even")).history._live.options.given == given
+    assert Conversation(create, budget=Budget(5)).history._live.options.given["boundary"] == "sliding"
     chunked = Conversation(create, budget=Budget(5, 6, 10, max_input_tokens=99, exclude_tools=["x"])).history
-    assert chunked._options.given == {**history._options.given, "threshold_tokens": 5, "keep": 6, "mask_chunk": 10} | {
+    assert chunked._live.options.given == given | {
+        "threshold_tokens": 5,
+        "keep": 6,
+        "mask_chunk": 10,
         "boundary": "sliding",
         "max_view_tokens": 99,
         "exclude_tools": ["x"],

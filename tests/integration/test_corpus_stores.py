@@ -28,7 +28,7 @@ def test_a_store_changes_no_view(
 ) -> None:
     need(CORPUS)
     engine_module("rust")
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
     for number, transcript in enumerate(transcripts.read_all(path)):
         if number == 40:
             break
@@ -54,7 +54,7 @@ def test_a_store_changes_no_view(
                 assert recalled(stored, observations) == text
             assert recalled(stored, observations + 1) is None
             assert stored.to_json() == plain.to_json()
-            if stored._session.first_in_memory():
+            if stored._live.core.first_in_memory():
                 record_property("read: let go with a store", 1)
             store.close()
             file.unlink()
@@ -66,7 +66,7 @@ def test_a_rewound_session_is_one_of_its_first_messages(
 ) -> None:
     need(CORPUS)
     engine_module("rust")
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
     for transcript in itertools.islice(transcripts.read_all(path), 10):
         messages = transcript.messages[:400]
         for options in OPTIONS:

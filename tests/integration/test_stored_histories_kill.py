@@ -26,7 +26,7 @@ EVICT_AFTER = (16, 1 << 30)
 @pytest.fixture(autouse=True)
 def _needs_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     engine_module("rust")
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", EVICT_AFTER)
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", EVICT_AFTER)
 
 
 def message(number: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def kill(kind: str, folder: Path, rounds: int, seed: int) -> int:
                     plain.view_json()
             assert stored.view_json() == plain.view_json()
             summaries = store.count_records("summary")
-            has_let_go |= stored._session.first_in_memory() > 0
+            has_let_go |= stored._live.core.first_in_memory() > 0
             assert stored.messages == plain.messages
             assert stored.stats()[:3] == plain.stats()[:3]
             for place in chance.sample(range(len(plain)), min(9, len(plain))):

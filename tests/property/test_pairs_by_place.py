@@ -191,7 +191,7 @@ def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, h
     options: Any = {"keep": 3, "boundary": "sliding", "exclude_tools": ["f"]}
     engine_module("rust")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._history._EVICT_AFTER", (evict_after, 1 << 30))
+        patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
         store = recede.TurnStore(Path(folder, "session.store")) if evict_after else None
         session = recede.History(store=store, **options)
         for _ in range(2 * len(history)):

@@ -82,7 +82,7 @@ def test_a_rewound_history_is_one_of_the_first_messages(
         options = {**options, "summarizer": Summarizer()}
     functions = {name: options[name] for name in ("summarizer", "token_counter") if options.get(name) is not None}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._history._EVICT_AFTER", (evict_after, 1 << 30))
+        patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1) if is_stored else None
         rewound = History(store=store, **options)

@@ -72,7 +72,7 @@ def test_the_views_are_the_same_with_a_store(
     messages: list[dict[str, Any]], options: dict[str, Any], steps: list[str], chunk: int, let_go_after: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._history._EVICT_AFTER", (let_go_after, 1 << 30))
+        patch.setattr("recede.session._live._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         stored, plain = History(store=store, **options), History(**options)
@@ -112,7 +112,7 @@ def test_the_views_are_the_same_with_a_store(
         assert recalled(stored) == recalled(plain)
         for identity in identities(messages):
             assert outcome(stored, identity) == outcome(plain, identity)
-        event(f"let go: {bool(stored._session.first_in_memory())}")
+        event(f"let go: {bool(stored._live.core.first_in_memory())}")
         assert store.verify().is_sound
         store.close()
 

@@ -149,7 +149,7 @@ def _loaded(history: History, asked: Asked, options: dict[str, Any], built_in: b
         history.save(path)
         functions = {"summarizer": None if built_in else asked, "token_counter": options.get("token_counter")}
         loaded = History.load(path, **functions)
-    loaded._callbacks.summarizer_error = history.summarizer_error  # what it raised is not kept
+    loaded._live.callbacks.summarizer_error = history.summarizer_error  # what it raised is not kept
     return loaded
 
 
@@ -167,7 +167,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
     answers = [*answers, "raises"]
     plain_asked, asked = Asked(answers), Asked(answers)
     with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._history._EVICT_AFTER", (let_go_after, 1 << 30))
+        patch.setattr("recede.session._live._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
         plain = History(**options, summarizer=plain_asked)
@@ -193,7 +193,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
 def test_what_is_written_down_between_two_failures_keeps_the_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (1, 1))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (1, 1))
     options: dict[str, Any] = {"max_input_chars": 2_000, "fill": None}
     plain_asked, asked = Asked(["raises"]), Asked(["raises"])
     with using("rust"):

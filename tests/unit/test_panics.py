@@ -76,11 +76,11 @@ def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Pa
     history = recede.History(keep=3, store=store)
     for message in TASK[:2]:
         history.append(message)
-    history._session.append(dumps(TASK[2]), False, (9, []))
+    history._live.core.append(dumps(TASK[2]), False, (9, []))
     with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-        history._session.append(dumps(TASK[3]), False, (9, []))
+        history._live.core.append(dumps(TASK[3]), False, (9, []))
     asks: list[Callable[[], Any]] = [history.view, history.view_chunks, history.stats, lambda: history.rewind(1)]
-    for ask in [*asks, lambda: history.append(user("More.")), lambda: history._session.masked_texts(b"{}", False)]:
+    for ask in [*asks, lambda: history.append(user("More.")), lambda: history._live.core.masked_texts(b"{}", False)]:
         with pytest.raises(RuntimeError, match="can only be read: continue with a new session of its messages"):
             ask()
     messages = history.messages

@@ -83,7 +83,7 @@ def test_the_history_itself_keeps_its_marks(tmp_path: Path) -> None:
 
 
 def test_a_pin_of_an_evicted_message_is_still_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (2, 1 << 30))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (2, 1 << 30))
     path = tmp_path / "session.store"
     store = recede.TurnStore(path, sync_every=1)
     stored, plain = History(store=store, keep=3, **PINNED), History(keep=3, **PINNED)
@@ -92,7 +92,7 @@ def test_a_pin_of_an_evicted_message_is_still_sent(tmp_path: Path, monkeypatch: 
         stored.append(message)
         plain.append(message)
         assert stored.view() == plain.view()
-        evicted_pins += min(marks(stored.view()), default=0) < stored._session.first_in_memory()
+        evicted_pins += min(marks(stored.view()), default=0) < stored._live.core.first_in_memory()
         if number % 25 == 24:
             store.close()
             store = recede.TurnStore(path, sync_every=1)

@@ -16,7 +16,7 @@ from support import call, engine_module, result, user
 @pytest.fixture(autouse=True)
 def _both_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     engine_module("rust")
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (16, 1 << 30))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_summary_whose_messages_could_not_be_counted_is_taken_back_with_them()
     is_up = False
 
     def counter(text: str) -> int:
-        if not is_up and history._has_uncounted:
+        if not is_up and history._live._has_uncounted:
             raise KeyError("the counter is down")
         return len(text)
 
@@ -256,7 +256,7 @@ def test_a_store_has_the_first_messages_alone(path: Path) -> None:
     messages = session(100)
     with recede.TurnStore(path) as store:
         history = looked_at(messages, store=store)
-        evicted = history._session.first_in_memory()
+        evicted = history._live.core.first_in_memory()
         for count in (199, evicted + 5, evicted - 3, 2, 0):
             history.rewind(count)
             assert store.count_records("message") == count == len(history)

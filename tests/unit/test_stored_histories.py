@@ -28,7 +28,7 @@ def _both_engines() -> None:
 
 @pytest.fixture(autouse=True)
 def _lets_go_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (8, 1 << 30))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (8, 1 << 30))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
 
 def let_go(history: History) -> int:
     """How many messages the store alone has."""
-    count: int = history._session.first_in_memory()
+    count: int = history._live.core.first_in_memory()
     return count
 
 
@@ -212,7 +212,7 @@ def test_results_that_other_options_do_not_mask_are_raw_again(path: Path) -> Non
 
 def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions are not among the options that are compared: with another counter the same session costs more."""
-    monkeypatch.setattr("recede.session._history._EVICT_AFTER", (8, 500))
+    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (8, 500))
     options: dict[str, Any] = {**SLIDING, "threshold_tokens": 2_000}
     messages = [*turns(31), user("Go on."), user("Well?")]
 
@@ -660,7 +660,7 @@ def test_a_long_view_is_not_held(path: Path) -> None:
             for message in (user(f"{number} " * 4_000), call(str(number)), result(str(number), "x" * 500)):
                 history.append(message)
                 plain.append(message)
-        assert not history._session.chunks()[-1], "readers do not keep them"
+        assert not history._live.core.chunks()[-1], "readers do not keep them"
         for _ in range(2):
             same(history, plain)
             assert len(history.view_chunks()) > 20
@@ -723,7 +723,7 @@ with recede.TurnStore(sys.argv[1]) as store:
     stored = recede.History(store=store, mask_chunk=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
     assert all(stored.recall(str(number)) == plain.recall(number + 1) for number in range(2_000))
-print(failed, stored._session.first_in_memory())
+print(failed, stored._live.core.first_in_memory())
 """
 
 

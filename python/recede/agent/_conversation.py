@@ -177,7 +177,7 @@ class Conversation:
             history = Budget(**options).history()
         self.history: History = history if history is not None else budget.history()  # type: ignore[union-attr]
         self.shape: Shape = shape or shape_of(create, tools)
-        self._is_marked = client == "anthropic" and self.history._options.pins_boundary and not IS_OFF
+        self._is_marked = client == "anthropic" and self.history._live.options.pins_boundary and not IS_OFF
         self.system = system
         self.on_text = on_text
         self._create = create

@@ -111,6 +111,8 @@ class Masker(Generic[_M]):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
         if "boundary" not in options and options.get("mask_chunk") is None:
             options["boundary"] = "break_even"
+        if "keep_results" in options:
+            raise TypeError("there is no option 'keep_results' here: the window is keep, a number of results")
         self._options = {**options, "keep_results": keep}
         self._core = core = _engine.core("Masker")
         self._policy = compiled(core, "mask", self._options)

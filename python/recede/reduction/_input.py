@@ -35,6 +35,8 @@ def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
     from recede._objects import Forms  # lazily: few histories hold objects
 
     forms = Forms.of(messages)
+    if forms is None and isinstance(getattr(messages, "messages", None), (list, tuple)):
+        raise TypeError(f"give the messages of the {type(messages).__name__}: its .messages") from fault
     if forms is None:
         raise fault
     return forms

@@ -61,11 +61,20 @@ def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
     allowed = [name for name, option in OPTIONS.items() if goal in option.goals]
     for name in options:
         if name not in allowed:
-            raise TypeError(f"there is no option {name!r}{meant(name, allowed)}")
+            raise TypeError(f"there is no option {name!r}{_instead(name, goal, allowed)}")
     return {
         name: option.check(name, options[name]) if name in options else option.parameter
         for name, option in OPTIONS.items()
     }
+
+
+def _instead(name: str, goal: str, allowed: list[str]) -> str:
+    """The end of an error: the window has other names elsewhere."""
+    if goal == "block" and name in _WINDOW:
+        return " here: the window is keep, a number of results"
+    if name == "keep":
+        return " here: give keep_messages, keep_turns or keep_results"
+    return meant(name, allowed)
 
 
 def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:

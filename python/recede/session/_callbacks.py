@@ -1,4 +1,4 @@
-"""The caller's functions of a `History`: a token counter and a summarizer, which may read it but not change it."""
+"""The caller's functions: token counter, summarizer and `on_move`. They may read the `History` but not change it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _log = logging.getLogger("recede")
 class Callbacks:
     """The functions, and what became of the calls."""
 
-    def __init__(self, options: HistoryOptions) -> None:
+    def __init__(self, options: HistoryOptions, on_move: Any) -> None:
         self._options = options
+        self._on_move = on_move
+        self._told_moves = 0
+        self.is_loading = False  # the moves up to the next view were reported already
         self._is_running = False
         self.summarizer_error: Exception | None = None
         self.summary_failures = 0
@@ -61,9 +64,17 @@ class Callbacks:
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
 
-    def reported(self, move: BoundaryMove, on_move: Any) -> None:
-        """Report of a move."""
-        self._called(tell_move, move, on_move)
+    def tell_moves(self, session: Any) -> None:
+        """Report of the moves that are new; those of a session before a summary are no longer counted."""
+        before, self._told_moves = self._told_moves, session.move_count()
+        if self._told_moves > before and not self.is_loading:
+            *_, stored, newest = session.stats()
+            for move in newest[max(0, before - stored) :]:
+                self._called(tell_move, BoundaryMove._make(move), self._on_move)
+
+    def forget_moves(self, session: Any) -> None:
+        """Report of the moves after those that the session has after a rewind."""
+        self._told_moves = min(self._told_moves, session.move_count())
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
         """Each text and its cost."""

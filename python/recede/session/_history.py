@@ -4,33 +4,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from recede import _engine
-from recede._errors import StoreError, TranscriptError, no_such
-from recede._files import is_same_file, write_whole
-from recede._objects import is_object, plain, plain_message
-from recede._recall import recall_tool
+from recede._errors import StoreError, TranscriptError
+from recede._objects import is_object
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
-from recede.reduction._masks import Mask, Masks
-from recede.reduction._options import CEILING, optional_function, optional_summarizer, whole_number
-from recede.reduction._policy import compiled
+from recede.reduction._options import optional_function, optional_summarizer, whole_number
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
-from recede.session._callbacks import Callbacks
-from recede.session._json import elements, loads
-from recede.session._known import DictComparison, KnownMessages
-from recede.session._messages import Messages
-from recede.session._moves import StoredMoves
+from recede.session._json import written_messages
+from recede.session._live import LiveSession, session_in
 from recede.session._options import HistoryOptions, saved_options
-from recede.session._reported import Reported, Reports, chars_of_tokens, usage_of_sums
-from recede.session._stats import HistoryStats
+from recede.session._reading import HistoryReader
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
@@ -39,13 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["History"]
 
-_MESSAGE = 2  # kind of record
-_BATCH = 64  # records per read
-# Messages and bytes that a history with a store appends before it evicts; at least as many as it kept the last time.
-_EVICT_AFTER = (1_024, 4 << 20)
 
-
-class History:
+class History(HistoryReader):
     """An append-only session, for an agent that asks for a view before every request; by default with break-even.
 
     Messages are kept whole. The views are those of `reduce` for the whole history, or without a budget of
@@ -132,41 +117,13 @@ class History:
         on_move: Callable[[BoundaryMove], Any] | None = None,
         **options: Any,
     ) -> None:
-        self._options = HistoryOptions(**options)
-        self._on_move = optional_function("on_move", on_move)
-        self._told_moves = 0
-        self._is_loading = False  # the moves up to the next view were reported already
-        if store is not None and not isinstance(store, _turn_store()):
-            raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
-        self._store = store
-        self._callbacks = Callbacks(self._options)
-        self._messages = Messages()
-        self._reports = Reports()
-        self._own_mark: tuple[bytes, int] | None = None  # see `_mark_newest`
-        self._session = self._new_session()
-        self._lock = threading.RLock()
-        self._list: list[Any] = []  # the view and its chunks, as read last
-        self._chunks: list[bytes] = []
-        self._open = b""
-        self._has_uncounted = False  # the messages after a new summary are not counted yet
-        self._is_replaying = False  # stored messages must be appended to the session again
-        self._known: KnownMessages | None = None  # what `sync` was given last
+        checked, on_move = HistoryOptions(**options), optional_function("on_move", on_move)
+        super().__init__(LiveSession(checked, store, on_move))
         if store is not None:
             try:
-                self._resume(store)
+                self._live.open()
             except TranscriptError as error:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
-
-    def _new_session(self) -> Any:
-        session = self._options.engine.Session(
-            self._options.policy,
-            raw_cost_at_most=4 * min(self._options.threshold_tokens, 1 << 40),
-            calibrates=self._options.calibrates,
-            store=None if self._store is None else self._store._store,
-        )
-        if self._own_mark is not None:
-            session.mark_newest(*self._own_mark)
-        return session
 
     # Appending
 
@@ -183,25 +140,8 @@ class History:
                 closed, the history is unchanged.
         """
         for one in messages_of(message) if is_object(message) else (message,):
-            self._append_object(one)
-
-    def _append_object(self, message: Any) -> None:
-        objects: list[Any] = []
-
-        def as_plain(value: Any) -> Any:
-            if not is_object(value):
-                raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
-            form = plain_message(value) if value is message else plain(value)
-            if form is message:
-                raise TypeError(
-                    f"a history takes messages, not a {type(message).__name__}: what its model_dump gives has neither "
-                    "a role nor a type"
-                )
-            objects.append(value)
-            return form
-
-        text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
-        self._append(*as_bytes(text), message, has_objects=bool(objects))
+            with self._lock:
+                self._live.append_object(one)
 
     def append_json(self, data: Json) -> None:
         """Append a serialized message; every byte that is not masked stays unchanged.
@@ -209,27 +149,13 @@ class History:
         Raises:
             TranscriptError: malformed JSON, or no message; names the byte. The history is unchanged.
         """
-        self._append(*as_bytes(data), None)
+        with self._lock:
+            self._live.append(*as_bytes(data))
 
     def extend(self, messages: Iterable[Any]) -> None:
         """Append messages one by one: those before an invalid one stay."""
         for message in messages:
             self.append(message)
-
-    def _append(self, data: bytes, surrogates: bool, message: Any, *, has_objects: bool = False) -> None:
-        with self._lock:
-            self._callbacks.refuse()
-            self._resume_replay()
-            if self._has_uncounted:
-                self._count_kept()
-            index, first = len(self._session), self._messages.first
-            try:
-                first = self._session.append(data, surrogates, self._callbacks.costs(self._session, data, surrogates))
-            finally:  # also if only the write to the store failed
-                if message is not None and len(self._session) > index:
-                    self._messages.add(index, message, has_objects)
-            self._messages.evict(first)
-            self._tell_moves()
 
     def sync(self, messages: list[Any]) -> int:
         """Take the whole history again: append what is new in it, and before that rewind to where it departs.
@@ -263,33 +189,8 @@ class History:
         """
         if not isinstance(messages, list):
             raise TypeError(f"sync takes the list of all messages, not {type(messages).__name__}")
-        given = list(messages)
         with self._lock:
-            self._callbacks.refuse()
-            self._resume_replay()
-            known = self._known_messages()
-            before = known.messages
-            same, marked = known.prefix(given)
-            if same < len(self):
-                self.rewind(same)
-            own = {id(old): new for old, new in zip(before[:same], given, strict=False) if old is not new}
-            if own:
-                self._messages.replace(given[:same])
-                self._list = [own.get(id(message), message) for message in self._list]
-            known.take(given[:same], same, marked)
-            for message in given[same:]:
-                self.append(message)
-            known.take(given, same, marked)
-            self._known = known
-        return same
-
-    def _known_messages(self) -> KnownMessages:
-        """What `sync` compares with; all messages are compared by equality after others were appended."""
-        known, self._known = self._known, None
-        if known is None or len(known.messages) != len(self):
-            known = KnownMessages(DictComparison(self._options.engine))
-            known.take(self.messages, 0, [])
-        return known
+            return self._live.sync(list(messages))
 
     def rewind(self, messages: int) -> None:
         """Drop all but the first messages, to edit a turn or try another answer.
@@ -320,45 +221,7 @@ class History:
         """
         whole_number()("messages", messages)
         with self._lock:
-            self._callbacks.refuse()
-            self._resume_replay()
-            before = len(self)
-            self._known = None
-            if messages > before:
-                raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
-            if not self._session.rewind(messages):
-                self._rebuild(messages)
-            self._messages.forget(range(messages, before))
-            self._reports.forget()
-            self._told_moves = min(self._told_moves, self._session.move_count())
-
-    def _rebuild(self, messages: int) -> None:
-        """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
-        old, self._session = self._session, self._new_session()
-        try:
-            if self._store is None:
-                source = self._options.engine.Store.of_bytes(old.save(self._options.tag(), messages), "")
-                self._replay(self._session.open(counts=self._options.counts, source=source), source)
-            else:
-                self._is_replaying = True
-                self._messages.first = self._session.open(self._options.tag(), self._options.counts, _EVICT_AFTER)
-                self._resume_replay()
-        except BaseException:
-            if self._store is None:
-                self._session = old
-            raise
-        finally:
-            self._chunks, self._list = [], []
-
-    def _resume_replay(self) -> None:
-        """Resume an interrupted rebuild."""
-        if self._is_replaying and self._store is not None:
-            self._is_replaying = False
-            try:
-                self._replay(len(self._session), self._store._store)
-            except BaseException:
-                self._is_replaying = True
-                raise
+            self._live.rewind(messages)
 
     @classmethod
     @runs(lambda cls, messages, **options: cls(**options)._with(messages))
@@ -426,152 +289,9 @@ class History:
         """
 
     def _with_json(self, data: Json) -> History:
-        raw, surrogates = as_bytes(data)
-        # The strict reader validates it for json.
-        self._options.engine.reduce_json(raw, surrogates, compiled(self._options.engine, "truncate", {}))
-        if raw.lstrip()[:1] != b"[":
-            raise TranscriptError("history", offset=0)
-        loads(raw)  # refuse what Python cannot read, so that no view fails later
-        for message in elements(raw.decode("utf-8", "surrogatepass")):
-            self._append(*as_bytes(message), None)
+        for message in written_messages(data, self._live.options.engine):
+            self.append_json(message)
         return self
-
-    # Views
-
-    def view(self) -> list[Any]:
-        """The messages to send: a new list, whose unchanged messages are the appended objects.
-
-        Raises:
-            TranscriptError: a message appended as JSON has a value that Python cannot read: an integer of over 4,300
-                digits, or too many levels. Use `view_json`.
-        """
-        with self._lock:
-            self._update_view()
-            self._tell_moves()
-            self._is_loading = False
-            start, items, keeps = self._session.changes()
-            try:
-                self._list[start:] = [self._messages.shown(self._session, item) for item in items]
-            except BaseException:
-                self._session.forget()
-                self._chunks, self._list = [], []
-                raise
-            view = self._list.copy()
-            if not keeps:
-                self._list = []
-            return view
-
-    def masks(self, since: int | None = None) -> Masks:
-        """What the view masks, without making it: of a history without a budget.
-
-        Args:
-            since: only the masks of messages from this one on, or from ``first_changed`` on if that is earlier; None:
-                all.
-
-        Returns:
-            `Masks`; its ``first_changed`` is the first message that the view at the last call of this method showed
-            otherwise or did not have.
-
-        Raises:
-            TypeError, ValueError: `since` is no whole number from 0; or a budget may drop messages.
-
-        The cost is that of what changed, and of the masks that are returned.
-
-        Example:
-            >>> import recede
-            >>> history = recede.History(keep=3, boundary="sliding")
-            >>> for number in range(5):
-            ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 90})
-            >>> [mask.message_index for mask in history.masks().masks]
-            [0, 1]
-            >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 90})
-            >>> history.masks(since=5)
-            Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)])
-        """
-        whole_number(optional=True)("since", since)
-        if self._options.has_budget:
-            raise ValueError("masks are of a History without a budget: with one, messages may be dropped")
-        with self._lock:
-            self._update_view()
-            self._tell_moves()
-            first, masks = self._session.masks(0 if since is None else since)
-            return Masks(first, list(map(Mask._make, masks)))
-
-    def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
-        """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""
-        with self._lock:
-            own = json.dumps(mark, separators=(",", ":")).encode(), elsewhere
-            if own != self._own_mark:
-                self._callbacks.refuse()
-                self._resume_replay()
-                self._session.mark_newest(*own)
-                self._own_mark = own
-
-    def view_json(self) -> bytes:
-        """The messages to send, serialized as a JSON array."""
-        return b"".join(self.view_chunks())
-
-    def view_chunks(self) -> list[bytes]:
-        """`view_json` in chunks, most of them the same objects as the last time: an HTTP client sends them uncopied."""
-        with self._lock:
-            self._update_view()
-            self._tell_moves()
-            self._is_loading = False
-            reused, closed, last, keeps = self._session.chunks()
-            del self._chunks[reused:]
-            self._chunks += closed
-            self._open = self._open if last == self._open else last
-            chunks = [*self._chunks, self._open]
-            if not keeps:
-                self._chunks, self._open = [], b""
-            return chunks
-
-    def _update_view(self) -> None:
-        """Make the view current, with a summary if one is needed."""
-        self._callbacks.refuse()
-        self._resume_replay()
-        summary: Any = None
-        texts: list[tuple[str, int]] | None = None
-        while (answer := self._session.update_view(summary, texts)) is not None:
-            kind, *asked = answer
-            if kind == "costs":
-                self._has_uncounted = True
-                self._count_kept()
-                return
-            try:
-                if kind == "texts":
-                    texts = self._callbacks.counted(*asked)
-                else:
-                    summary = self._callbacks.summary(*asked)
-            except Exception:  # of the counter: do not pay for the same summary twice
-                if kind == "summary" or summary is not None:
-                    self._session.update_view(False)
-                raise
-
-    def _tell_moves(self) -> None:
-        """Report of the moves that are new; those of a session before a summary are no longer counted."""
-        before, self._told_moves = self._told_moves, self._session.move_count()
-        if self._told_moves > before and not self._is_loading:
-            *_, stored, newest = self._session.stats()
-            for move in newest[max(0, before - stored) :]:
-                self._callbacks.reported(BoundaryMove._make(move), self._on_move)
-
-    def _count_kept(self) -> None:
-        """Count the messages after a new summary, with which the session then continues."""
-        answer = self._session.update_view()
-        if answer is not None and self._options.counts:
-            _, messages, numbers = answer
-            self._session.update_view(costs=self._callbacks.costs_of_kept(messages, numbers))
-        self._has_uncounted = False
-
-    @property
-    def summarizer_error(self) -> Exception | None:
-        """The exception of the most recent summarizer call; None if it succeeded.
-
-        A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
-        messages take a quarter of the budget. Until then the views are those of `reduce` without a summary.
-        """
-        return self._callbacks.summarizer_error
 
     # What the provider says
 
@@ -593,9 +313,8 @@ class History:
             (1,)
         """
         with self._lock:
-            self._callbacks.refuse()
-            self._resume_replay()
-            self._session.tell_cold()
+            self._live.prepare()
+            self._live.core.tell_cold()
 
     def reported(self, usage: Any) -> None:
         """Report what the provider counted for the request of the last view, before its answer is appended.
@@ -625,160 +344,10 @@ class History:
             (3000, ())
         """
         with self._lock:
-            self._callbacks.refuse()
-            self._resume_replay()
-            _, (_, chars, _), changed, stored, newest = self._session.stats()
-            reported = Reported.of(usage, (stored + len(newest), changed), chars)
-            if reported is not None:
-                sums, is_cold = self._reports.add(self._session.reports()[1], reported)
-                self._session.set_sums(sums)
-                chars = chars_of_tokens(sums)
-                if self._options.calibrates and chars is not None:
-                    self._session.calibrate(chars)
-                if is_cold:
-                    self._session.tell_cold()
-
-    @property
-    def cold_requests(self) -> tuple[int, ...]:
-        """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
-
-        What was reported of the next request counts for the messages there are now, until that request is made.
-        """
-        with self._lock:
-            return tuple(request for request in self._session.reports()[0] if request < CEILING)
-
-    # Messages
-
-    def __len__(self) -> int:
-        with self._lock:  # the session may be changing
-            return len(self._session)
-
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        with self._lock:
-            places = range(len(self))[index]
-            if isinstance(places, int):
-                return self._messages.at(self._session, places)
-            return [self._messages.at(self._session, place) for place in places]
-
-    def __iter__(self) -> Iterator[Any]:
-        place = 0
-        while place < len(self):
-            yield self[place]
-            place += 1
-
-    @property
-    def messages(self) -> list[Any]:
-        """The full history, unmasked: a new list."""
-        return self[:]
-
-    def to_json(self) -> bytes:
-        """The full history, serialized as a JSON array of the appended bytes."""
-        with self._lock:
-            return b"[" + b",".join(map(self._session.message, range(len(self)))) + b"]"
-
-    def recall(self, observation: int | str) -> str:
-        """The full text of an observation, masked or not.
-
-        Args:
-            observation: its number among all observations, from 1; or the id of its call (the newest, if it repeats).
-
-        Raises:
-            LookupError: there is no such observation.
-        """
-        with self._lock:
-            text: str | None = self._session.recall(observation)
-        if text is None:
-            raise no_such("observation", observation)
-        return text
-
-    def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
-        """The schema of a tool with which the agent can fetch a masked observation.
-
-        With ``recall_handles=True`` placeholders name the number to pass. Answer a call with `recall`, and append that
-        as its result; earlier messages stay masked.
-
-        Args:
-            shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
-
-        Raises:
-            ValueError: there is no such shape.
-        """
-        return recall_tool(shape)
-
-    def stats(self) -> HistoryStats:
-        """The figures of the history and of its current view."""
-        with self._lock:
-            if self._session.first_in_memory():
-                self._update_view()
-            else:
-                self.view_chunks()  # the changed byte follows from their ends
-            (raw_chars, turns, orphans), counts, changed, stored, newest = self._session.stats()
-            moves = tuple(map(BoundaryMove._make, newest))
-            messages, chars, masked = counts
-            message, byte = changed or (None, None)
-            return HistoryStats(
-                messages=len(self),
-                turns=turns,
-                raw_chars=raw_chars,
-                view_messages=messages,
-                view_chars=chars,
-                masked_count=masked,
-                orphans=orphans,
-                changed_message=message,
-                changed_byte=byte,
-                boundary_moves=StoredMoves(self._session.stored_moves, stored, moves) if stored else moves,
-                summary_failures=self._callbacks.summary_failures,
-                reported=usage_of_sums(self._session.reports()[1]),
-            )
-
-    def __repr__(self) -> str:
-        with self._lock:
-            return f"<History: {len(self):,} messages, {self._session.stats()[0][0]:,} chars>"
+            self._live.prepare()
+            self._live.reports.take(self._live.core, usage, self._live.options.calibrates)
 
     # Stores and files
-
-    def _resume(self, store: TurnStore) -> None:
-        """Resume from a store."""
-        tag = self._options.engine.stored_options(store._store)
-        if len(store) or (tag is not None and b"recede_history" not in tag):
-            raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")
-        start = self._session.open(self._options.tag(), self._options.counts, _EVICT_AFTER)
-        self._replay(start, store._store)
-
-    def _replay(self, start: int, store: Any) -> None:
-        """Append the stored messages from `start` on."""
-        if self._options.counts:
-            self._count_kept()
-        self._messages.first = start if self._store is not None else 0
-        end, left = store.count(_MESSAGE), store.max_bytes()
-        self._is_loading = end > 0
-        for first in range(start, end, _BATCH):
-            for *_, message in store.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
-                left -= len(message)
-                if left < 0:  # a damaged store may refer to one long text many times
-                    raise TranscriptError("session", field="messages")
-                self._append(message, True, None)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write messages, options and summaries to a file, atomically.
-
-        The file is a closed store (docs/store-format.md). Only the owner can read a new file; an existing one keeps its
-        mode and owner.
-
-        Raises:
-            OSError: the file cannot be written; an existing file is unchanged.
-            ValueError: it is the store of this history, or that store's log.
-        """
-        if self._store is not None and any(is_same_file(path, file) for file in self._store.files):
-            raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
-        with self._lock:
-            self._resume_replay()
-            data = self._session.save(self._options.tag(), len(self))
-        write_whole(path, [data])
 
     @classmethod
     def load(
@@ -802,33 +371,21 @@ class History:
             StoreError: it is damaged.
             OSError: it cannot be read.
         """
-        functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
-        functions["on_move"] = on_move
+        given = {"token_counter": token_counter, "on_move": on_move}
+        functions: dict[str, Any] = {name: optional_function(name, function) for name, function in given.items()}
         if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()
         try:
-            source = _engine.core("History").Store.of_bytes(data, str(path))
-        except StoreError as error:
-            if error.kind != "foreign":
-                raise
-            raise TranscriptError("session", source=str(path)) from None
-        tag = _engine.engine.stored_options(source)
-        try:
-            options = saved_options(tag)
+            source = session_in(data, str(path))
+            options = saved_options(_engine.engine.stored_options(source))
             try:
                 history = cls(**{**options, **functions})
             except (TypeError, ValueError, OverflowError) as error:
                 raise TranscriptError("session", field=f"options ({error})") from error
-            history._replay(history._session.open(counts=token_counter is not None, source=source), source)
+            history._live.open(source)
         except TranscriptError as error:
             # The offset is that in a message, not in the file.
             places = {**error.places, "offset": None, "source": str(path)}
             raise TranscriptError(error.kind, **places) from error.__cause__
         return history
-
-
-def _turn_store() -> Any:
-    from recede.store._turn_store import TurnStore  # only if a store is used
-
-    return TurnStore

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from recede._objects import restored
+from recede._objects import is_object, plain, plain_message, restored
+from recede.reduction._input import as_bytes
 from recede.session._json import loads
 
-__all__ = ["Messages"]
+__all__ = ["Messages", "serialized"]
+
+
+def serialized(message: Any) -> tuple[bytes, bool, bool]:
+    """A message as JSON, whether that has lone surrogates, and whether the message is or holds objects of a client."""
+    has_objects = False
+
+    def as_plain(value: Any) -> Any:
+        nonlocal has_objects
+        if not is_object(value):
+            raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
+        form = plain_message(value) if value is message else plain(value)
+        if form is message:
+            raise TypeError(
+                f"a history takes messages, not a {type(message).__name__}: what its model_dump gives has neither "
+                "a role nor a type"
+            )
+        has_objects = True
+        return form
+
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
+    return *as_bytes(text), has_objects
 
 
 class Messages:

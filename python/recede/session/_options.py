@@ -16,7 +16,7 @@ from recede.reduction._policy import IS_OFF, block_policy, compiled, image_chars
 if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
 
-__all__ = ["HistoryOptions", "saved_options"]
+__all__ = ["HistoryOptions", "refuse_other_stores", "saved_options"]
 
 # Placeholders with recall handles, by whether there is a budget.
 _HANDLES = {
@@ -133,3 +133,14 @@ def saved_options(tag: bytes | None) -> dict[str, Any]:
     if not isinstance(options, dict) or options.keys() & _NEVER_SAVED:
         raise TranscriptError("session", field="options")
     return options
+
+
+def refuse_other_stores(store: Any, engine: Any) -> None:
+    """Refuse what a history cannot be stored in."""
+    from recede.store._turn_store import TurnStore  # only if a store is used
+
+    if not isinstance(store, TurnStore):
+        raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
+    tag = engine.stored_options(store._store)
+    if len(store) or (tag is not None and b"recede_history" not in tag):
+        raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from recede._objects import plain
 from recede._usage import LoggedUsage, tells_of_cache, usage_of
 
-__all__ = ["Reported", "ReportedUsage", "Reports", "chars_of_tokens", "usage_of_sums"]
+__all__ = ["ReportedUsage", "Reports", "usage_of_sums"]
 
 # Some providers cache no request that is shorter.
 _MIN_CACHED_TOKENS = 2_048
@@ -103,6 +103,20 @@ class Reports:
         """The next request begins with no earlier one."""
         self._last, self._cold_in_a_row = None, 0
 
+    def take(self, session: Any, usage: Any, calibrates: bool) -> None:
+        """Record what was reported of the request of the current view."""
+        _, (_, chars, _), changed, stored, newest = session.stats()
+        reported = Reported.of(usage, (stored + len(newest), changed), chars)
+        if reported is None:
+            return
+        sums, is_cold = self.add(session.reports()[1], reported)
+        session.set_sums(sums)
+        *_, chars, tokens = sums
+        if calibrates and tokens:
+            session.calibrate(min(max(1_000 * chars // tokens, _LEAST_CHARS), _MOST_CHARS))
+        if is_cold:
+            session.tell_cold()
+
     def add(self, sums: list[int], reported: Reported) -> tuple[list[int], bool]:
         """The sums with this request, and whether the next one will find the cache cold."""
         last, self._last = self._last, reported
@@ -119,12 +133,6 @@ class Reports:
         before = sums or [0] * len(new)
         added = [min(one + other, _LARGEST) for one, other in zip(before, new, strict=True)]
         return added, self._cold_in_a_row >= _COLD_IN_A_ROW
-
-
-def chars_of_tokens(sums: list[int]) -> int | None:
-    """The characters of a thousand tokens, within what a text can have; None where that is not known yet."""
-    *_, chars, tokens = sums
-    return None if not tokens else min(max(1_000 * chars // tokens, _LEAST_CHARS), _MOST_CHARS)
 
 
 def usage_of_sums(sums: list[int]) -> ReportedUsage:

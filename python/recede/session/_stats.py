@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recede.reduction._report import BoundaryMove
-from recede.session._reported import ReportedUsage
+from recede.session._moves import StoredMoves
+from recede.session._reported import ReportedUsage, usage_of_sums
 
-__all__ = ["HistoryStats"]
+__all__ = ["HistoryStats", "stats_of"]
 
 
 class HistoryStats(NamedTuple):
@@ -59,3 +60,24 @@ class HistoryStats(NamedTuple):
     def view_tokens(self) -> int:
         """About how many tokens the view has."""
         return -(-self.view_chars // 4)
+
+
+def stats_of(session: Any, summary_failures: int) -> HistoryStats:
+    """The figures of a session, whose view is current."""
+    (raw_chars, turns, orphans), (view_messages, view_chars, masked), changed, stored, newest = session.stats()
+    changed_message, changed_byte = changed or (None, None)
+    moves = tuple(map(BoundaryMove._make, newest))
+    return HistoryStats(
+        messages=len(session),
+        turns=turns,
+        raw_chars=raw_chars,
+        view_messages=view_messages,
+        view_chars=view_chars,
+        masked_count=masked,
+        orphans=orphans,
+        changed_message=changed_message,
+        changed_byte=changed_byte,
+        boundary_moves=StoredMoves(session.stored_moves, stored, moves) if stored else moves,
+        summary_failures=summary_failures,
+        reported=usage_of_sums(session.reports()[1]),
+    )

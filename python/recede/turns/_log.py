@@ -60,6 +60,14 @@ class Turn(NamedTuple):
     def __getitem__(self, key: Any) -> Any:
         return _field(self, key, "turn")
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item of this name, as of a dict."""
+        return getattr(self, key) if key in self._fields else default
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the items, so that ``dict(...)`` and ``**`` take it."""
+        return self._fields
+
 
 class Summary(NamedTuple):
     """A summary that replaces old turns; ``summary["content"]`` is ``summary.content``.
@@ -83,6 +91,14 @@ class Summary(NamedTuple):
 
     def __getitem__(self, key: Any) -> Any:
         return _field(self, key, "summary")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item of this name, as of a dict."""
+        return getattr(self, key) if key in self._fields else default
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the items, so that ``dict(...)`` and ``**`` take it."""
+        return self._fields
 
 
 def _field(row: Turn | Summary, key: Any, what: str) -> Any:

@@ -1,0 +1,230 @@
+"""The state of a `History`: a session of the core, and the objects and functions of the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recede import _engine
+from recede._errors import StoreError, TranscriptError
+from recede.session._callbacks import Callbacks
+from recede.session._known import DictComparison, KnownMessages
+from recede.session._messages import Messages, serialized
+from recede.session._options import refuse_other_stores
+from recede.session._reported import Reports
+from recede.session._view import CurrentView
+
+if TYPE_CHECKING:
+    from recede.session._options import HistoryOptions
+    from recede.store._turn_store import TurnStore
+
+__all__ = ["LiveSession", "session_in"]
+
+_MESSAGE = 2  # kind of record
+_BATCH = 64  # records per read
+# Messages and bytes that a history with a store appends before it evicts; at least as many as it kept the last time.
+_EVICT_AFTER = (1_024, 4 << 20)
+
+
+class LiveSession:
+    """The steps of a session; its caller holds the lock."""
+
+    def __init__(self, options: HistoryOptions, store: TurnStore | None, on_move: Any) -> None:
+        if store is not None:
+            refuse_other_stores(store, options.engine)
+        self.options = options
+        self.store = store
+        self.callbacks = Callbacks(options, on_move)
+        self.messages = Messages()
+        self.view = CurrentView()
+        self.reports = Reports()
+        self._known: KnownMessages | None = None  # what `sync` was given last
+        self._own_mark: tuple[bytes, int] | None = None
+        self._has_uncounted = False  # the messages after a new summary are not counted yet
+        self._unread: Any = None  # a store whose messages must be appended to the session again
+        self.core = self._new_core()
+
+    def _new_core(self) -> Any:
+        core = self.options.engine.Session(
+            self.options.policy,
+            raw_cost_at_most=4 * min(self.options.threshold_tokens, 1 << 40),
+            calibrates=self.options.calibrates,
+            store=None if self.store is None else self.store._store,
+        )
+        if self._own_mark is not None:
+            core.mark_newest(*self._own_mark)
+        return core
+
+    def prepare(self) -> None:
+        """What precedes each change: refuse one by a callback, and complete a rebuild that was interrupted."""
+        self.callbacks.refuse()
+        self._complete()
+
+    def _complete(self) -> None:
+        if self._unread is not None:
+            self._append_unread()
+
+    # Messages
+
+    def append(self, data: bytes, surrogates: bool, message: Any = None, has_objects: bool = False) -> None:
+        """Append a message, and keep its object if there is one."""
+        self.prepare()
+        if self._has_uncounted:
+            self._count_kept()
+        core, index, first = self.core, len(self.core), self.messages.first
+        try:
+            first = core.append(data, surrogates, self.callbacks.costs(core, data, surrogates))
+        finally:  # also if only the write to the store failed
+            if message is not None and len(core) > index:
+                self.messages.add(index, message, has_objects)
+        self.messages.evict(first)
+        self.callbacks.tell_moves(core)
+
+    def append_object(self, message: Any) -> None:
+        """Append a message that is an object."""
+        data, surrogates, has_objects = serialized(message)
+        self.append(data, surrogates, message, has_objects)
+
+    def message(self, index: int) -> Any:
+        """A message as an object."""
+        return self.messages.at(self.core, index)
+
+    def sync(self, messages: list[Any]) -> int:
+        """Make these the messages; returns how many of the first ones were known."""
+        self.prepare()
+        known, self._known = self._known, None
+        if known is None or len(known.messages) != len(self.core):  # others were appended: compare all
+            known = KnownMessages(DictComparison(self.options.engine))
+            known.take(list(map(self.message, range(len(self.core)))), 0, [])
+        before = known.messages
+        same, marked = known.prefix(messages)
+        if same < len(self.core):
+            self.rewind(same)
+        own = {id(old): new for old, new in zip(before[:same], messages, strict=False) if old is not new}
+        if own:
+            self.messages.replace(messages[:same])
+            self.view.replace(own)
+        known.take(messages[:same], same, marked)
+        for message in messages[same:]:
+            self.append_object(message)
+        known.take(messages, same, marked)
+        self._known = known
+        return same
+
+    def rewind(self, messages: int) -> None:
+        """Drop all but the first messages."""
+        self.prepare()
+        before = len(self.core)
+        self._known = None
+        if messages > before:
+            raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
+        if not self.core.rewind(messages):
+            self._rebuild(messages)
+        self.messages.forget(range(messages, before))
+        self.reports.forget()
+        self.callbacks.forget_moves(self.core)
+
+    # The view
+
+    def update_view(self) -> None:
+        """Make the view current, with a summary if one is needed, and report of the moves that it brought."""
+        self.prepare()
+        self._plan_view()
+        self.callbacks.tell_moves(self.core)
+        self.callbacks.is_loading = False
+
+    def _plan_view(self) -> None:
+        summary: Any = None
+        texts: list[tuple[str, int]] | None = None
+        while (answer := self.core.update_view(summary, texts)) is not None:
+            kind, *asked = answer
+            if kind == "costs":
+                self._has_uncounted = True
+                self._count_kept()
+                return
+            try:
+                if kind == "texts":
+                    texts = self.callbacks.counted(*asked)
+                else:
+                    summary = self.callbacks.summary(*asked)
+            except Exception:  # of the counter: do not pay for the same summary twice
+                if kind == "summary" or summary is not None:
+                    self.core.update_view(False)
+                raise
+
+    def _count_kept(self) -> None:
+        """Count the messages after a new summary, with which the session then continues."""
+        answer = self.core.update_view()
+        if answer is not None and self.options.counts:
+            _, messages, numbers = answer
+            self.core.update_view(costs=self.callbacks.costs_of_kept(messages, numbers))
+        self._has_uncounted = False
+
+    def mark_newest(self, mark: tuple[bytes, int]) -> None:
+        """Mark the last block of each view, with so many marks elsewhere in its request."""
+        if mark != self._own_mark:
+            self.prepare()
+            self.core.mark_newest(*mark)
+            self._own_mark = mark
+
+    # Stored sessions
+
+    def save(self, messages: int | None = None) -> bytes:
+        """The session of the first messages, or of all, as the bytes of a closed store."""
+        self._complete()
+        data: bytes = self.core.save(self.options.tag(), len(self.core) if messages is None else messages)
+        return data
+
+    def open(self, source: Any = None) -> None:
+        """Continue the session of its store, or that of another store in memory."""
+        if source is None and self.store is not None:
+            self._unread = self.store._store
+            self.core.open(self.options.tag(), self.options.counts, _EVICT_AFTER)
+        else:
+            self._unread = source
+            self.core.open(counts=self.options.counts, source=source)
+        self._append_unread()
+
+    def _append_unread(self) -> None:
+        """Append the messages of a store that the session does not have yet."""
+        source, self._unread = self._unread, None
+        try:
+            if self.options.counts:
+                self._count_kept()
+            start, end, left = len(self.core), source.count(_MESSAGE), source.max_bytes()
+            self.messages.first = 0 if self.store is None else start
+            self.callbacks.is_loading = end > 0
+            for first in range(start, end, _BATCH):
+                for *_, message in source.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
+                    left -= len(message)
+                    if left < 0:  # a damaged store may refer to one long text many times
+                        raise TranscriptError("session", field="messages")
+                    self.append(message, True)
+        except BaseException:
+            self._unread = source
+            raise
+
+    def _rebuild(self, messages: int) -> None:
+        """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
+        old, self.core = self.core, self._new_core()
+        try:
+            if self.store is None:
+                data = old.save(self.options.tag(), messages)
+                self.open(self.options.engine.Store.of_bytes(data, ""))
+            else:
+                self.open()
+        except BaseException:
+            if self.store is None:
+                self.core, self._unread = old, None
+            raise
+        finally:
+            self.view.clear()
+
+
+def session_in(data: bytes, path: str) -> Any:
+    """The store that a file has the bytes of, for `LiveSession.open`."""
+    try:
+        return _engine.core("History").Store.of_bytes(data, path)
+    except StoreError as error:
+        if error.kind != "foreign":
+            raise
+        raise TranscriptError("session") from None

@@ -1,0 +1,203 @@
+"""What a `History` is read by: messages, views and figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, overload
+
+from recede._errors import no_such
+from recede._files import is_same_file, write_whole
+from recede._recall import recall_tool
+from recede.reduction._masks import Mask, Masks
+from recede.reduction._options import CEILING, whole_number
+from recede.session._stats import HistoryStats, stats_of
+
+if TYPE_CHECKING:
+    from recede.session._live import LiveSession
+
+__all__ = ["HistoryReader"]
+
+
+class HistoryReader:
+    """The half of a `History` that leaves its messages as they are."""
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+        self._lock = threading.RLock()
+
+    # Messages
+
+    def __len__(self) -> int:
+        with self._lock:  # the session may be changing
+            return len(self._live.core)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        with self._lock:
+            places = range(len(self))[index]
+            if isinstance(places, int):
+                return self._live.message(places)
+            return list(map(self._live.message, places))
+
+    def __iter__(self) -> Iterator[Any]:
+        place = 0
+        while place < len(self):
+            yield self[place]
+            place += 1
+
+    @property
+    def messages(self) -> list[Any]:
+        """The full history, unmasked: a new list."""
+        return self[:]
+
+    def to_json(self) -> bytes:
+        """The full history, serialized as a JSON array of the appended bytes."""
+        with self._lock:
+            return b"[" + b",".join(map(self._live.core.message, range(len(self)))) + b"]"
+
+    def recall(self, observation: int | str) -> str:
+        """The full text of an observation, masked or not.
+
+        Args:
+            observation: its number among all observations, from 1; or the id of its call (the newest, if it repeats).
+
+        Raises:
+            LookupError: there is no such observation.
+        """
+        with self._lock:
+            text: str | None = self._live.core.recall(observation)
+        if text is None:
+            raise no_such("observation", observation)
+        return text
+
+    def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
+        """The schema of a tool with which the agent can fetch a masked observation.
+
+        With ``recall_handles=True`` placeholders name the number to pass. Answer a call with `recall`, and append that
+        as its result; earlier messages stay masked.
+
+        Args:
+            shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
+
+        Raises:
+            ValueError: there is no such shape.
+        """
+        return recall_tool(shape)
+
+    # Views
+
+    def view(self) -> list[Any]:
+        """The messages to send: a new list, whose unchanged messages are the appended objects.
+
+        Raises:
+            TranscriptError: a message appended as JSON has a value that Python cannot read: an integer of over 4,300
+                digits, or too many levels. Use `view_json`.
+        """
+        with self._lock:
+            self._live.update_view()
+            return self._live.view.messages(self._live.core, self._live.messages)
+
+    def view_json(self) -> bytes:
+        """The messages to send, serialized as a JSON array."""
+        return b"".join(self.view_chunks())
+
+    def view_chunks(self) -> list[bytes]:
+        """`view_json` in chunks, most of them the same objects as the last time: an HTTP client sends them uncopied."""
+        with self._lock:
+            self._live.update_view()
+            return self._live.view.chunks(self._live.core)
+
+    def masks(self, since: int | None = None) -> Masks:
+        """What the view masks, without making it: of a history without a budget.
+
+        Args:
+            since: only the masks of messages from this one on, or from ``first_changed`` on if that is earlier; None:
+                all.
+
+        Returns:
+            `Masks`; its ``first_changed`` is the first message that the view at the last call of this method showed
+            otherwise or did not have.
+
+        Raises:
+            TypeError, ValueError: `since` is no whole number from 0; or a budget may drop messages.
+
+        The cost is that of what changed, and of the masks that are returned.
+
+        Example:
+            >>> import recede
+            >>> history = recede.History(keep=3, boundary="sliding")
+            >>> for number in range(5):
+            ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 90})
+            >>> [mask.message_index for mask in history.masks().masks]
+            [0, 1]
+            >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 90})
+            >>> history.masks(since=5)
+            Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)])
+        """
+        whole_number(optional=True)("since", since)
+        if self._live.options.has_budget:
+            raise ValueError("masks are of a History without a budget: with one, messages may be dropped")
+        with self._lock:
+            self._live.update_view()
+            first, masks = self._live.core.masks(0 if since is None else since)
+            return Masks(first, list(map(Mask._make, masks)))
+
+    def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
+        """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""
+        with self._lock:
+            self._live.mark_newest((json.dumps(mark, separators=(",", ":")).encode(), elsewhere))
+
+    # Figures
+
+    def stats(self) -> HistoryStats:
+        """The figures of the history and of its current view."""
+        with self._lock:
+            self._live.update_view()
+            if not self._live.core.first_in_memory():
+                self._live.view.chunks(self._live.core)  # the changed byte follows from their ends
+            return stats_of(self._live.core, self._live.callbacks.summary_failures)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            return f"<History: {len(self):,} messages, {self._live.core.stats()[0][0]:,} chars>"
+
+    @property
+    def summarizer_error(self) -> Exception | None:
+        """The exception of the most recent summarizer call; None if it succeeded.
+
+        A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
+        messages take a quarter of the budget. Until then the views are those of `reduce` without a summary.
+        """
+        return self._live.callbacks.summarizer_error
+
+    @property
+    def cold_requests(self) -> tuple[int, ...]:
+        """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
+
+        What was reported of the next request counts for the messages there are now, until that request is made.
+        """
+        with self._lock:
+            return tuple(request for request in self._live.core.reports()[0] if request < CEILING)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write messages, options and summaries to a file, atomically.
+
+        The file is a closed store (docs/store-format.md). Only the owner can read a new file; an existing one keeps its
+        mode and owner.
+
+        Raises:
+            OSError: the file cannot be written; an existing file is unchanged.
+            ValueError: it is the store of this history, or that store's log.
+        """
+        store = self._live.store
+        if store is not None and any(is_same_file(path, file) for file in store.files):
+            raise ValueError(f"{os.fspath(path)!r} belongs to the store of this history: save to another file")
+        with self._lock:
+            data = self._live.save()
+        write_whole(path, [data])

@@ -1,0 +1,51 @@
+"""The view of a `History` as it was read last: its messages, and its bytes in chunks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recede.session._messages import Messages
+
+__all__ = ["CurrentView"]
+
+
+class CurrentView:
+    """What was read of the view, of which only what has changed is read again."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """The next reading is from the start."""
+        self._messages: list[Any] = []
+        self._chunks: list[bytes] = []
+        self._last = b""  # the chunk that still grows
+
+    def replace(self, new: dict[int, Any]) -> None:
+        """Show other objects for some messages, given by the id of the old ones."""
+        self._messages = [new.get(id(message), message) for message in self._messages]
+
+    def messages(self, core: Any, objects: Messages) -> list[Any]:
+        """A new list of the messages."""
+        start, items, is_kept = core.changes()
+        try:
+            self._messages[start:] = [objects.shown(core, item) for item in items]
+        except BaseException:
+            core.forget()
+            self.clear()
+            raise
+        view = self._messages.copy()
+        if not is_kept:
+            self._messages = []
+        return view
+
+    def chunks(self, core: Any) -> list[bytes]:
+        """A new list of the chunks, most of them the objects of the last time."""
+        reused, closed, last, is_kept = core.chunks()
+        del self._chunks[reused:]
+        self._chunks += closed
+        self._last = self._last if last == self._last else last
+        chunks = [*self._chunks, self._last]
+        if not is_kept:
+            self._chunks, self._last = [], b""
+        return chunks

@@ -1,0 +1,83 @@
+"""Errors that say what to type instead: another name of an option, the messages of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recede
+from recede import Budget, History, Masker, Reduction, transcripts
+from support import turns, user
+
+WINDOW = "there is no option '{}' here: the window is keep, a number of results"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **window: History(**window),
+        lambda **window: Budget(**window),
+        lambda **window: recede.mask_old_observations([], **window),
+        lambda **window: recede.Conversation(print, budget=Budget(**window)),
+    ],
+)
+@pytest.mark.parametrize("name", ["keep_results", "keep_messages", "keep_turns"])
+def test_the_window_of_results_is_keep(call: Callable[..., Any], name: str) -> None:
+    with pytest.raises(TypeError, match=WINDOW.format(name)):
+        call(**{name: 4})
+
+
+def test_a_masker_has_one_window_of_results() -> None:
+    with pytest.raises(TypeError, match=WINDOW.format("keep_results")):
+        Masker(keep=10, keep_results=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: recede.reduce([], max_input_chars=9, keep=4),  # type: ignore[call-arg]
+        lambda: recede.mask_observations([], keep=4),  # type: ignore[call-arg]
+        lambda: recede.HistoryReducer(keep=4),  # type: ignore[call-arg]
+    ],
+)
+def test_keep_has_three_names_where_it_could_be_each(call: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match="no option 'keep' here: give keep_messages, keep_turns or keep_results"):
+        call()
+
+
+def messages_of(kind: str) -> Any:
+    if kind == "Transcript":
+        return transcripts.read(b'[{"role": "user", "content": "Go."}]')
+    if kind == "History":
+        history = History()
+        history.append(user("Go."))
+        return history
+    return recede.reduce(turns(3), max_input_chars=10_000)
+
+
+@pytest.mark.parametrize("kind", ["Transcript", "History", "Reduction"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        recede.costs.replay,
+        recede.count_chars,
+        recede.check_pairs,
+        recede.repair_pairs,
+        recede.mask_old_observations,
+        lambda messages: recede.reduce(messages, max_input_chars=9),
+        lambda messages: recede.mask_observations(messages, keep_results=3),
+    ],
+)
+def test_an_object_with_messages_is_named(call: Callable[[Any], Any], kind: str) -> None:
+    given = messages_of(kind)
+    with pytest.raises(TypeError, match=f"give the messages of the {kind}: its .messages"):
+        call(given)
+    call(list(given.messages))
+
+
+def test_what_has_no_messages_is_no_history() -> None:
+    for given in ({"role": "user"}, object(), 5, Reduction):
+        with pytest.raises(recede.TranscriptError, match="not a history"):
+            recede.check_pairs(given)  # type: ignore[arg-type]
