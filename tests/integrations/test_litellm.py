@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import importlib.util
+import json
 import logging
+import os
+import re
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("litellm", reason="litellm is not installed")
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import case_litellm as case
 import litellm
-from sessions import as_dicts, session
+from sessions import as_dicts, session, shown
 
+from provider_server import serving, text
 from recede.integrations.litellm import MaskToolMessages
+from support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -85,6 +95,81 @@ def test_positional_messages_are_sent_raw_with_a_warning(caplog: pytest.LogCaptu
         litellm.callbacks = []
     assert len(provider.requests) == 1
     assert "sent raw, give them as messages=" in caplog.text
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
+
+
+def asked(url: str, body: Any = None, seconds: float = 60) -> bytes:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=seconds) as answer:
+        read: bytes = answer.read()
+        return read
+
+
+KEY = "sk-" + "0123456789abcdef" * 4  # of the proxy that the test starts, which wants one
+STARTS_WITHIN = 150
+
+
+@pytest.mark.timeout(STARTS_WITHIN + 100)
+@pytest.mark.skipif(importlib.util.find_spec("fastapi") is None, reason="the proxy of litellm is not installed")
+def test_a_proxy_with_the_files_of_the_page_sends_views(tmp_path: Path) -> None:
+    """A request in the form of OpenAI, a stream, and one in the form of Anthropic."""
+    page = (ROOT / "docs/integrations/litellm.md").read_text()
+    module, config = re.findall(r"## The proxy.*?```python\n(.*?)```.*?```yaml\n(.*?)```", page, re.S)[0]
+    (tmp_path / "masking.py").write_text(module)
+    chat, blocks = case.history(session()), as_dicts(session())
+    place = next(at for at, one in enumerate(chat) if isinstance(one["content"], list))
+    chat[place]["content"] = chat[place]["content"][:1]  # OpenAI takes no image in a tool message
+    with serving(*[text("Done.")] * 3) as provider:
+        models = [
+            {"model_name": kind, "litellm_params": {"model": f"{kind}/m", "api_base": base, "api_key": "none"}}
+            for kind, base in (("openai", f"{provider.url}/v1"), ("anthropic", provider.url))
+        ]
+        # JSON is YAML too.
+        (tmp_path / "config.yaml").write_text(f"model_list: {json.dumps(models)}\n{config}")
+        port = free_port()
+        command = [Path(sys.executable).with_name("litellm"), "--config", "config.yaml", "--host", "127.0.0.1"]
+        paths = {"PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(tmp_path)])}
+        with (tmp_path / "log").open("w") as log:
+            proxy = subprocess.Popen(
+                [*command, "--port", str(port)],
+                cwd=tmp_path,
+                env={**os.environ, **paths, "LITELLM_MASTER_KEY": KEY, "NO_PROXY": "127.0.0.1"},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_for(proxy, f"{url}/health/liveliness", tmp_path / "log")
+            asked(f"{url}/chat/completions", {"model": "openai", "messages": chat})
+            asked(f"{url}/chat/completions", {"model": "openai", "messages": chat, "stream": True})
+            asked(f"{url}/v1/messages", {"model": "anthropic", "messages": blocks, "max_tokens": 9})
+        finally:
+            proxy.terminate()
+            proxy.wait(30)
+    first, streamed, last = [request["messages"] for request in provider.requests]
+    masking = MaskToolMessages(keep=10)
+    assert provider.refusals == []
+    assert case.results(first) == case.results(streamed) == case.results(masking.view(chat)) != case.results(chat)
+    assert shown(last) == shown(masking.view(blocks)) != shown(blocks)
+
+
+def wait_for(proxy: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    end = time.monotonic() + STARTS_WITHIN
+    while True:
+        try:
+            asked(url, seconds=5)
+        except OSError:
+            assert proxy.poll() is None and time.monotonic() < end, log.read_text()[-3_000:]
+            time.sleep(0.5)
+        else:
+            return
 
 
 def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

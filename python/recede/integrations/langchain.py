@@ -61,6 +61,12 @@ class _Messages:
     def text(self, message: BaseMessage, result_index: int) -> str:
         return content_text(message.content)
 
+    def same(self, old: BaseMessage, new: BaseMessage) -> bool:
+        """As ``==`` says it, in half of its time."""
+        if type(old) is not type(new) or old.__pydantic_extra__ != new.__pydantic_extra__:
+            return False
+        return old.__dict__ == new.__dict__
+
 
 class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
     """Masks old tool results in what is sent to the model; the messages in the state stay as they are.
