@@ -47,7 +47,7 @@ class Turns:
         return [self._masked_text(observation.decode("utf-8", "surrogatepass"))]
 
     def _masked_text(self, observation: str) -> str | None:
-        if is_placeholder(observation, self.policy.placeholder):
+        if is_placeholder(observation, self.policy):
             return None
         text = fill(Observation(observation, turn=len(self.turns) + 1), self.policy)
         return text if len(text) < len(observation) else None
@@ -239,7 +239,7 @@ class _Event(NamedTuple):
 class _TurnFacts(Facts):
     def mask(self, result: Result) -> Masked | None:
         """Nothing in a turn is a dispatch block."""
-        if is_placeholder(result.observation, self.policy.placeholder):
+        if is_placeholder(result.observation, self.policy):
             return None
         text = fill(Observation(result.observation, turn=self.turns[result.index]), self.policy)
         return Masked((text,), text) if len(text) < len(result.observation) else None
