@@ -21,10 +21,11 @@ pub fn common_prefix(
     same: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(usize, Vec<usize>)> {
     guarded(|| {
-        let mut marked = vec![];
-        for (index, (old, new)) in old.iter().zip(new).enumerate() {
+        // Elements of tuples can be borrowed, which most of the time is all that there is to do.
+        let (old, new, mut marked) = (old.to_tuple(), new.to_tuple(), vec![]);
+        for (index, (old, new)) in old.iter_borrowed().zip(new.iter_borrowed()).enumerate() {
             let is_same = match same {
-                _ if old.is(&new) => true,
+                _ if old.is(new) => true,
                 Some(same) => same.call1((old, new))?.is_truthy()?,
                 None if is_equal(&old, &new) => true,
                 None => {

@@ -334,6 +334,7 @@ fn random_policy(random: &mut Random) -> Policy {
         observation_masking: !random.once_in(6),
         max_observation_chars: random.once_in(4).then(|| random.below(80)),
         placeholder: random.once_in(4).then(|| template(random)),
+        placeholder_with_images: None,
         lines_form: random.once_in(3),
         min_masked_chars: if random.once_in(5) { random.below(200) } else { 0 },
         image_chars: *random.pick(&[0, 10, 6_400]),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from recede import _engine, mask_observations
 from recede.masker import CallFacts, Facts, Mask, ResultFacts
 from recede.reduction._policy import compiled
 
-__all__ = ["cold_masks", "cold_options", "cold_view", "observations_of"]
+__all__ = ["cold_masks", "cold_options", "cold_view", "names_an_orphan", "observations_of"]
 
 _BEFORE, _AFTER = "[observation masked — ", " chars]"
 _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
@@ -56,30 +57,19 @@ def observations_of(message: dict[str, Any]) -> list[str]:
 
 
 def stand_ins(adapter: Any, messages: list[Any]) -> list[dict[str, Any]]:
-    """Dicts with the same facts, whose pairs all have ids."""
+    """Dicts with the same facts, whose pairs all have ids; a result without a call has no name there."""
     all_facts = [Facts(*adapter.facts(message)) for message in messages]
-    calls = [
-        [CallFacts(*call)._replace(id=call[0] or f"call {index} {place}") for place, call in enumerate(facts.calls)]
-        for index, facts in enumerate(all_facts)
-    ]
-    answered: set[str | None] = set()
+    answers = _answers(all_facts)
     found = []
     for index, (message, facts) in enumerate(zip(messages, all_facts, strict=True)):
-        results = [ResultFacts(*result) for result in facts.results]
-        known = {call.id for of_message in calls[: index + 1] for call in of_message}
-        ids = [result.id if result.id in known else None for result in results]
-        answered.update(ids)
-        for place, result in enumerate(results):
-            if ids[place] is None:
-                ids[place] = _call_by_place(all_facts, calls, index, result, answered) or f"orphan {index} {place}"
-                answered.add(ids[place])
         blocks: list[dict[str, Any]] = [{"type": "text", "text": "x" * facts.chars}, *[_IMAGE] * facts.images]
-        blocks += [
-            {"type": "tool_use", "id": call.id, "name": call.name, "input": "x" * call.chars} for call in calls[index]
-        ]
-        for place, (result, of_call) in enumerate(zip(results, ids, strict=True)):
+        for place, call in enumerate(CallFacts(*call) for call in facts.calls):
+            used = {"type": "tool_use", "id": f"{index} {place}", "name": call.name, "input": "x" * call.chars}
+            blocks.append(used)
+        for place, result in enumerate(ResultFacts(*result) for result in facts.results):
             text = _text_of(adapter, message, place, result)
             content = [{"type": "text", "text": text}, *[_IMAGE] * result.images] if result.images else text
+            of_call = "{} {}".format(*(answers[index, place] or (f"orphan {index}", place)))
             block = {"type": "tool_result", "tool_use_id": of_call, "content": content, "is_error": result.is_error}
             blocks.append(block)
         role = facts.role if facts.role in ("system", "developer", "assistant", "model") else "user"
@@ -87,20 +77,44 @@ def stand_ins(adapter: Any, messages: list[Any]) -> list[dict[str, Any]]:
     return found
 
 
+def names_an_orphan(adapter: Any, messages: list[Any]) -> bool:
+    """Whether a result without a call has a name, which no dict could have."""
+    all_facts = [Facts(*adapter.facts(message)) for message in messages]
+    answers = _answers(all_facts)
+    return any(call is None and all_facts[index].results[place][1] for (index, place), call in answers.items())
+
+
+def _answers(all_facts: list[Facts]) -> dict[tuple[int, int], tuple[int, int] | None]:
+    """The call of each result, both by message and place: the nearest one of its id, else an open one by place."""
+    answers: dict[tuple[int, int], tuple[int, int] | None] = {}
+    for index, facts in enumerate(all_facts):
+        by_id = {
+            call[0]: (at, place)
+            for at, before in enumerate(all_facts[: index + 1])
+            for place, call in enumerate(before.calls)
+        }
+        for place, result in enumerate(facts.results):
+            answers[index, place] = by_id.get(result[0]) if result[0] else None
+        for place, result in enumerate(facts.results):
+            if answers[index, place] is None:
+                answers[index, place] = _call_by_place(all_facts, index, ResultFacts(*result), {*answers.values()})
+    return answers
+
+
 def _call_by_place(
-    facts: list[Facts], calls: list[list[CallFacts]], index: int, result: ResultFacts, answered: set[str | None]
-) -> str | None:
+    all_facts: list[Facts], index: int, result: ResultFacts, answered: Collection[tuple[int, int] | None]
+) -> tuple[int, int] | None:
     """Of the run and the messages with results before a result, the last message with an open call of its tool."""
     first = index
-    while first > 0 and facts[first - 1].results:
+    while first > 0 and all_facts[first - 1].results:
         first -= 1
-    while first > 0 and facts[first - 1].role in ("assistant", "model"):
+    while first > 0 and all_facts[first - 1].role in ("assistant", "model"):
         first -= 1
     for before in reversed(range(first, index)):
-        for call, given in zip(calls[before], facts[before].calls, strict=True):
-            is_open = call.id not in answered and None in (given[0], result.id)
+        for place, call in enumerate(CallFacts(*call) for call in all_facts[before].calls):
+            is_open = (before, place) not in answered and None in (call.id, result.id)
             if is_open and result.name in (None, call.name):
-                return call.id
+                return before, place
     return None
 
 

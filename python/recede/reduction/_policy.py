@@ -75,7 +75,7 @@ def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_images(template: tuple[tuple[str, str], ...] | None) -> tuple[tuple[str, str], ...] | None:
-    """A built-in placeholder that continues with a recall handle names images as that without one does."""
+    """Of a built-in placeholder with a recall handle: the template that also names images."""
     for place, (literal, field) in enumerate(template or ()):
         for unit, omitted in (" chars", ""), (" lines", " omitted"):
             if template and literal.startswith(f"{unit}{omitted}, recall "):
