@@ -45,7 +45,7 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
     let (backend, mut random) = (Failing::default(), Random::new(7));
     let messages = session(&mut random, 60);
     let mut store = Store::open_within(Box::new(backend.clone()), LIMITS).unwrap();
-    let mut plain = Session::new(policy.clone(), 0, TextFormat::Json);
+    let mut other = Session::new(policy.clone(), 0, TextFormat::Json);
     let mut stored = resumed(policy, &mut store);
     {
         let mut plan = backend.plan.lock().unwrap();
@@ -53,21 +53,21 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
     }
     let mut failed = 0;
     for (place, message) in messages.iter().enumerate() {
-        append(&mut plain, message);
+        append(&mut other, message);
         failed += usize::from(stored.append(message.as_bytes(), false, None, Some(&mut store)).is_err());
         if !store.is_usable() {
             return Some(failed); // its log is damaged: it must be opened again
         }
-        if plain.len() > stored.len() {
+        if other.len() > stored.len() {
             return Some(failed); // a late call could not be read, so the message was refused
         }
         if place % 40 == 20 {
-            plain.report(Some(vec![place]), None, true, None).unwrap();
+            other.report(Some(vec![place]), None, true, None).unwrap();
             failed += usize::from(stored.report(Some(vec![place]), None, true, Some(&mut store)).is_err());
         }
-        look(&mut plain, None);
+        look(&mut other, None);
         failed += usize::from(look(&mut stored, Some(&mut store)));
-        assert_eq!(stored.counts(), plain.counts(), "operation {fails_at}, message {place}");
+        assert_eq!(stored.counts(), other.counts(), "operation {fails_at}, message {place}");
     }
     let is_over = {
         let mut plan = backend.plan.lock().unwrap();
@@ -75,19 +75,19 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
         plan.operations < plan.fails_at
     };
     let last = r#"{"role":"user","content":"Go on."}"#;
-    append(&mut plain, last);
+    append(&mut other, last);
     stored.append(last.as_bytes(), false, None, Some(&mut store)).unwrap();
-    look(&mut plain, None);
+    look(&mut other, None);
     look(&mut stored, Some(&mut store));
     store.close().unwrap();
     let mut store = Store::open(Box::new(backend)).unwrap();
-    assert_eq!(store.last(RecordKind::Message) as usize, plain.len(), "operation {fails_at}");
+    assert_eq!(store.last(RecordKind::Message) as usize, other.len(), "operation {fails_at}");
     let mut again = resumed(policy, &mut store);
     look(&mut again, Some(&mut store));
-    assert_eq!(view_with(&mut again, &mut store), view_of(&mut plain), "operation {fails_at}");
-    assert_eq!(again.cold_requests(), plain.cold_requests(), "operation {fails_at}");
-    assert_eq!(again.reports().sums, plain.reports().sums, "operation {fails_at}");
-    assert_eq!(again.totals(), plain.totals(), "operation {fails_at}");
+    assert_eq!(view_with(&mut again, &mut store), view_of(&mut other), "operation {fails_at}");
+    assert_eq!(again.cold_requests(), other.cold_requests(), "operation {fails_at}");
+    assert_eq!(again.reports().sums, other.reports().sums, "operation {fails_at}");
+    assert_eq!(again.totals(), other.totals(), "operation {fails_at}");
     (!is_over).then_some(failed)
 }
 
