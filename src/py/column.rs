@@ -1,5 +1,5 @@
 //! A column of serialized histories, read over the Arrow C data interface: no copy of a row and no Python object for it, and
-//! the GIL released for all of them. docs/decisions/0018 has what this gains.
+//! the GIL released for all of them. docs/decisions/0019 has what this gains.
 
 use super::convert::{PyPolicy, transcript_error};
 use super::guard::guarded;

@@ -2,11 +2,11 @@
 
 from recede.turns._apply import apply_observation_masking
 from recede.turns._hybrid import HybridContextManager
-from recede.turns._log import Summary, Turn
 from recede.turns._manager import TurnStats
 from recede.turns._masking import ObservationMaskingContextManager, TokenSavings
 from recede.turns._production import AgentRun, ProductionHybridContextManager
 from recede.turns._report import ContextReport, EfficiencyReport, TurnTokens
+from recede.turns._turn import Summary, Turn
 
 __all__ = [
     "AgentRun",

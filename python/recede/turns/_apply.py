@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from recede.turns._log import Turn
 from recede.turns._manager import check_texts
 from recede.turns._masking import ObservationMaskingContextManager
+from recede.turns._turn import Turn
 
 __all__ = ["apply_observation_masking"]
 

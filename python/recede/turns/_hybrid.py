@@ -12,8 +12,8 @@ from recede._errors import StoreError
 from recede._summarizer import bound, is_async, text_of_summary
 from recede.costs._prices import Prices
 from recede.turns._due import due_summaries
-from recede.turns._log import Summary, Turn
 from recede.turns._manager import TurnManager, preset
+from recede.turns._turn import Summary, Turn
 from recede.types import Generates
 
 if TYPE_CHECKING:

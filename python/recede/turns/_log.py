@@ -17,97 +17,20 @@ from recede._errors import StoreError
 from recede._strict import are_numbers, unique
 from recede.reduction._on_move import tell_move
 from recede.reduction._report import BoundaryMove
+from recede.turns._turn import Summary, Turn
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from recede.store._turn_store import TurnStore
 
-__all__ = ["Summary", "Turn", "Turns"]
+__all__ = ["Turns"]
 
 _Tokens: TypeAlias = "Callable[[str, str, str], tuple[int, int, int] | None]"
 
 _BLOCK = 256  # turns between snapshots; at most this many settled turns are in memory
 _FORMAT = 1
 _SUMMARY = {"end_turn", "made_at", "chars", "tokens", "masking_turns", "spent_tokens"}
-
-
-class Turn(NamedTuple):
-    """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``.
-
-    Attributes:
-        turn: its number, from 1.
-        reasoning: what the agent thought.
-        action: what it did.
-        observation: the result, unmasked.
-        timestamp: when it was added, in seconds since 1970.
-
-    Example:
-        >>> import recede
-        >>> manager = recede.ObservationMaskingContextManager()
-        >>> manager.add_turn("I must look.", "ls", "a.py b.py")
-        1
-        >>> manager.trajectory[0].observation
-        'a.py b.py'
-    """
-
-    turn: int
-    reasoning: str
-    action: str
-    observation: str
-    timestamp: float
-
-    def __getitem__(self, key: Any) -> Any:
-        return _field(self, key, "turn")
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """The item of this name, as of a dict."""
-        return getattr(self, key) if key in self._fields else default
-
-    def keys(self) -> tuple[str, ...]:
-        """The names of the items, so that ``dict(...)`` and ``**`` take it."""
-        return self._fields
-
-
-class Summary(NamedTuple):
-    """A summary that replaces old turns; ``summary["content"]`` is ``summary.content``.
-
-    Attributes:
-        end_turn: the last turn in it.
-        content: its text.
-
-    Example:
-        >>> import recede
-        >>> manager = recede.HybridContextManager(
-        ...     lambda turns, previous: f"{len(turns)} turns.", summarize_at_n=3, tail_window_m=1)
-        >>> for number in range(3):
-        ...     number = manager.add_turn("Think.", "act", "seen")
-        >>> manager.summaries
-        [Summary(end_turn=2, content='2 turns.')]
-    """
-
-    end_turn: int
-    content: str
-
-    def __getitem__(self, key: Any) -> Any:
-        return _field(self, key, "summary")
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """The item of this name, as of a dict."""
-        return getattr(self, key) if key in self._fields else default
-
-    def keys(self) -> tuple[str, ...]:
-        """The names of the items, so that ``dict(...)`` and ``**`` take it."""
-        return self._fields
-
-
-def _field(row: Turn | Summary, key: Any, what: str) -> Any:
-    """An item of a named tuple, also by the name that published designs use as a key."""
-    if not isinstance(key, str):
-        return tuple.__getitem__(row, key)
-    if key not in row._fields:
-        raise KeyError(f"a {what} has no {key!r}; it has {', '.join(row._fields)}")
-    return getattr(row, key)
 
 
 class TurnSessionStats(NamedTuple):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recede.costs._prices import Prices
     from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
-    from recede.turns._log import Turn
+    from recede.turns._turn import Turn
     from recede.types import TokenCounter
 
 __all__ = ["TurnManager", "TurnStats", "check_texts", "preset"]

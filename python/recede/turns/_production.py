@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from recede.reduction._options import whole_number
 from recede.turns._hybrid import PRESETS, HybridContextManager
-from recede.turns._log import Turn
 from recede.turns._manager import preset
 from recede.turns._report import EfficiencyReport
+from recede.turns._turn import Turn
 
 if TYPE_CHECKING:
     from typing import Literal

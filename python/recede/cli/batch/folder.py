@@ -18,7 +18,7 @@ __all__ = ["begin", "finish", "outcomes", "waiting"]
 
 
 def begin(out: str, job: dict[str, Any]) -> None:
-    """Make the folder, or go into that of the same job.
+    """Create the folder, or reuse that of the same job.
 
     Raises:
         UsageError: it has the results of another job, or something else.

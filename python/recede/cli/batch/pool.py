@@ -46,7 +46,7 @@ def cores() -> int:
 
 
 def in_workers(units: Sequence[_Unit], work: Work, jobs: int) -> Iterator[tuple[_Unit, Any] | None]:
-    """What the work gives for each unit, as they end; None now and then, so that progress can be shown.
+    """What the work returns for each unit, as they end; None from time to time, so that progress can be shown.
 
     Args:
         units: what is worked on.

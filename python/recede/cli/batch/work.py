@@ -51,7 +51,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a unit; written as JSON.
+    """The outcome of a unit; written as JSON.
 
     Attributes:
         rows: how many histories there were, bad ones too.

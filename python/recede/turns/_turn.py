@@ -1,0 +1,85 @@
+"""A turn and a summary: named tuples whose items have names too, as those of published designs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["Summary", "Turn"]
+
+
+class Turn(NamedTuple):
+    """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``.
+
+    Attributes:
+        turn: its number, from 1.
+        reasoning: what the agent thought.
+        action: what it did.
+        observation: the result, unmasked.
+        timestamp: when it was added, in seconds since 1970.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.ObservationMaskingContextManager()
+        >>> manager.add_turn("I must look.", "ls", "a.py b.py")
+        1
+        >>> manager.trajectory[0].observation
+        'a.py b.py'
+    """
+
+    turn: int
+    reasoning: str
+    action: str
+    observation: str
+    timestamp: float
+
+    def __getitem__(self, key: Any) -> Any:
+        return _field(self, key, "turn")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item of this name, as of a dict."""
+        return getattr(self, key) if key in self._fields else default
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the items, so that ``dict(...)`` and ``**`` take it."""
+        return self._fields
+
+
+class Summary(NamedTuple):
+    """A summary that replaces old turns; ``summary["content"]`` is ``summary.content``.
+
+    Attributes:
+        end_turn: the last turn in it.
+        content: its text.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.HybridContextManager(
+        ...     lambda turns, previous: f"{len(turns)} turns.", summarize_at_n=3, tail_window_m=1)
+        >>> for number in range(3):
+        ...     number = manager.add_turn("Think.", "act", "seen")
+        >>> manager.summaries
+        [Summary(end_turn=2, content='2 turns.')]
+    """
+
+    end_turn: int
+    content: str
+
+    def __getitem__(self, key: Any) -> Any:
+        return _field(self, key, "summary")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item of this name, as of a dict."""
+        return getattr(self, key) if key in self._fields else default
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the items, so that ``dict(...)`` and ``**`` take it."""
+        return self._fields
+
+
+def _field(row: Turn | Summary, key: Any, what: str) -> Any:
+    """An item of a named tuple, also by the name that published designs use as a key."""
+    if not isinstance(key, str):
+        return tuple.__getitem__(row, key)
+    if key not in row._fields:
+        raise KeyError(f"a {what} has no {key!r}; it has {', '.join(row._fields)}")
+    return getattr(row, key)
