@@ -571,3 +571,15 @@ def test_a_short_task_stays_whole_whatever_it_costs() -> None:
         history, max_input_tokens=400, token_counter=lambda text: 10**6 if "tt" in text else len(text) // 4
     )
     assert history[1] in view.messages and history[0] not in view.messages
+
+
+def test_a_text_that_costs_more_is_cut_by_a_quarter_and_one_at_least() -> None:
+    history = [user("task"), *said(60, 100), user("end")]
+
+    def counter(text: str) -> int:
+        return 226 if text.startswith("Conversation summary:") and len(text) > 170 else len(text)
+
+    view = recede.reduce(
+        history, max_input_tokens=1_000, token_counter=counter, summarizer=long, preserve_recent_raw_turns=1
+    )
+    assert len(view.messages[0]["content"]) == 225 - 225 // 4 - 1
