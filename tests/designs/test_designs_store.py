@@ -107,4 +107,4 @@ def test_a_manager_resumes_from_its_store(path: Path) -> None:
             store.get(31)
     with pytest.raises(StoreError):
         TurnStore(path.with_name("absent.store"), read_only=True)
-    assert "| take it |" in (ROOT / "docs" / "managers.md").read_text()
+    assert "| use it |" in (ROOT / "docs" / "managers.md").read_text()
