@@ -13,7 +13,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["IS_OFF", "block_policy", "compiled", "image_chars_of", "replay_policy", "template_policy", "turn_policy"]
+__all__ = [
+    "IS_OFF",
+    "arrival_policy",
+    "block_policy",
+    "compiled",
+    "image_chars_of",
+    "replay_policy",
+    "template_policy",
+    "turn_policy",
+]
 
 IS_OFF = os.environ.get("RECEDE_OFF") == "1"
 """Whether everything is sent raw: ``RECEDE_OFF=1`` was set at import."""
@@ -160,6 +169,12 @@ def block_policy(
         return compiled(engine, "block", options)
     max_cost = None if max_tokens is None else _budget(None, max_tokens)
     return _policy(engine, "block", options, placeholder=template("placeholder", placeholder), max_cost=max_cost)
+
+
+def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], placeholder: str | None) -> Any:
+    """The Policy that cuts results from their first request on, and masks none."""
+    window = {"keep_results": 0, "clip_at": clip_at, "placeholder": template("placeholder", placeholder)}
+    return _policy(engine, "block", {**options, "boundary": "sliding"}, **window)
 
 
 def turn_policy(
