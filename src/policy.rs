@@ -175,6 +175,8 @@ macro_rules! parameters {
             fill_millionths: Option<usize> = None,
             /// Cut results in the window to this length before anything is dropped.
             clip_results: Option<usize> = None,
+            /// Of a session: instead of masking, cut results to this length from their first request on.
+            clip_at: Option<usize> = None,
             /// False: return the history unchanged.
             enabled: bool = true,
             /// Window: the last N messages, not counting system messages.
@@ -223,8 +225,7 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
-            /// Of a session: open calls stay, and a window that alone is larger than what is to be filled gives way, down to the
-            /// newest unit.
+            /// Of a session: open calls stay, and a window that is larger than what is to be filled shrinks to the newest unit.
             is_session: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,

@@ -79,16 +79,13 @@ impl Planner<'_> {
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, outline);
         let masker = Masker::of(self.context(), &excluded);
-        let is_raw = |result: usize| !window.is_older(result, pairs.name_of(outline, result)) && !masking.holds(result);
-        let chars = |result: usize| outline.results[result].chars;
+        let is_raw =
+            |result: &usize| !window.is_older(*result, pairs.name_of(outline, *result)) && !masking.holds(*result);
         let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
-            .filter(|result| chars(*result) > max_chars && is_raw(*result) && masker.may_clip(*result))
-            .map(|result| {
-                let number = facts(outline, pairs, None, result).number;
-                (result, Clip::of(chars(result), 0, max_chars, self.policy.has_recall_handles().then_some(number)))
-            })
+            .filter(is_raw)
+            .filter_map(|result| masker.clip(result, max_chars).map(|clip| (result, clip)))
             .collect();
-        clips.sort_by_key(|(result, _)| core::cmp::Reverse(chars(*result)));
+        clips.sort_by_key(|(result, _)| core::cmp::Reverse(outline.results[*result].chars));
         clips
     }
 
@@ -124,6 +121,12 @@ impl<'a> Masker<'a> {
     /// Masks an observation; None if it is exempt, or would not get shorter.
     pub fn mask(&self, result: usize) -> Option<Masked> {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
+        if let Some(max_chars) = policy.clip_at {
+            return self.clip(result, max_chars).map(|clip| {
+                let removed = outline.results[result].chars - clip.chars();
+                Masked { result: result as u32, form: Form::Clip { cost: clip.chars(), clip: Box::new(clip) }, removed }
+            });
+        }
         if self.is_exempt(result) {
             return None;
         }
@@ -153,6 +156,16 @@ impl<'a> Masker<'a> {
                 || self.placeholder.may_have(chars)
                 || (policy.max_observation_chars.is_some() && chars > 0)
                 || !policy.keep_matching.0.is_empty())
+    }
+
+    /// Cuts an observation that is longer than this, and may be cut.
+    fn clip(&self, result: usize, max_chars: usize) -> Option<Clip> {
+        let PlanContext { outline, policy, pairs, .. } = self.context;
+        let chars = outline.results[result].chars;
+        (chars > max_chars && self.may_clip(result)).then(|| {
+            let number = facts(outline, pairs, None, result).number;
+            Clip::of(chars, 0, max_chars, policy.has_recall_handles().then_some(number))
+        })
     }
 
     /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut, and has no images or dispatch blocks.

@@ -321,6 +321,7 @@ fn random_policy(random: &mut Random) -> Policy {
         max_cost: (!random.once_in(8)).then(|| random.below(500)),
         fill_millionths: None,
         clip_results: None,
+        clip_at: None,
         enabled: !random.once_in(20),
         keep_messages: few(random, 8),
         keep_turns: few(random, 4),

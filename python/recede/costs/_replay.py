@@ -40,7 +40,7 @@ SYSTEM_CHARS = 12_000
 _PRICED = attrgetter(
     "view_chars", "cached_chars", "written_chars", "answer_chars", "summary_input_chars", "summary_output_chars"
 )
-_UNITS = [Usage._make([0, *(kind == place for place in range(4)), 0, kind == 4, kind == 5]) for kind in range(6)]
+_UNITS = [Usage._make((0, *(kind == place for place in range(4)), 0, kind == 4, kind == 5)) for kind in range(6)]
 
 
 class PolicyReplay(NamedTuple):
@@ -65,7 +65,7 @@ class PolicyReplay(NamedTuple):
         """The usage of all requests."""
         calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
         *sent, asked, summaries = (sum(map(itemgetter(place), map(_PRICED, self.turns))) for place in range(6))
-        return Usage._make([len(self.turns), *sent, calls, asked, summaries])
+        return Usage._make((len(self.turns), *sent, calls, asked, summaries))
 
 
 class Replay(NamedTuple):

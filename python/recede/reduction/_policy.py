@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IS_OFF",
+    "arrival_policy",
     "block_policy",
     "breaking_even",
     "compiled",
@@ -195,6 +196,12 @@ def block_policy(
         placeholder=template("placeholder", placeholder),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
+
+
+def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], placeholder: str | None) -> Any:
+    """The Policy that cuts results from their first request on, and masks none."""
+    window = {"keep_results": 0, "clip_at": clip_at, "placeholder": template("placeholder", placeholder)}
+    return _policy(engine, "block", {**options, "boundary": "sliding"}, **window)
 
 
 def turn_policy(

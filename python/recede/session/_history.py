@@ -43,6 +43,8 @@ class History(HistoryReader):
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
         max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
             model of a small context window needs it. What the window alone has is never masked.
+        clip_at: instead of masks and budgets: from its first request on, a result of more characters is cut to so many
+            (at least 60) of its beginning and end, so that no request changes what an earlier one sent.
         calibrate: with ``max_input_tokens`` or ``max_view_tokens``: tokens are reckoned with the characters that they
             had in the requests that were given to `reported` (1 to 8), instead of four; from the next request on.
             Earlier views stay, also in a saved or stored history.
@@ -91,7 +93,8 @@ class History(HistoryReader):
     @runs(lambda self, **options: self._begin(**options))
     def __init__(
         self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        clip_at: int | None = None, calibrate: bool = False, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
@@ -227,7 +230,8 @@ class History(HistoryReader):
     @runs(lambda cls, messages, **options: cls(**options)._with(messages))
     def from_messages(
         cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        clip_at: int | None = None, calibrate: bool = False, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
@@ -260,7 +264,8 @@ class History(HistoryReader):
     @runs(lambda cls, data, **options: cls(**options)._with_json(data))
     def from_json(
         cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        calibrate: bool = False, recall_handles: bool = False, token_counter: TokenCounter | None = None,
+        clip_at: int | None = None, calibrate: bool = False, recall_handles: bool = False,
+        token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,

@@ -10,8 +10,8 @@ from recede import _engine
 from recede._errors import TranscriptError
 from recede._recall import RECALL_PLACEHOLDER
 from recede._strict import unique
-from recede.reduction._options import BUDGETS, MIN_KEEP, SESSION_DEFAULTS, optional_function, whole_number
-from recede.reduction._policy import IS_OFF, block_policy, breaking_even, compiled, image_chars_of
+from recede.reduction._options import BUDGETS, MIN_KEEP, OPTIONS, SESSION_DEFAULTS, optional_function, whole_number
+from recede.reduction._policy import IS_OFF, arrival_policy, block_policy, breaking_even, compiled, image_chars_of
 
 if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
@@ -25,6 +25,10 @@ _HANDLES = {
 }
 
 _FORMAT = 1
+# With `clip_at` nothing is masked, and texts are measured in characters.
+_NOT_CLIPPED = (
+    *BUDGETS, "threshold_tokens", "max_view_tokens", "token_counter", "boundary", "mask_chunk", "keep_by_tool"
+)  # fmt: skip
 # Given again when a session is loaded.
 _NEVER_SAVED = {"store", "token_counter", "on_move"}
 
@@ -49,6 +53,7 @@ class HistoryOptions:
         keep: int = 4,
         threshold_tokens: int = 0,
         max_view_tokens: int | None = None,
+        clip_at: int | None = None,
         calibrate: bool = False,
         recall_handles: bool = False,
         token_counter: TokenCounter | None = None,
@@ -60,6 +65,15 @@ class HistoryOptions:
             own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
             threshold_tokens = min(threshold_tokens, max_view_tokens)
         self.calibrates = _calibrates(calibrate, token_counter, max_view_tokens, options)
+        if clip_at is not None:
+            own["clip_at"] = OPTIONS["clip_results"].check("clip_at", clip_at)
+            given = {"threshold_tokens": threshold_tokens or None, "max_view_tokens": max_view_tokens, **options}
+            given["token_counter"] = token_counter
+            for name in _NOT_CLIPPED:
+                if given.get(name) is not None:
+                    raise TypeError(
+                        f"give clip_at or {name}: with clip_at results are cut, in characters, and none is masked"
+                    )
         if calibrate:
             own["calibrate"] = True
         self.given = {**own, **options}
@@ -74,7 +88,9 @@ class HistoryOptions:
         self.summarizer: Summarizer | None = options.get("summarizer")
         self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)
         handles = _HANDLES[has_budget] if recall_handles else None
-        if has_budget:
+        if clip_at is not None:
+            self.policy = arrival_policy(self.engine, own["clip_at"], options, handles)
+        elif has_budget:
             if handles is not None:
                 options["placeholder"] = handles
             if threshold_tokens or max_view_tokens is not None:

@@ -1,0 +1,132 @@
+"""Histories that cut long results when they arrive: against the cut of each text, also saved, stored and rewound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recede
+from recede import History, TurnStore
+from recede._pure.clip import clip, is_clipped
+from recede.testing import histories
+from support import built_engines, call, result, user
+
+pytestmark = pytest.mark.skipif("rust" not in built_engines(), reason="sessions need the core")
+
+BLOCK = "BEGIN_DISPATCH_RESULT\n{}\nEND_DISPATCH_RESULT"
+LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=9), st.integers(1, 60))
+TEXTS = st.one_of(LONG, LONG.map(lambda text: str(clip(text, 60).text)), st.text(max_size=5))
+
+
+def session_of(texts: list[str]) -> list[Any]:
+    messages: list[Any] = [user("Go.")]
+    for number, text in enumerate(texts):
+        messages += [call(str(number)), result(str(number), text)]
+    return messages
+
+
+def cut(text: str, clip_at: int, number: int | None) -> str:
+    """The definition."""
+    if len(text) <= clip_at or is_clipped(text) or recede.reduction.mask_observation(text) == text:
+        return text
+    return str(clip(text, clip_at, recall=number).text)
+
+
+def requests(history: History, messages: list[Any]) -> list[list[Any]]:
+    """The view before each message of the agent, and the last one."""
+    views = []
+    for message in messages:
+        if message.get("role") == "assistant":
+            views.append(history.view())
+        history.append(message)
+    return [*views, history.view()]
+
+
+@given(texts=st.lists(TEXTS, max_size=6), clip_at=st.integers(60, 200), handles=st.booleans())
+def test_each_long_result_is_cut_to_its_beginning_and_end(texts: list[str], clip_at: int, handles: bool) -> None:
+    messages = session_of(texts)
+    history = History(clip_at=clip_at, recall_handles=handles)
+    views = requests(history, messages)
+    shown = [cut(text, clip_at, number if handles else None) for number, text in enumerate(texts, 1)]
+    whole = session_of(shown)
+    assert views == [whole[: len(view)] for view in views]
+    assert views[-1] == whole
+    assert [history.recall(number) for number in range(1, len(texts) + 1)] == texts
+    assert history.stats().masked_count == sum(one != text for one, text in zip(shown, texts, strict=True))
+
+
+@given(history=histories(), clip_at=st.integers(60, 120), at=st.integers(0, 30))
+def test_no_request_changes_what_an_earlier_one_sent(history: list[Any], clip_at: int, at: int) -> None:
+    made = History(clip_at=clip_at)
+    before: list[Any] = []
+    for message in history:
+        made.append(message)
+        view = made.view()
+        assert view[: len(before)] == before
+        before = view
+    assert made.messages == history
+    at = min(at, len(history))
+    made.rewind(at)
+    assert made.view() == before[:at]
+    made.extend(history[at:])
+    assert made.view() == before
+
+
+def test_a_saved_or_stored_history_goes_on_cutting(tmp_path: Path) -> None:
+    texts = [f"{number} a line of the output\n" * (number % 7 * 30) for number in range(1_400)]
+    messages = session_of(texts)
+    whole = session_of([cut(text, 400, number) for number, text in enumerate(texts, 1)])
+    options: dict[str, Any] = {"clip_at": 400, "recall_handles": True}
+    path = tmp_path / "session.db"
+    with TurnStore(path) as store:
+        history = History(**options, store=store)
+        history.extend(messages[:2_001])
+        assert history.view() == whole[:2_001]
+    with TurnStore(path) as store:
+        history = History(**options, store=store)
+        history.extend(messages[2_001:])
+        assert history.view() == whole
+        assert [history.recall(number) for number in (1, 500, 1_400)] == [texts[0], texts[499], texts[1_399]]
+        history.rewind(1_501)
+        assert history.view() == whole[:1_501]
+        history.save(tmp_path / "saved")
+    loaded = History.load(tmp_path / "saved")
+    loaded.extend(messages[1_501:])
+    assert loaded.view() == whole
+    assert loaded.recall(500) == texts[499]
+
+
+def test_results_that_are_never_masked_are_never_cut() -> None:
+    texts = ["x" * 500, "keep: " + "x" * 500, BLOCK.format("x" * 500)]
+    view = History.from_messages(session_of(texts), clip_at=60, keep_matching=["keep: "]).view()
+    assert [len(message["content"]) for message in view if message["role"] == "tool"] == [60, *map(len, texts[1:])]
+    excluded = History.from_messages(session_of(texts), clip_at=60, exclude_tools=["*"])
+    assert excluded.view() == session_of(texts)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"max_input_chars": 9_000},
+        {"max_input_tokens": 9_000},
+        {"boundary": "break_even"},
+        {"mask_chunk": 3},
+        {"threshold_tokens": 9},
+        {"max_view_tokens": 9},
+        {"keep_by_tool": {"run": 3}},
+        {"token_counter": len},
+    ],
+)
+def test_clips_and_other_ways_to_be_small_exclude_each_other(other: dict[str, Any]) -> None:
+    [name] = other
+    with pytest.raises(TypeError, match=f"give clip_at or {name}"):
+        History(clip_at=4_000, **other)
+
+
+def test_a_cut_has_room_for_its_marker() -> None:
+    with pytest.raises(ValueError, match="clip_at must be at least 60, not 59"):
+        History(clip_at=59)
