@@ -148,6 +148,9 @@ impl Planner<'_> {
 
     /// Masking up to a boundary that depends on the requests: one before each run, and one now unless the history ends with a run.
     fn fold(&self) -> Masking {
+        if self.window.older_end == 0 {
+            return Masking::default(); // nothing was old at any request
+        }
         let mut fold = Fold::default();
         let context = self.context();
         for start in &self.turns.starts {

@@ -7,7 +7,20 @@ from typing import Any
 import pytest
 
 import recede
-from support import assistant, block_mask, call, loads, mask, masked, reduce, result, turns, user
+from support import (
+    assistant,
+    block_mask,
+    call,
+    loads,
+    mask,
+    masked,
+    reduce,
+    result,
+    tool_result,
+    tool_use,
+    turns,
+    user,
+)
 
 LONG = "x" * 900
 REMOVED = 900 - len("[observation masked — 900 chars]")
@@ -64,6 +77,20 @@ def test_with_breakpoints_all_is_written_again_but_what_is_marked_at_the_boundar
     assert pinned[0][3] == expected[0]
     assert pinned[-1][3] < expected[-1]
     assert all(move[0] > 9 for move in moves(session(90), cache="breakpoints"))
+
+
+@pytest.mark.parametrize("blocks", [19, 20])
+def test_a_mark_at_the_boundary_counts_where_a_request_brings_fewer_than_20_blocks(blocks: int) -> None:
+    """Two requests find the cache cold: what the second move writes again does not include what is marked."""
+    texts = [{"type": "text", "text": "hm"}] * (blocks - 2)
+    history = [user("x" * 9_000)]
+    for number in range(2):
+        history += [tool_use(str(number)), user([tool_result(str(number), LONG)])]
+    history += [{"role": "assistant", "content": [*texts, *tool_use("2")["content"]]}, user([tool_result("2", LONG)])]
+    options: dict[str, Any] = {"keep_results": 0, "cache": "breakpoints", "cache_cold": [3, len(history)]}
+    (_, kept), (_, pinned) = (moves(history, **options, cache_breakpoint=one) for one in ("keep", "boundary"))
+    marked = recede.count_chars(mask(history, keep_results=0).messages[:3])
+    assert kept[3] - pinned[3] == (marked if blocks < 20 else 0)
 
 
 def test_what_is_too_short_for_a_cache_is_not_masked() -> None:
