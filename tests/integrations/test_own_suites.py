@@ -40,6 +40,20 @@ SUITES = {
         passed=4,
         options=("--noconftest", "-o", "addopts="),  # of fixtures and plugins that this file does without
     ),
+    "openai_agents": Suite(
+        "openai-agents",
+        (
+            "tests/test_agent_runner.py",
+            "tests/test_agent_runner_streamed.py",
+            "tests/test_agent_runner_sync.py",
+            "tests/test_call_model_input_filter.py",
+            "tests/test_call_model_input_filter_unit.py",
+            "tests/test_handoff_tool.py",
+            "tests/test_run_hooks.py",
+            "tests/test_server_conversation_tracker.py",
+        ),
+        passed=500,
+    ),
 }
 _NO_TRIGGER = "recede masks by the window and the cache, not by a number of tokens"
 DIFFERENT = {

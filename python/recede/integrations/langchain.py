@@ -65,7 +65,7 @@ class _Messages:
         """As ``==`` says it, in half of its time."""
         if type(old) is not type(new) or old.__pydantic_extra__ != new.__pydantic_extra__:
             return False
-        return old.__dict__ == new.__dict__
+        return bool(old.__dict__ == new.__dict__)
 
 
 class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
