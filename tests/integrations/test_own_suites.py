@@ -1,7 +1,7 @@
 """The tests of frameworks themselves, with the adapter in place: those of the source archive of the installed release.
 
-A test that cannot pass so is in `DIFFERENT`, with its reason. The two largest files of the runs of the OpenAI Agents SDK are left
-out for their time.
+A test that cannot pass so is in `DIFFERENT`, with its reason. Left out for their time are
+the two largest files of the runs of the OpenAI Agents SDK.
 """
 
 from __future__ import annotations
