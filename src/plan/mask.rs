@@ -123,8 +123,9 @@ impl<'a> Masker<'a> {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
         if let Some(max_chars) = policy.clip_at {
             return self.clip(result, max_chars).map(|clip| {
-                let removed = outline.results[result].chars - clip.chars();
-                Masked { result: result as u32, form: Form::Clip { cost: clip.chars(), clip: Box::new(clip) }, removed }
+                let cost = clip.chars();
+                let form = Form::Clip(Box::new(CountedClip { clip, cost }));
+                Masked { result: result as u32, form, removed: outline.results[result].chars - cost }
             });
         }
         if self.is_exempt(result) {

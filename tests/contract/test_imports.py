@@ -349,8 +349,6 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "raw_text.rs",  # the mirror has texts
         "reduce.rs",
         "text.rs",
-        "raw_text.rs",
-        "patterns.rs",  # in policy.py
         "plan/mod.rs",
         "shape/mod.rs",  # the mirror: base.py
         "shape/value.rs",

@@ -118,7 +118,8 @@ def test_marks_of_the_cache_are_counted_and_one_is_at_the_boundary(server: Serve
     system = [{"type": "text", "text": "Be brief.", **mark}]
     tools = [{"name": "run", "description": "d", "input_schema": {"type": "object"}, **mark}]
     messages = case.history(session())
-    messages[-1]["content"][-1] |= mark
+    for message in messages[-3::2]:  # two more: with one at the boundary there would be five
+        message["content"][-1] |= mark
     with client_of(server, MaskingMiddleware(keep=4)) as client:
         client.messages.create(messages=messages, system=system, tools=tools, **GIVEN)
     marked = [
