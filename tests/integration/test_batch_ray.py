@@ -117,27 +117,3 @@ def test_a_job_that_was_killed_resumes_with_distinct_ids_and_the_right_sums(
     keys = [(row["id"], row.get("recede_policy")) for row in rows]
     assert len(keys) == len(set(keys))
     assert {key for key, _ in keys} == set(range(ROWS * FILES))
-
-
-def test_a_raylet_that_is_removed_by_force_loses_no_row(folder: Path, tmp_path: Path) -> None:
-    from ray.cluster_utils import Cluster
-
-    head = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    out, local = tmp_path / "out", tmp_path / "local"
-    try:
-        other = cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
-        cluster.wait_for_nodes()
-        child = started("suggest", folder, "-o", out, "--engine", "ray", "--id", "id", RAY_ADDRESS=cluster.address)
-        wait_for_a_file(out, child)
-        assert child.poll() is None, child.communicate()[1]
-        assert len(list(out.glob("*.parquet"))) < FILES, "there was work left"
-        cluster.remove_node(other, allow_graceful=False)
-        printed(child)  # amid what Ray says of the raylet
-    finally:
-        cluster.shutdown()
-    run("suggest", folder, "-o", local)
-    summaries = [json.loads((one / "summary.json").read_bytes()) for one in (local, out)]
-    assert summaries[0] == summaries[1]
-    keys = [(row["id"], row["recede_policy"]) for row in rows_of(out)]
-    assert len(keys) == len(set(keys)) and {key for key, _ in keys} == set(range(ROWS * FILES))
