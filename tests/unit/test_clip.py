@@ -202,6 +202,13 @@ def test_dispatch_blocks_placeholders_and_images_are_not_cut(content: Any) -> No
     assert reduce(history, max_input_chars=90, clip_results=60).clipped_count == 0
 
 
+def test_a_placeholder_that_is_longer_than_a_cut_is_not_cut() -> None:
+    placeholder = "[{chars} characters were here; run the tool again to see what it says now]"
+    history = [user("task"), call("1"), result("1", placeholder.format(chars=900))]
+    assert reduce(history, max_input_chars=70, clip_results=60, placeholder=placeholder).clipped_count == 0
+    assert reduce(history, max_input_chars=70, clip_results=60).clipped_count == 1
+
+
 def test_results_older_than_the_window_are_not_cut() -> None:
     history = [user("task"), call("1"), result("1", "x" * 900), *turns(1, chars=300)]
     options: dict[str, Any] = {"observation_masking": False, "preserve_recent_raw_turns": 2}

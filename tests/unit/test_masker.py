@@ -70,6 +70,16 @@ def test_unmasked_messages_are_the_objects_of_this_call() -> None:
     assert masker.stats() == MaskerStats(conversations=1, continued=1, begun=1)
 
 
+def test_a_message_that_has_one_field_more_is_another() -> None:
+    call = {"type": "tool_use", "id": "1", "name": "run", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "x" * 90}
+    masker = Masker(keep=0, keep_errors=True, **SLIDING)
+    for fields, count in (({}, 1), ({"is_error": True}, 0)):
+        blocks: list[dict[str, Any]] = [{**result, **fields}]
+        messages = [{"role": "assistant", "content": [call]}, {"role": "user", "content": blocks}]
+        assert len(masker.masks(messages).masks) == count
+
+
 def test_the_given_list_and_its_messages_are_unchanged() -> None:
     masker, messages = Masker(keep=0, **SLIDING), conversation(8)
     before, objects = copy.deepcopy(messages), list(messages)

@@ -338,6 +338,8 @@ def test_a_saved_history_is_rewound_before_its_summaries(path: Path) -> None:
     for count in (90, 31, 9):
         history.rewind(count)
         assert history.view_json() == looked_at(messages[:count], max_input_chars=2_000).view_json()
+    history.extend([user(".")] * 200)  # as many as one of those summaries was made of
+    assert len(history.view()) == len(history), "there is no need of one"
     history.save(path)
     assert History.load(path).view_json() == history.view_json()
 
