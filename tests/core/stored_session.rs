@@ -101,3 +101,21 @@ fn what_a_store_could_not_take_is_written_later() {
         assert!(failed > 20, "{failed}");
     }
 }
+
+/// A rewind truncates the messages, and then writes what was reported.
+#[test]
+fn of_a_rewind_that_was_cut_short_no_later_reports_are_loaded() {
+    let policy = Policy { goal: Goal::Mask, is_session: true, ..Policy::default() };
+    let mut store = Store::open(Box::new(Failing::default())).unwrap();
+    let mut session = resumed(&policy, &mut store);
+    for _ in 0..3 {
+        session.append(br#"{"role":"user","content":"Go on."}"#, false, None, Some(&mut store)).unwrap();
+    }
+    session.report(None, None, true, Some(&mut store)).unwrap();
+    store.change(|changes| changes.truncate(RecordKind::Message, 1)).unwrap();
+    let snapshot = Session::snapshot_of(&mut store).unwrap().unwrap();
+    assert_eq!(snapshot.reports.cold.len(), 1);
+    let mut loaded = Session::new(policy, 0, TextFormat::Json);
+    loaded.load(&mut store, snapshot, false).unwrap();
+    assert!(loaded.reports().cold.is_empty());
+}

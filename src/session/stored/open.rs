@@ -165,7 +165,7 @@ impl Session {
     /// Those of the store, or a malformed message.
     pub fn load(&mut self, store: &mut Store, snapshot: Snapshot, counts: bool) -> Result<usize> {
         self.attempts = snapshot.attempts;
-        self.reports = snapshot.reports;
+        self.reports = snapshot.reports.before(store.last(RecordKind::Message) as usize);
         self.set_cold();
         for summary in 1..=store.last(RecordKind::Summary) {
             if let Some(Record { mut fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
