@@ -13,6 +13,7 @@ mod new_bytes;
 mod placeholders;
 mod premask;
 mod replay;
+mod request;
 mod session;
 mod store;
 mod sync;
@@ -23,12 +24,10 @@ use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
-use crate::plan::{self, Costs, Move, Outcome, Plan, SummaryInput};
-use crate::points::request_points;
+use crate::plan::{self, Costs, Move, Outcome, Plan};
 use crate::policy::Policy;
-use crate::reduce::{Reduced, reduce_json as reduce_bytes, reduce_scanned};
+use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::report::{self, Figure};
-use crate::scan::scan;
 use crate::source::OneText;
 use crate::splice::Spliced;
 use convert::{
@@ -39,7 +38,7 @@ use dicts::Dicts;
 use guard::guarded;
 use named::{NamedField, NamedTuple};
 use premask::Premask;
-use pyo3::exceptions::{PyImportError, PyTypeError};
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,31 +99,6 @@ fn reduce_json<'py>(
             }
             Reduced::AskCosts(texts) => count_request(py, &texts),
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, rules),
-        }
-    })
-}
-
-/// Masks a request body; see `recede.RequestMasker`. `cold_requests` is given the messages before each request that the body implies,
-/// with their key, and returns those of them that found the cache cold.
-#[pyfunction]
-fn mask_request<'py>(
-    data: &Bound<'py, PyBytes>,
-    policy: &PyPolicy,
-    cold_requests: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    guarded(|| {
-        let py = data.py();
-        let bytes = data.as_bytes();
-        let outline = py.detach(|| scan(bytes, false)).map_err(|error| transcript_error(py, &error))?;
-        let points = request_points(&outline);
-        let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
-        let mut cache_cold: Vec<usize> =
-            cold_requests.call1((PyList::new(py, points.collect::<Vec<_>>())?,))?.extract()?;
-        cache_cold.sort_unstable();
-        let rules = Policy { cache_cold, ..policy.policy.clone() };
-        match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {
-            Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &rules),
-            _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),
         }
     })
 }
@@ -383,7 +357,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<session::PyFactsSession>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
-        module.add_function(wrap_pyfunction!(mask_request, module)?)?;
+        module.add_function(wrap_pyfunction!(request::mask_request, module)?)?;
         module.add_function(wrap_pyfunction!(column::reduce_column, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
