@@ -1,8 +1,8 @@
 //! Masks request bodies, for a proxy.
 
-use super::convert::transcript_error;
+use super::convert::{PyPolicy, transcript_error};
 use super::guard::guarded;
-use super::{PyPolicy, json_reduction};
+use super::reduction::json_reduction;
 use crate::plan::SummaryInput;
 use crate::points::request_points;
 use crate::policy::Policy;
