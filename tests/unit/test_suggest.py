@@ -120,3 +120,12 @@ def test_sessions_that_are_wrong_are_named() -> None:
         recede.costs.suggest_window([])
     with pytest.raises(recede.TranscriptError, match="message 1"):
         recede.costs.suggest_window([[user("hi"), 5]], **GRID)
+
+
+def test_a_suggestion_from_usage_does_not_depend_on_its_order() -> None:
+    found = recede.costs.suggest_window([[user("hi"), assistant("hello")]])
+    assert len({cost.cost for cost in found.costs}) == 1
+    usage = {cost.policy: cost.usage for cost in reversed(found.costs)}
+    again = recede.costs.Suggestion.of_usage([recede.costs.ReplayUsage(usage, found.prices, None)])
+    assert [cost.policy for cost in again.costs] == [cost.policy for cost in found.costs]
+    assert (again.window, again.chunk, again.summarize_at) == (58, "break_even", "never")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ _WINDOWS = (3, 5, 7, 10, 14, 20, 30, 43, 58)
 _CHUNKS = (1, 5, 10, 20, "break_even")
 _SUMMARIZE_AT = (21, 30, 43, 60, 90, 130, "break_even", "never")
 _TAIL = 10
+_AS_NUMBERS: dict[int | str, float] = {"never": math.inf, "break_even": 1e18}
 
 
 class Choice(NamedTuple):
@@ -163,9 +165,10 @@ class Suggestion(NamedTuple):
                 yield session
 
         costs = compare_costs(noted())
-        if any(not cost.policy.startswith("hybrid:") for cost in costs[1:]):
+        if any(not cost.policy.startswith("hybrid:") for cost in costs if cost.policy != "raw"):
             raise ValueError("the sessions must be replayed under the policies of suggest_policies")
-        return cls(costs, first[0].prices, first[0].summary_prices)
+        # Sums of a cluster come in any order; of equals the first one is the best.
+        return cls(tuple(sorted(costs, key=_place)), first[0].prices, first[0].summary_prices)
 
     def __repr__(self) -> str:
         figures = f"window {self.window}, chunk {self.chunk!r}, summarize_at {self.summarize_at!r}"
@@ -279,6 +282,14 @@ def suggest_policies(
         for window in _largest_first("windows", windows)
         for boundary in boundaries
     ]
+
+
+def _place(cost: PolicyCost) -> tuple[float, ...]:
+    """A key by which costs are in the order of `suggest_policies`, after raw."""
+    if cost.policy == "raw":
+        return ()
+    values = values_of(cost.policy)
+    return tuple(-float(_AS_NUMBERS.get(value, value)) for value in (values["at"], values["window"], _chunk_of(cost)))
 
 
 def _largest_first(name: str, values: Iterable[int | str], *words: str) -> list[int | str]:
