@@ -185,3 +185,63 @@ def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path) -
         assert [message["content"] for message in history] == ["one", "two", "three", "four"]
         assert history.to_json() == b"[%s]" % b",".join(message for *_, message in store.records("message"))
         assert json.loads(history.to_json())[3] == user("four")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
+def test_what_was_reported_while_the_disk_was_full_is_stored_with_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "session.store"
+    with recede.TurnStore(path, sync_every=1) as store:
+        history = History(store=store)
+        history.append(user("one"))
+        with full_disk():
+            with pytest.raises(recede.StoreError):
+                history.append(user("two"))
+            history.cache_is_cold()
+        history.append(user("three"))
+    with recede.TurnStore(path) as store:
+        assert History(store=store).cold_requests == history.cold_requests != ()
+
+
+def up_to_a_summary(options: dict[str, Any]) -> History:
+    history = History(**options)
+    for message in session(60):
+        history.append(message)
+        if "a summary" in str(history.view()):
+            break
+    return history
+
+
+SUMMARIZED: dict[str, Any] = {"max_input_chars": 4_000, "summarizer": lambda messages, previous: "a summary"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
+def test_a_summary_of_messages_that_the_store_could_not_take_waits_for_them(tmp_path: Path) -> None:
+    plain = up_to_a_summary(SUMMARIZED)
+    with recede.TurnStore(tmp_path / "session.store", sync_every=1) as store:
+        history = History(store=store, **SUMMARIZED)
+        for message in plain.messages[:-1]:
+            history.append(message)
+            history.view_json()
+        with full_disk(), pytest.raises(recede.StoreError):
+            history.append(plain.messages[-1])
+        assert history.view_json() == plain.view_json()
+        assert store.count_records("summary") == 0, "it would be one of the message that comes next, whatever that is"
+        history.append(user("Go on."))
+        assert store.count_records("summary") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
+def test_messages_that_the_store_could_not_take_outlive_a_rewind_behind_them(tmp_path: Path) -> None:
+    plain = up_to_a_summary(SUMMARIZED)
+    with recede.TurnStore(tmp_path / "session.store", sync_every=1) as store:
+        history = History(store=store, **SUMMARIZED)
+        for message in plain.messages[:-2]:
+            history.append(message)
+            history.view_json()
+        for message in plain.messages[-2:]:
+            with full_disk(), pytest.raises(recede.StoreError):
+                history.append(message)
+        assert history.view_json() == plain.view_json()
+        history.rewind(len(plain) - 1)
+        assert history.messages == plain.messages[:-1]
+        assert store.count_records("message") == len(plain) - 1

@@ -619,9 +619,9 @@ def test_an_object_with_a_role_or_a_type_is_a_message(fields: dict[str, Any]) ->
     assert json.loads(history.view_json()) == [fields]
 
 
-def compacted(turns: int, says: int, fill: float = 0.5) -> Iterator[tuple[History, list[dict[str, Any]]]]:
+def compacted(turns: int, says: int, **options: Any) -> Iterator[tuple[History, list[dict[str, Any]]]]:
     """A session with a budget and its views: calls with long results, and what the user says between them."""
-    session = History(max_input_chars=6_000, boundary="sliding", summary_max_chars=100, fill=fill)
+    session = History(max_input_chars=6_000, boundary="sliding", summary_max_chars=100, **options)
     session.append(user("Find the bug. " * 30))
     for turn in range(turns):
         name = str(turn)
@@ -650,6 +650,16 @@ def test_masked_observations_are_counted_after_compactions_too() -> None:
         dropped += len(view) < before and len(masked) > 1
         before = len(view)
     assert dropped > 1, "placeholders outlived a compaction"
+
+
+def test_results_that_a_compaction_cut_are_not_counted_as_masked() -> None:
+    cut = before = 0
+    for session, view in compacted(200, says=5, clip_results=300):
+        contents = [str(message["content"]) for message in view]
+        assert session.stats().masked_count == sum(one.startswith("[observation masked") for one in contents)
+        cut += len(view) < before and any(" chars omitted" in one for one in contents)
+        before = len(view)
+    assert cut > 1
 
 
 def test_a_window_that_is_larger_than_what_is_filled_gives_way_in_a_session() -> None:
