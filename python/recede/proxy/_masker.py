@@ -88,7 +88,7 @@ class RequestMasker:
         StoreError: the state cannot be read, or is another file.
         TypeError, ValueError: an argument is wrong.
 
-    Threads may share one. Time is linear in the body: 1 ms for 5 MB.
+    Threads may share one. Time is linear in the body: 1 to 2 ms for 5 MB.
 
     Example:
         >>> import json, recede
