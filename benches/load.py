@@ -2,7 +2,8 @@
 
 `python benches/load.py [--streams 64] [--seconds 20] [--megabytes 0.1]` starts an upstream on this machine that
 answers each request with a stream of events, and the proxies before it, one after the other, each in its own process.
-`--mitmdump PROGRAM` measures that of mitmproxy too. `--seconds 600 --megabytes 1` shows whether memory grows.
+`--mitmdump PROGRAM` measures that of mitmproxy too. Of several sizes each stream takes one, in turn: with
+`--seconds 600 --megabytes 0.1 0.5 1 5` the resident memory over time shows whether it grows.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 EVENTS = 10
@@ -77,11 +79,21 @@ async def stream(port: int, data: bytes, until: float, first: list[float]) -> No
     writer.close()
 
 
-async def load(port: int, data: bytes, streams: int, seconds: float) -> list[float]:
+async def load(
+    port: int, bodies: list[bytes], streams: int, seconds: float, resident: Callable[[], float] | None = None
+) -> tuple[list[float], list[float]]:
+    """Seconds to the first event of all requests, and ten readings of the resident memory over time."""
     first: list[float] = []
+    readings: list[float] = []
     until = time.perf_counter() + seconds
-    await asyncio.gather(*(stream(port, data, until, first) for _ in range(streams)))
-    return first
+
+    async def read() -> None:
+        for _ in range(10 if resident else 0):
+            await asyncio.sleep(seconds / 10 - 0.01)
+            readings.append(resident())
+
+    await asyncio.gather(read(), *(stream(port, bodies[n % len(bodies)], until, first) for n in range(streams)))
+    return first, readings
 
 
 def free_port() -> int:
@@ -119,15 +131,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--megabytes", type=float, default=0.1)
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1])
     parser.add_argument("--mitmdump")
     parser.add_argument("--upstream", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.upstream:
         asyncio.run(upstream(given.upstream))
         return
-    target, data = free_port(), body(given.megabytes)
-    print(f"{given.streams} streams, {len(data) / 1e6:.1f} MB, {given.seconds:.0f} s")
+    target, bodies = free_port(), [body(size) for size in given.megabytes]
+    sizes = ", ".join(f"{len(one) / 1e6:.1f}" for one in bodies)
+    print(f"{given.streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
     with process([sys.executable, __file__, "--upstream", str(target)], target):
         contenders: dict[str, list[str]] = {"direct": []}
         url = f"http://127.0.0.1:{target}"
@@ -146,17 +159,19 @@ def main() -> None:
         for name, command in contenders.items():
             port = free_port() if command else target
             if not command:
-                print(said(name, asyncio.run(load(port, data, given.streams, given.seconds))))
+                first, _ = asyncio.run(load(port, bodies, given.streams, min(30.0, given.seconds)))
+                print(said(name, first), flush=True)
                 continue
             with process([*command, str(port)], port) as child:
                 idle = resident_megabytes(child.pid, "VmRSS")
-                asyncio.run(load(port, data, given.streams, min(2.0, given.seconds)))
-                early, began = resident_megabytes(child.pid, "VmRSS"), cpu_seconds(child.pid)
-                first = asyncio.run(load(port, data, given.streams, given.seconds))
+                began = cpu_seconds(child.pid)
+                resident = partial(resident_megabytes, child.pid, "VmRSS")
+                first, readings = asyncio.run(load(port, bodies, given.streams, given.seconds, resident))
                 spent = (cpu_seconds(child.pid) - began) / len(first)
-                late, most = (resident_megabytes(child.pid, field) for field in ("VmRSS", "VmHWM"))
-                memory = f"{idle:.0f} MB idle, {early:.0f} early, {late:.0f} late, {most:.0f} at most"
-                print(f"{said(name, first)}, {1e3 * spent:.1f} ms CPU a request, {memory}")
+                most = resident_megabytes(child.pid, "VmHWM")
+                over_time = " ".join(f"{reading:.0f}" for reading in readings)
+                memory = f"{idle:.0f} MB idle, {over_time} over time, {most:.0f} at most"
+                print(f"{said(name, first)}, {1e3 * spent:.1f} ms CPU a request, {memory}", flush=True)
 
 
 def said(name: str, first: list[float]) -> str:

@@ -105,7 +105,7 @@ pub struct Marks {
 /// What a plan changes about marks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// Blocks that get a mark, in order: message, place, and the marked block whose mark is copied.
+    /// Blocks that get a mark, in order: message, place, and the marked block whose oldest mark is copied.
     pub added: Vec<(usize, usize, usize)>,
     /// Marked blocks that lose theirs.
     pub removed: Vec<usize>,
@@ -170,7 +170,7 @@ impl Marks {
         let mut edits = vec![];
         for (message, block, source) in &pins.added {
             let source = self.blocks[*source];
-            let mark = block_of(source.message, source.block).and_then(|block| marks_in(data, block).last().copied());
+            let mark = block_of(source.message, source.block).and_then(|block| marks_in(data, block).first().copied());
             let (Some(block), Some(mark)) = (block_of(*message, *block), mark) else { continue };
             edits.push(added(data, block, mark.of(data)));
         }

@@ -1,6 +1,6 @@
 """The extension module built from src/py: plain data in and out, documented at the public functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
@@ -158,8 +158,11 @@ def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: _CostsAndTexts | None = None, summary: _Summary | None = None
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
 def mask_request(
-    data: bytes, policy: Policy, cold_requests: Callable[[list[tuple[int, bytes]]], list[int]]
-) -> JsonReduction: ...
+    data: bytes,
+    policy: Policy,
+    kept_by_provider: Sequence[str],
+    cold_requests: Callable[[list[tuple[int, bytes]]], list[int]],
+) -> JsonReduction | None: ...
 def reduce_column(
     schema: object, array: object, policy: Policy, threads: int, with_views: bool
 ) -> tuple[bytes, list[tuple[str, bytes]], list[tuple[int, Exception]], bytes, bytes]: ...

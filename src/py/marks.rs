@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 #[derive(Default)]
 pub struct DictMarks<'py> {
     blocks: Vec<Marked>,
-    /// The newest mark of each of these blocks.
+    /// The oldest mark of each of these blocks, which is copied.
     values: Vec<Any<'py>>,
 }
 
@@ -22,11 +22,11 @@ impl<'py> DictMarks<'py> {
     pub fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
         let Some(blocks) = blocks_of(message)? else { return Ok(()) };
         for (place, block) in blocks.iter().enumerate() {
-            let mut marks = cast::<PyDict>(&block).map_or(Ok(vec![]), marks_in)?;
+            let marks = cast::<PyDict>(&block).map_or(Ok(vec![]), marks_in)?;
             let count = marks.len();
-            if let Some(newest) = marks.pop() {
+            if let Some(oldest) = marks.into_iter().next() {
                 self.blocks.push(Marked { message: index, block: place, count, stays: false });
-                self.values.push(newest);
+                self.values.push(oldest);
             }
         }
         Ok(())

@@ -12,7 +12,9 @@ mod named;
 mod new_bytes;
 mod placeholders;
 mod premask;
+mod reduction;
 mod replay;
+mod request;
 mod session;
 mod store;
 mod sync;
@@ -23,25 +25,21 @@ use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
-use crate::plan::{self, Costs, Move, Outcome, Plan, SummaryInput};
-use crate::points::request_points;
-use crate::policy::Policy;
-use crate::reduce::{Reduced, reduce_json as reduce_bytes, reduce_scanned};
-use crate::report::{self, Figure};
-use crate::scan::scan;
+use crate::plan::{self, Costs, Outcome};
+use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::source::OneText;
-use crate::splice::Spliced;
 use convert::{
     PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
     transcript_error,
 };
 use dicts::Dicts;
 use guard::guarded;
-use named::{NamedField, NamedTuple};
+use named::NamedTuple;
 use premask::Premask;
-use pyo3::exceptions::{PyImportError, PyTypeError};
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString};
+use reduction::{json_reduction, reduction};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reduces a list of dicts; see `recede.reduce`.
@@ -69,7 +67,7 @@ fn reduce<'py>(
             Outcome::Plan(plan) => {
                 let view = apply::apply(&dicts, &outline, &policy.policy, &plan, premask)?;
                 let view = marks::with_marks(view, dicts.marks.as_ref(), &outline, &policy.policy, &plan)?;
-                answer(&REDUCTION, ("messages", view.into_any()), &outline, &plan, &policy.policy)
+                reduction(view, &outline, &plan, &policy.policy)
             }
         }
     })
@@ -104,115 +102,12 @@ fn reduce_json<'py>(
     })
 }
 
-/// Masks a request body; see `recede.RequestMasker`. `cold_requests` is given the messages before each request that the body implies,
-/// with their key, and returns those of them that found the cache cold.
-#[pyfunction]
-fn mask_request<'py>(
-    data: &Bound<'py, PyBytes>,
-    policy: &PyPolicy,
-    cold_requests: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    guarded(|| {
-        let py = data.py();
-        let bytes = data.as_bytes();
-        let outline = py.detach(|| scan(bytes, false)).map_err(|error| transcript_error(py, &error))?;
-        let points = request_points(&outline);
-        let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
-        let mut cache_cold: Vec<usize> =
-            cold_requests.call1((PyList::new(py, points.collect::<Vec<_>>())?,))?.extract()?;
-        cache_cold.sort_unstable();
-        let rules = Policy { cache_cold, ..policy.policy.clone() };
-        match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {
-            Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &rules),
-            _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),
-        }
-    })
-}
-
-fn json_reduction<'py>(
-    data: &Bound<'py, PyBytes>,
-    view: Option<&Spliced>,
-    outline: Outline,
-    plan: &Plan,
-    policy: &Policy,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (py, bytes) = (data.py(), data.as_bytes());
-    let view = match view {
-        None => data.clone(),
-        Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,
-    };
-    let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, plan, policy);
-    outline.recycle();
-    answer
-}
-
-static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
-static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
 static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
 static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
-static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
 static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_exchange("MessageTexts");
 static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts");
 static FINDING: NamedTuple = NamedTuple::of_report("Finding");
 static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
-static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
-
-/// The view under its name, with the counters of the plan.
-fn answer<'py>(
-    class: &NamedTuple,
-    view: NamedField<'py>,
-    outline: &Outline,
-    plan: &Plan,
-    policy: &Policy,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = view.1.py();
-    let tools = report::by_tool(outline, plan, policy.image_chars);
-    let figures = report::figures(outline, plan, &tools);
-    // The caller of the summarizer adds its error.
-    let mut fields = vec![view, ("summarizer_error", py.None().into_bound(py))];
-    for (name, figure) in figures {
-        fields.push((name, figure_of(py, outline, figure)?));
-    }
-    class.make(py, &fields)
-}
-
-fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyResult<Bound<'py, PyAny>> {
-    match figure {
-        Figure::Flag(flag) => field_of(py, flag),
-        Figure::Count(count) => field_of(py, count),
-        Figure::Place(place) => field_of(py, place),
-        Figure::Word(word) => field_of(py, word),
-        Figure::Messages(messages) => Ok(PyTuple::new(py, messages)?.into_any()),
-        Figure::Tools(tools) => {
-            let reports = PyDict::new(py);
-            for (name, count) in tools {
-                let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
-                let fields = [
-                    ("observations", field_of(py, count.observations)?),
-                    ("masked", field_of(py, count.masked)?),
-                    ("chars", field_of(py, count.chars)?),
-                    ("removed_chars", field_of(py, count.removed_chars)?),
-                ];
-                reports.set_item(name, TOOL_REPORT.make(py, &fields)?)?;
-            }
-            Ok(reports.into_any())
-        }
-        Figure::Moves(moves) => {
-            let made: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
-            Ok(PyTuple::new(py, made?)?.into_any())
-        }
-    }
-}
-
-fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
-    let fields = [
-        ("request", field_of(py, step.request)?),
-        ("masked_count", field_of(py, step.masked)?),
-        ("removed_chars", field_of(py, step.removed)?),
-        ("written_chars", field_of(py, step.written_again)?),
-    ];
-    BOUNDARY_MOVE.make(py, &fields)
-}
 
 /// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
 fn summary_request<'py>(
@@ -383,7 +278,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<session::PyFactsSession>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
-        module.add_function(wrap_pyfunction!(mask_request, module)?)?;
+        module.add_function(wrap_pyfunction!(request::mask_request, module)?)?;
         module.add_function(wrap_pyfunction!(column::reduce_column, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;

@@ -65,7 +65,11 @@ def test_the_masker() -> None:
     assert history == before and view is not history
     few = history_of(4)
     assert mask_old_observations(few) is few
-    for refused in (lambda: mask_old_observations(history, 2), lambda: Budget(keep=2), lambda: History(keep=2)):
+    for refused in (
+        lambda: mask_old_observations(history, 2),
+        lambda: Budget(keep=2),
+        lambda: History(keep=2, boundary="sliding"),
+    ):
         with pytest.raises(ValueError, match="keep must be at least 3"):
             refused()
     with pytest.raises(TypeError, match="no option 'keep_results' here: the window is keep"):

@@ -29,7 +29,7 @@ import recede
 from provider_server import Failure, Server, calls, serving, text
 from provider_server import call as tool_call
 from recede.proxy import server as server_module
-from recede.proxy.server import Proxy
+from recede.proxy.server import UPSTREAMS, Proxy
 from support import ROOT
 
 KEY = "sk-ant-secret-0123456789"
@@ -100,8 +100,11 @@ def echo() -> Iterator[Upstream]:
 
 
 @pytest.fixture
-def proxy(echo: Upstream) -> Iterator[Proxy]:
-    with proxying(echo.url) as running:
+def proxy(echo: Upstream, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """With the echo as the address of every provider."""
+    for name in UPSTREAMS:
+        monkeypatch.setitem(UPSTREAMS, name, echo.url)
+    with proxying(None) as running:
         yield running
 
 
@@ -452,6 +455,51 @@ def test_an_upstream_that_is_this_proxy_is_refused() -> None:
         looped = Proxy(recede.RequestMasker(), upstream=f"http://{name}:{port}", port=port)
         with pytest.raises(ValueError, match="is this proxy itself"):
             asyncio.run(looped.start())
+
+
+def test_a_network_proxy_that_is_this_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("HTTPS_PROXY", f"http://user:secret@127.0.0.1:{port}")
+    with pytest.raises(ValueError, match=f"^http://127.0.0.1:{port}, .* is this proxy itself"):
+        asyncio.run(Proxy(recede.RequestMasker(), port=port).start())
+
+
+def test_a_client_that_takes_it_for_a_network_proxy_is_told(echo: Upstream, proxy: Proxy) -> None:
+    got = ask(proxy.url, "CONNECT", "api.anthropic.com:443", None, [("Host", "127.0.0.1")])
+    assert got.status == 405 and b"set the base URL" in got.body and echo.requests == []
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/models"])
+def test_a_ring_of_proxies_ends_with_an_error(
+    size: int, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+    answer = Proxy._answer
+    monkeypatch.setattr(Proxy, "_answer", lambda self, request: asked.append(self.url) or answer(self, request))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with contextlib.ExitStack() as stack:
+        first = last = stack.enter_context(proxying(f"http://127.0.0.1:{port}"))
+        for number in range(size - 1):
+            last = stack.enter_context(proxying(last.url, port=port if number == size - 2 else 0))
+        got = ask(first.url, "POST", path, anthropic_body(40), [JSON, ("x-recede-hops", "another one")])
+        assert got.status == 508 and got.named("x-should-retry") == "false"
+        error = json.loads(got.body)["error"]["message"]
+        assert f"came back to {first.url}, which had sent it to {last.url}" in error and "--upstream" in error
+        assert len(asked) == size + 1 and asked[0] == asked[-1] == first.url
+        assert stats(first)["errors"] == 1 and "came back" in caplog.text
+
+
+def test_proxies_in_a_row_pass_requests_on(echo: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(UPSTREAMS, "anthropic", echo.url)
+    gateway = {"openai": echo.url.replace("127.0.0.1", "localhost")}
+    with proxying(None, upstreams=gateway) as last, proxying(last.url) as middle, proxying(middle.url) as first:
+        assert ask(first.url, "POST", "/v1/messages", anthropic_body(3), [JSON]).status == 200
+        assert echo.requests[-1].named("x-recede-hops") is None
+        ask(first.url, "POST", "/v1/chat/completions", anthropic_body(3), [JSON])
+        assert len(str(echo.requests[-1].named("x-recede-hops")).split()) == 3
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "api.anthropic.com", "http://", "https://u:p@x", "https://x/?a=1"])

@@ -122,6 +122,13 @@ def test_requests_are_prefixes_of_the_next_but_at_moves(kind: str) -> None:
     assert 0 < changes < 10
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "anthropic" in kind])
+def test_a_history_that_the_provider_keeps_is_sent_as_it_is(kind: str) -> None:
+    given = {"extra_body": {"thread": {"type": "create"}}, "stream": True}
+    server = requests(kind, masking_client(http_client(kind), keep=4), [history(kind)], **given)
+    assert server.requests[0]["thread"] and server.requests[0]["messages"] == history(kind)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_retry_sends_the_same(kind: str) -> None:
     failure = Failure(500, headers={"retry-after-ms": "1"})

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from marks import client_histories, histories_of_clients, marked_histories, marks_of
+from marks import blocks_of, client_histories, histories_of_clients, marked_histories, marks_of
 from strategies import mask_options, reduce_options, spelled
 
 import recede
-from support import built_engines, facts, loads, using
+from support import built_engines, dumps, facts, loads, using
 
 _RULES = st.sampled_from(
     [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "cache_write": 0.2}]
@@ -90,6 +90,28 @@ def test_a_pinned_view_is_the_other_but_for_marks(
     assert len(new.keys() - old.keys()) <= 2
     if pinned.boundary_message is not None and not options.get("max_input_chars"):
         assert all(place <= max(old) for place in new)
+
+
+@given(client_histories(), _RULES, st.integers(0, 2), st.sampled_from([0, 1, 1, 1, 2, 3]), st.integers(0, 2))
+def test_entries_that_live_longer_come_first_where_they_did(
+    history: list[dict[str, Any]], rule: dict[str, Any], keep: int, hours: int, doubled: int
+) -> None:
+    """Anthropic refuses a mark of an hour behind one of five minutes."""
+    for message in history:
+        for _, block, parts in blocks_of(message):
+            if doubled and "cache_control" in block and block["type"] == "tool_result":
+                parts = [{"type": "text", "text": "x" * 300, "cache_control": {}}]
+                block["content"] = parts
+            for one in [*parts, block]:
+                if one.get("cache_control") is not None:
+                    one["cache_control"] = {"type": "ephemeral", "ttl": "1h" if hours > 0 else "5m"}
+                    hours -= 1
+    options = {"keep_results": keep, **rule, "cache_breakpoint": "boundary", "marks_elsewhere": 0}
+    view = in_engines(lambda: recede.mask_observations(history, **options)).messages
+    of_json = in_engines(lambda: recede.mask_observations_json(dumps(history), **options)).json
+    assert loads(of_json) == view
+    lives = [mark["ttl"] for marks in marks_of(view).values() for mark in marks]
+    assert lives == sorted(lives)
 
 
 @given(history=HISTORIES, call=OPTIONS, system=st.integers(0, 2), tools=st.integers(0, 2), data=st.data())

@@ -88,6 +88,15 @@ def test_the_value_is_that_of_the_mark_behind_it() -> None:
     assert pin(marked(session(7), 14, mark=HOUR), mask_chunk=4) == {8: HOUR, 14: HOUR}
 
 
+def test_it_is_that_of_the_oldest_mark_of_a_block_that_has_two() -> None:
+    """Anthropic refuses a mark of an hour behind one of five minutes."""
+    history = marked(session(7), 14)
+    history[14]["content"][-1]["content"] = [{"type": "text", "text": LONG, "cache_control": HOUR}]
+    options: dict[str, Any] = {"mask_chunk": 4, "marks_elsewhere": 0}
+    assert pin(history, **options) == {8: HOUR, 14: MARK}
+    assert marks(in_body(history, tools=0, system=0, mask_chunk=4)["messages"]) == {8: HOUR, 14: MARK}
+
+
 def test_the_mark_before_gives_way_where_four_would_be_passed() -> None:
     assert pin(marked(session(7), 12, 14), mask_chunk=4) == {8: MARK, 14: MARK}
 

@@ -169,6 +169,29 @@ def test_headers_may_be_pairs() -> None:
     assert RequestMasker().mask("POST", "/v1/messages", [("X-Recede", "OFF")], body).body is body
 
 
+KEPT = {
+    "/v1/messages": [{"thread": {"type": "create"}}, {"thread": {"id": "thread_1"}}],
+    "/v1/messages/count_tokens": [{"thread": {"id": "thread_1"}}],
+    "/v1/responses": [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"conversation": {"id": "c"}}],
+}
+
+
+@pytest.mark.parametrize("path", KEPT)
+def test_a_history_that_the_provider_keeps_is_sent_as_it_is_and_not_noted(path: str) -> None:
+    fields = json.loads((responses if "responses" in path else anthropic)(40))
+    masker = RequestMasker()
+    for kept in KEPT[path]:
+        for body in (json.dumps({**fields, **kept}).encode(), json.dumps({**kept, **fields}).encode()):
+            done = mask(masker, body, path)
+            assert (done.body is body, done.provider, done.fault) == (True, None, None)
+        assert len(masker._ledger) == 0
+    for nothing in (None, "", False, {}):
+        body = json.dumps({**fields, **dict.fromkeys(KEPT[path][0], nothing)}).encode()
+        assert mask(RequestMasker(), body, path).changed
+    inside = json.dumps({**fields, "metadata": KEPT[path][0]}).encode()
+    assert mask(RequestMasker(), inside, path).changed
+
+
 # Marks
 
 

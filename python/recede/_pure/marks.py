@@ -50,7 +50,7 @@ def with_marks(view: list[Any], messages: list[Any], pins: Pins) -> list[Any]:
     """The view with the marks of its pins."""
     view = list(view)
     for block, source in pins.added:
-        _change(view, block, {MARK: _marks_in(_block(messages, source.block))[-1]})
+        _change(view, block, {MARK: _marks_in(_block(messages, source.block))[0]})
     for one in pins.removed:
         block = _block(view, one.block)
         kept = {name: value for name, value in block.items() if name != MARK}
@@ -65,7 +65,7 @@ def mark_edits(data: bytes, surrogates: bool, messages: list[Any], pins: Pins, m
     edits = []
     for place, source in pins.added:
         block, holder = _block(messages, place), _block(messages, source.block)
-        start, end = _span(_marked_in_block(holder)[-1], MARK)
+        start, end = _span(_marked_in_block(holder)[0], MARK)
         own = span_of(block, MARK)
         if own is not None:
             edits.append((own, data[start:end]))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["KEPT_BY_PROVIDER", "SOCKETS", "Answered", "history_key", "marks_elsewhere", "refuse_messages"]
+from recede._kept import KEPT_BY_PROVIDER
+
+__all__ = ["SOCKETS", "Answered", "history_key", "marks_elsewhere", "refuse_messages"]
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -14,8 +16,6 @@ _COVERED = {
     "/responses": "input",
     "/responses/input_tokens": "input",
 }
-# What is sent with one of these is of a history that the provider keeps.
-KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "thread")
 # A file of requests, which only the provider reads.
 _OF_FILES = {"/batches"}
 _ROLES = {"assistant", "developer", "function", "model", "system", "tool", "user"}

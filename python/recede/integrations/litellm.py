@@ -6,8 +6,8 @@ import copy
 import logging
 from typing import Any
 
+from recede._kept import KEPT_BY_PROVIDER
 from recede._off import is_off
-from recede.clients._requests import KEPT_BY_PROVIDER
 from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, Masking, missing
 
 try:

@@ -56,9 +56,9 @@ def network_proxies(urls: Iterable[str]) -> dict[str, str]:
 
 
 async def refuse_loop(loop: asyncio.AbstractEventLoop, url: str, host: str, port: int) -> None:
-    """Raise ValueError if an upstream is this proxy."""
+    """Raise ValueError if an upstream, or a proxy of the network, is this proxy."""
     parts = urllib.parse.urlsplit(url)
-    if (parts.port or {"http": 80, "https": 443}[parts.scheme]) != port:
+    if (parts.port or {"http": 80, "https": 443}.get(parts.scheme)) != port:
         return
     with contextlib.suppress(OSError):
         infos = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
@@ -67,4 +67,7 @@ async def refuse_loop(loop: asyncio.AbstractEventLoop, url: str, host: str, port
         for info in infos:
             address = ipaddress.ip_address(info[4][0])
             if str(address) in mine or (address.is_loopback and mine & {"0.0.0.0", "::", "127.0.0.1", "::1"}):
-                raise ValueError(f"the upstream {url} is this proxy itself; give the one of the provider")
+                raise ValueError(
+                    f"{parts.scheme}://{parts.hostname}:{port}, where requests would be sent, is this proxy itself; "
+                    "give the address of the provider (--upstream), or of the proxy of the network (HTTPS_PROXY)"
+                )

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import secrets
 import socket
 import time
 import urllib.parse
@@ -36,7 +37,9 @@ _HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
     "upgrade".split()
 )
-_NOT_SENT = _HOP_BY_HOP | {"host", "content-length", "expect", "x-recede"}
+# The proxies that a request came through, by names that they choose at random. Never sent to a provider of `UPSTREAMS`.
+_HOPS = "x-recede-hops"
+_NOT_SENT = _HOP_BY_HOP | {"host", "content-length", "expect", "x-recede", _HOPS}
 _ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # by aiohttp, unless it is asked not to
 _PAGE = Path(__file__).with_name("page.html")
 _PAGE_HEADERS = {
@@ -98,6 +101,7 @@ class Proxy:
         self._upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
         self._host, self._port = host, port
         self._proxies = network_proxies(self._upstreams.values())
+        self._name = secrets.token_hex(8)
         self._changed = asyncio.Event()
         self._is_stopping = False
         self._runner: web.ServerRunner | None = None
@@ -108,7 +112,7 @@ class Proxy:
 
         Raises:
             OSError: the address cannot be listened on.
-            ValueError: an upstream is this proxy itself.
+            ValueError: an upstream, or the proxy of the network, is this proxy itself.
         """
         # Bound before it is compared with the upstreams: the port may be any that is free.
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -116,7 +120,7 @@ class Proxy:
         try:
             self._port = listener.getsockname()[1]
             loop = asyncio.get_running_loop()
-            for url in self._upstreams.values():
+            for url in {*self._upstreams.values(), *self._proxies.values()}:
                 await refuse_loop(loop, url, self._host, self._port)
         except BaseException:
             listener.close()
@@ -160,8 +164,13 @@ class Proxy:
         path = request.raw_path if request.raw_path.startswith("/") else "/" + request.raw_path
         if path.partition("?")[0] in ("/recede", "/recede/") or path.startswith("/recede/"):
             return await self._own(request, path.partition("?")[0])
+        if request.method == "CONNECT":
+            text = "this is no proxy of the network; set the base URL of the client to its address\n"
+            return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
         names = frozenset(name.lower() for name in request.headers)
         provider = provider_of(path, names)
+        if self._name in request.headers.get(_HOPS, "").split():
+            return self._looped(provider)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             # Codex then falls back to HTTP at once; another status costs it seconds.
             answer = _error(provider, 426, "WebSockets are not passed on; use HTTP")
@@ -188,6 +197,9 @@ class Proxy:
         headers = CIMultiDict((n, v) for n, v in request.headers.items() if n.lower() not in {*_NOT_SENT, *named})
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        url = self._upstreams[provider]
+        if url not in UPSTREAMS.values():
+            headers[_HOPS] = " ".join([*request.headers.getall(_HOPS, []), self._name])
         body: bytes | AsyncIterator[bytes] | None = None
         masked = MaskedRequest(b"")
         if route_of(request.method, path) is not None:
@@ -210,7 +222,6 @@ class Proxy:
         elif "Content-Length" in request.headers:
             headers["Content-Length"] = request.headers["Content-Length"]
         assert self._session is not None
-        url = self._upstreams[provider]
         answer: _Answer | None = None
         reader: AnswerReader | None = None
         status = 0
@@ -266,6 +277,14 @@ class Proxy:
             done += ", the boundary moved" if masked.moved else ""
         # Without its query, which may have a key.
         _log.info("%s %s: %s, %.1f s%s", method, path.partition("?")[0], status, seconds, done)
+
+    def _looped(self, provider: str) -> web.Response:
+        parts = urllib.parse.urlsplit(self._upstreams[provider])
+        why = f"a request came back to {self.url}, which had sent it to {parts.scheme}://{parts.netloc}"
+        _log.warning("%s", why)
+        answer = _error(provider, 508, f"{why}; start one of these with --upstream and the address of the provider")
+        answer.headers["x-should-retry"] = "false"
+        return answer
 
     def _unreachable(self, provider: str, path: str, error: BaseException) -> web.Response:
         is_late = isinstance(error, (asyncio.TimeoutError, TimeoutError))

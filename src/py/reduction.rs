@@ -1,0 +1,102 @@
+//! What reductions answer: the view, with the counters of the plan.
+
+use super::convert::{field_of, to_str};
+use super::named::{NamedField, NamedTuple};
+use super::new_bytes;
+use crate::outline::Outline;
+use crate::plan::{Move, Plan};
+use crate::policy::Policy;
+use crate::report::{self, Figure};
+use crate::splice::Spliced;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
+static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
+static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
+static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
+
+/// The reduction of dicts.
+pub fn reduction<'py>(
+    view: Bound<'py, PyList>,
+    outline: &Outline,
+    plan: &Plan,
+    policy: &Policy,
+) -> PyResult<Bound<'py, PyAny>> {
+    answer(&REDUCTION, ("messages", view.into_any()), outline, plan, policy)
+}
+
+/// The reduction of serialized input, which is the view if there is none.
+pub fn json_reduction<'py>(
+    data: &Bound<'py, PyBytes>,
+    view: Option<&Spliced>,
+    outline: Outline,
+    plan: &Plan,
+    policy: &Policy,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, bytes) = (data.py(), data.as_bytes());
+    let view = match view {
+        None => data.clone(),
+        Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,
+    };
+    let answer = answer(&JSON_REDUCTION, ("json", view.into_any()), &outline, plan, policy);
+    outline.recycle();
+    answer
+}
+
+/// The view under its name, with the counters of the plan.
+fn answer<'py>(
+    class: &NamedTuple,
+    view: NamedField<'py>,
+    outline: &Outline,
+    plan: &Plan,
+    policy: &Policy,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = view.1.py();
+    let tools = report::by_tool(outline, plan, policy.image_chars);
+    let figures = report::figures(outline, plan, &tools);
+    // The caller of the summarizer adds its error.
+    let mut fields = vec![view, ("summarizer_error", py.None().into_bound(py))];
+    for (name, figure) in figures {
+        fields.push((name, figure_of(py, outline, figure)?));
+    }
+    class.make(py, &fields)
+}
+
+fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyResult<Bound<'py, PyAny>> {
+    match figure {
+        Figure::Flag(flag) => field_of(py, flag),
+        Figure::Count(count) => field_of(py, count),
+        Figure::Place(place) => field_of(py, place),
+        Figure::Word(word) => field_of(py, word),
+        Figure::Messages(messages) => Ok(PyTuple::new(py, messages)?.into_any()),
+        Figure::Tools(tools) => {
+            let reports = PyDict::new(py);
+            for (name, count) in tools {
+                let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
+                let fields = [
+                    ("observations", field_of(py, count.observations)?),
+                    ("masked", field_of(py, count.masked)?),
+                    ("chars", field_of(py, count.chars)?),
+                    ("removed_chars", field_of(py, count.removed_chars)?),
+                ];
+                reports.set_item(name, TOOL_REPORT.make(py, &fields)?)?;
+            }
+            Ok(reports.into_any())
+        }
+        Figure::Moves(moves) => {
+            let made: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
+            Ok(PyTuple::new(py, made?)?.into_any())
+        }
+    }
+}
+
+fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
+    let fields = [
+        ("request", field_of(py, step.request)?),
+        ("masked_count", field_of(py, step.masked)?),
+        ("removed_chars", field_of(py, step.removed)?),
+        ("written_chars", field_of(py, step.written_again)?),
+    ];
+    BOUNDARY_MOVE.make(py, &fields)
+}
