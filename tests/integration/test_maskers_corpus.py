@@ -81,6 +81,7 @@ def test_views_of_recorded_sessions_are_those_from_the_beginning(path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
 def test_every_request_of_recorded_sessions_is_that_from_the_beginning(path: Path) -> None:
     check(path, 1 << 30)
