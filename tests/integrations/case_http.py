@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from chat_messages import calls, reloaded, results  # noqa: F401 (the contract asks a case for them)
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from sessions import LAST, TASK, Turn
 
@@ -30,8 +31,8 @@ DEFAULTS = {
 
 def _said(turn: Turn) -> dict[str, Any]:
     functions = [(call.id, {"name": call.name, "arguments": json.dumps(call.args)}) for call in turn.calls]
-    calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
-    return {"role": "assistant", "content": turn.said or None, **({"tool_calls": calls} if calls else {})}
+    made = [{"id": id, "type": "function", "function": function} for id, function in functions]
+    return {"role": "assistant", "content": turn.said or None, **({"tool_calls": made} if made else {})}
 
 
 def _returned(turn: Turn) -> list[Any]:
@@ -84,23 +85,6 @@ def view(masking: Masking, messages: list[Any]) -> list[Any]:
     answer = masking.client.chat.completions.create(model="m", messages=messages)
     given: list[Any] = json.loads(answer.choices[0].message.content or "")
     return given
-
-
-def results(messages: list[Any]) -> list[tuple[str, str]]:
-    return [(one["tool_call_id"], _text(one["content"])) for one in messages if one["role"] == "tool"]
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-
-
-def calls(messages: list[Any]) -> list[str]:
-    return [call["id"] for one in messages for call in one.get("tool_calls") or ()]
-
-
-def reloaded(messages: list[Any]) -> list[Any]:
-    loaded: list[Any] = json.loads(json.dumps(messages))
-    return loaded
 
 
 def run(masking: Masking, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:

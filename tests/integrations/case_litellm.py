@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from importlib.metadata import version
 from typing import Any
 
+from chat_messages import calls, reloaded, results  # noqa: F401 (the contract asks a case for them)
 from sessions import IMAGE, LAST, TASK, Turn
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # do not load prices when it is imported
@@ -32,8 +33,8 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def _said(turn: Turn) -> dict[str, Any]:
-    calls = {"tool_calls": [_call(call) for call in turn.calls]} if turn.calls else {}
-    return {"role": "assistant", "content": turn.said or None, **calls}
+    made = {"tool_calls": [_call(call) for call in turn.calls]} if turn.calls else {}
+    return {"role": "assistant", "content": turn.said or None, **made}
 
 
 def _content(result: Any) -> Any:
@@ -66,23 +67,6 @@ def view(masking: Any, messages: list[Any]) -> list[Any]:
     hook = masking.async_pre_call_deployment_hook(request, litellm.types.utils.CallTypes.acompletion)
     given: list[Any] = (asyncio.run(hook) or request)["messages"]
     return given
-
-
-def results(messages: list[Any]) -> list[tuple[str, str]]:
-    return [(one["tool_call_id"], _text(one["content"])) for one in messages if one["role"] == "tool"]
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-
-
-def calls(messages: list[Any]) -> list[str]:
-    return [call["id"] for one in messages for call in one.get("tool_calls") or ()]
-
-
-def reloaded(messages: list[Any]) -> list[Any]:
-    loaded: list[Any] = json.loads(json.dumps(messages))
-    return loaded
 
 
 class Scripted(litellm.CustomLLM):

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
 from recede._off import is_off
+from recede.clients._defaults import with_defaults
 from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
 from recede.masker import Masker
 from recede.reduction._report import BoundaryMove
@@ -132,8 +133,7 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
             "messages of others use a recede.Masker"
         )
     if masker is None:
-        given = {name: value for name, value in options.items() if value is not None or name not in _BY_PROVIDER}
-        masker = Masker(**{**_CACHES[provider.pop()], **given})
+        masker = Masker(**with_defaults(options, _CACHES[provider.pop()]))
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
@@ -146,7 +146,6 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
 
 
 _HOOKS = ("_prepare_options", "_prepare_request", "_process_response_data", "copy")
-_BY_PROVIDER = ("cache", "cache_breakpoint")
 # How the cache of a provider works, if the options do not say.
 _CACHES: dict[str, dict[str, Any]] = {
     "anthropic": {"cache": "breakpoints", "cache_breakpoint": "boundary"},

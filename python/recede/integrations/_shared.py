@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from recede.clients._defaults import with_defaults
 from recede.masker import Masker
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
@@ -33,7 +34,6 @@ RECALL_PARAMETERS = {
     "additionalProperties": False,
 }
 
-_OF_PROVIDER = ("cache", "cache_breakpoint")
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file"}
 _SCALAR_CHARS = 4
@@ -70,8 +70,7 @@ class Masking:
 
     def _begin(self, *, recall: bool = False, **options: Any) -> None:
         named = {"placeholder": _RECALL_PLACEHOLDER} if recall else {}
-        given = {name: value for name, value in options.items() if value is not None or name not in _OF_PROVIDER}
-        self.masker = Masker(self._reads, **{**self._cache, **named, **given})
+        self.masker = Masker(self._reads, **with_defaults(options, {**self._cache, **named}))
         self._has_recall = recall
 
     def _recalled(self, messages: Sequence[Any], id: str) -> str:
