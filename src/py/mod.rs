@@ -29,8 +29,8 @@ use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::source::OneText;
 use convert::{
-    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
-    transcript_error,
+    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, count_request, field_of, summary_of, summary_request,
+    text_of, to_str, transcript_error,
 };
 use dicts::Dicts;
 use guard::guarded;
@@ -102,30 +102,10 @@ fn reduce_json<'py>(
     })
 }
 
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
 static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_exchange("MessageTexts");
 static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts");
 static FINDING: NamedTuple = NamedTuple::of_report("Finding");
 static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
-
-/// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
-fn summary_request<'py>(
-    dropped: Bound<'py, PyAny>,
-    previous: Option<&[u8]>,
-    built_in: &[u8],
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = dropped.py();
-    let previous = field_of(py, text_of(py, previous)?)?;
-    let built_in = to_str(py, built_in)?.into_any();
-    SUMMARY_REQUEST.make(py, &[("dropped", dropped), ("previous", previous), ("built_in", built_in)])
-}
-
-/// The request for the costs of these texts.
-fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
-    let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
-    COUNT_REQUEST.make(py, &[("texts", field_of(py, texts?)?)])
-}
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
     let mut dicts = Dicts::of(messages)?;

@@ -27,6 +27,7 @@ impl NamedTuple {
         NamedTuple::new("recede.reduction._exchange", name)
     }
 
+    /// A class with these names in this module.
     pub const fn new(module: &'static str, name: &'static str) -> Self {
         NamedTuple { module, name, found: PyOnceLock::new() }
     }

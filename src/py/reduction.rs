@@ -91,7 +91,8 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
     }
 }
 
-fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
+/// A `BoundaryMove`.
+pub fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
     let fields = [
         ("request", field_of(py, step.request)?),
         ("masked_count", field_of(py, step.masked)?),

@@ -12,7 +12,7 @@ from recede.reduction._counting import count_tokens
 from recede.reduction._options import optional_function
 from recede.reduction._policy import turn_policy
 from recede.turns._log import Turns
-from recede.turns._report import ContextReport, TurnTokens
+from recede.turns._report import ContextReport
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -219,8 +219,7 @@ class TurnManager:
         Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            turns = tuple(TurnTokens(turn, *tokens) for turn, tokens in enumerate(self._kept.requests(), 1))
-            return ContextReport(turns, self._kept.spent_tokens, price_per_token)
+            return ContextReport(self._kept.requests(), self._kept.spent_tokens, price_per_token)
 
 
 def check_texts(reasoning: object, action: object, observation: object) -> None:
