@@ -34,6 +34,7 @@ from recede.costs import (
     Prices,
     Suggestion,
     compare_costs,
+    reads_texts,
     replay_json,
     replay_policies,
     replay_transcript,
@@ -271,6 +272,7 @@ def replay(
 
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
+    reading = reading._replace(keep_texts=reads_texts(wanted, summary_chars) or not html is png is None)
     played, failed = over(files_read, reading, play, is_parallel=True)
     read, done, suggestions = [], [], []
     without = without_copies([session for _, (session, _) in played])
