@@ -41,7 +41,7 @@ def omit_texts(record: Any, texts_at: Iterable[str]) -> None:
             if isinstance(value, (dict, list)):
                 to_visit.append(value)
             elif isinstance(value, str) and len(value) >= _LONG_CHARS and _is_plain(value):
-                parent[key] = OmittedText(value)  # of a key that is there: the loop goes on
+                parent[key] = OmittedText(value)  # of a key that exists, which the loop may meet
 
 
 def _is_plain(text: str) -> bool:
