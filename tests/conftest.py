@@ -63,8 +63,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
 _WITHOUT_MIRROR = frozenset(
     "test_arrow test_bill test_budget test_caches test_coming_from test_history test_hybrid test_logged_requests "
-    "test_masker test_moves_of_managers test_pins_in_sessions test_replay test_replay_hybrid test_replayed "
-    "test_replayed_summaries test_reported test_request_masker test_suggest test_summaries_asked_for "
+    "test_masker test_moves_of_managers test_omitted_texts test_pins_in_sessions test_replay test_replay_hybrid "
+    "test_replayed test_replayed_summaries test_reported test_request_masker test_suggest test_summaries_asked_for "
     "test_transcripts test_turn_managers test_turns".split()
 )
 
