@@ -141,8 +141,7 @@ impl Scan<'_> {
             self.outline.pieces.truncate(first_piece);
             return false;
         };
-        self.outline.messages.push(Message {
-            span: Span { start, end },
+        let message = Message {
             chars,
             images: 0,
             first_call: first_call as u32,
@@ -153,7 +152,8 @@ impl Scan<'_> {
             shape,
             is_agent_made: role == Role::Assistant,
             is_responses_item: false,
-        });
+        };
+        self.outline.push(message, Span { start, end });
         self.cursor.at = end;
         true
     }

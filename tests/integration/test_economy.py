@@ -248,11 +248,11 @@ def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
 
 
 @pytest.mark.slow
-def test_long_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("number", range(21))
+def test_long_sessions_of_the_corpus_cost_what_their_replays_say(number: int) -> None:
     need(CORPUS)
-    count = 0
-    for messages in long_sessions():
-        check(messages)
-        check_conversation(messages)
-        count += 1
-    assert count == 21
+    sessions = list(long_sessions())
+    assert len(sessions) == 21
+    check(sessions[number])
+    check_conversation(sessions[number])

@@ -1,6 +1,6 @@
 //! The session of facts for Python: of messages that stay with their owner.
 
-use super::shared::{MoveNumbers, Observation, Shared, numbers_of, texts_of};
+use super::shared::{MoveNumbers, Observation, Shared, numbers_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
@@ -16,8 +16,7 @@ use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-/// Numbers as an array in bytes.
-type Column<'py> = Bound<'py, PyBytes>;
+type Bytes<'py> = Bound<'py, PyBytes>;
 
 /// Called by `recede.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
@@ -107,8 +106,8 @@ impl PyFactsSession {
     }
 
     /// The first message that changed since this was called last, and from there on the masked results: their messages, their
-    /// places, both as arrays of `u32`, and their texts.
-    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Column<'py>, Column<'py>, Vec<Bound<'py, PyString>>)> {
+    /// places, the bytes of their texts, these three as arrays of `u32`, and the texts, one after the other.
+    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bytes<'py>, Bytes<'py>, Bytes<'py>, Bytes<'py>)> {
         guarded(|| {
             let (first, masks) = self.shared.change(py, |session, _| {
                 session.update_facts();
@@ -119,7 +118,8 @@ impl PyFactsSession {
                 PyBytes::new(py, &bytes)
             };
             let (messages, places) = (column(|((message, _), _)| *message), column(|((_, place), _)| *place));
-            Ok((first, messages, places, texts_of(py, &masks)?))
+            let texts: Vec<u8> = masks.iter().flat_map(|(_, text)| text).copied().collect();
+            Ok((first, messages, places, column(|(_, text)| text.len()), PyBytes::new(py, &texts)))
         })
     }
 

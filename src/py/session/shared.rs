@@ -112,21 +112,18 @@ pub fn numbers_of(moves: Vec<Move>) -> Vec<MoveNumbers> {
     moves.into_iter().map(|step| step.numbers().into()).collect()
 }
 
+/// Placeholders repeat, so there is one object for equal texts.
 pub fn masks_of(py: Python<'_>, (first, masks): (usize, Vec<Mask>)) -> PyResult<(usize, Vec<PyMask<'_>>)> {
-    let texts = texts_of(py, &masks)?.into_iter();
-    Ok((first, masks.iter().zip(texts).map(|(((message, place), _), text)| (*message, *place, text)).collect()))
-}
-
-/// The texts of masks; placeholders repeat, so there is one object for equal ones.
-pub fn texts_of<'py>(py: Python<'py>, masks: &[Mask]) -> PyResult<Vec<Bound<'py, PyString>>> {
     let mut texts: HashMap<&[u8], Bound<'_, PyString>> = HashMap::new();
-    masks
+    let masks: PyResult<Vec<_>> = masks
         .iter()
-        .map(|(_, text)| {
-            Ok(match texts.entry(text) {
+        .map(|((message, place), text)| {
+            let text = match texts.entry(text) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(new) => new.insert(to_str(py, text)?).clone(),
-            })
+            };
+            Ok((*message, *place, text))
         })
-        .collect()
+        .collect();
+    Ok((first, masks?))
 }
