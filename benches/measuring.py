@@ -8,12 +8,13 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 TURN_SECONDS = 0.02  # a short contender runs so long at a stretch, so that it finds its own data in the cache
@@ -51,6 +52,19 @@ def best_times(contenders: dict[str, Callable[[], Any]], seconds: float) -> dict
                 del racing[name]
     gc.enable()
     return best
+
+
+def cpu_ratio(work: Callable[[], Any], other: Callable[[], Any], seconds: float) -> float:
+    """What one takes of the processor for each second of the other: the median of pairs, which noise changes little."""
+    ratios = []
+    end = perf_counter() + seconds
+    while len(ratios) < 9 or perf_counter() < end:
+        before = process_time()
+        other()
+        between = process_time()
+        work()
+        ratios.append((process_time() - between) / (between - before))
+    return statistics.median(ratios)
 
 
 def in_child(job: str, is_pinned: bool = True, environment: dict[str, str] | None = None, **arguments: Any) -> Any:
