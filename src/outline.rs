@@ -52,8 +52,6 @@ pub type Name = Option<u32>;
 /// One message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message {
-    /// Its bytes, if the input was bytes.
-    pub span: Span,
     /// Characters of its text and calls, without images.
     pub chars: usize,
     /// Images and documents in it.
@@ -111,7 +109,7 @@ pub struct ToolResult {
     /// Characters of the observation's text.
     pub chars: usize,
     /// Newlines in it; counted only if the placeholder names them.
-    pub newlines: usize,
+    pub newlines: u32,
     /// The message that holds it.
     pub message: u32,
     /// Its place among the blocks of its message.
@@ -139,6 +137,8 @@ pub struct ToolResult {
 pub struct Outline {
     /// Its messages, oldest first.
     pub messages: Vec<Message>,
+    /// The bytes of each, if the input was bytes; else empty.
+    pub spans: Vec<Span>,
     /// All calls, in document order.
     pub calls: Vec<Call>,
     /// All results, in document order: the sequence of observations.
@@ -187,6 +187,7 @@ impl Default for Outline {
     fn default() -> Self {
         Outline {
             messages: vec![],
+            spans: vec![],
             calls: vec![],
             results: vec![],
             pieces: vec![],
@@ -202,6 +203,13 @@ impl Default for Outline {
     }
 }
 
+/// Makes room for so many more, and few besides: of what a session takes most are vectors, and one that doubles is half empty.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
+    if vec.capacity() < vec.len() + more {
+        vec.reserve_exact(more + vec.len() / 8);
+    }
+}
+
 impl Outline {
     /// An empty Outline, in recycled memory.
     #[must_use]
@@ -212,9 +220,9 @@ impl Outline {
     /// Keeps its memory for the next Outline of this thread.
     pub fn recycle(mut self) {
         let bytes = self.messages.capacity() * size_of::<Message>()
+            + (self.pieces.capacity() + self.spans.capacity()) * size_of::<Span>()
             + self.calls.capacity() * size_of::<Call>()
             + self.results.capacity() * size_of::<ToolResult>()
-            + self.pieces.capacity() * size_of::<Span>()
             + self.text.capacity();
         if bytes <= MAX_SPARE_BYTES {
             self.names_by_text = HashMap::new();
@@ -254,6 +262,7 @@ impl Outline {
     /// Truncates it to a mark.
     pub fn truncate(&mut self, mark: &Mark) {
         self.messages.truncate(mark.messages);
+        self.spans.truncate(mark.messages);
         self.calls.truncate(mark.calls);
         self.results.truncate(mark.results);
         self.pieces.truncate(mark.pieces);
@@ -265,6 +274,13 @@ impl Outline {
         self.names.truncate(mark.names);
         self.names_by_bytes = [0; 64];
         self.text.truncate(mark.text);
+    }
+
+    /// Adds a message with these bytes.
+    #[inline]
+    pub fn push(&mut self, message: Message, span: Span) {
+        self.messages.push(message);
+        self.spans.push(span);
     }
 
     /// The decoded bytes of an id.

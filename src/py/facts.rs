@@ -40,7 +40,7 @@ pub fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Ou
                 name,
                 value: Span::default(),
                 chars: result_chars,
-                newlines: count(result, 3)?.saturating_sub(1),
+                newlines: u32::try_from(count(result, 3)?.saturating_sub(1)).unwrap_or(u32::MAX),
                 message: index as u32,
                 block,
                 images: result_images as u32,

@@ -90,10 +90,8 @@ fn reduce_json<'py>(
         let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
         match reduced.map_err(|error| transcript_error(py, &error))? {
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
-                let spans: Vec<(usize, usize)> = dropped
-                    .into_iter()
-                    .map(|message| (outline.messages[message].span.start, outline.messages[message].span.end))
-                    .collect();
+                let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
+                let spans: Vec<(usize, usize)> = dropped.into_iter().map(span).collect();
                 summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
             }
             Reduced::AskCosts(texts) => count_request(py, &texts),

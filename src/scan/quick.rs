@@ -20,7 +20,6 @@ impl Scan<'_> {
             return false;
         };
         let mut message = Message {
-            span: Span { start, end },
             chars,
             first_call: first_call as u32,
             first_result: first_result as u32,
@@ -28,7 +27,7 @@ impl Scan<'_> {
             ..Message::default()
         };
         message.take(&facts);
-        self.outline.messages.push(message);
+        self.outline.push(message, Span { start, end });
         self.cursor.at = end;
         true
     }

@@ -24,7 +24,7 @@ class KnownConversation:
         self.session = session
         self.known = known
         self.masks = MaskColumns()
-        self.update = FactsUpdate(0, b"", b"", [], 0, 0, 0)
+        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0)
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
@@ -57,7 +57,7 @@ class KnownConversation:
             self._marked = {*(place for place in self._marked if place < same), *marked, *newest}
         self.known.take(messages, same, marked)
         self.update = update = self.session.update()
-        columns = update.message_indices, update.result_indices, update.texts
+        columns = update.message_indices, update.result_indices, update.text_sizes, update.texts
         self.masks = self.masks.replaced(update.first_changed, *columns)
         first = min(update.first_changed, same)
         self.changed_from = min(self.changed_from, first)

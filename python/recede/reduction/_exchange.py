@@ -179,7 +179,7 @@ class FactsUpdate(NamedTuple):
 
     Attributes:
         first_changed: the first message that changed.
-        message_indices, result_indices, texts: the masks from there on, as `MaskColumns.replaced` takes them.
+        message_indices, result_indices, text_sizes, texts: the masks from there on, as `MaskColumns.replaced` takes them.
         settled_moves: how many moves the boundary made before the current request.
         view_chars: characters of the view.
         raw_chars: characters of the messages.
@@ -188,7 +188,8 @@ class FactsUpdate(NamedTuple):
     first_changed: int
     message_indices: bytes
     result_indices: bytes
-    texts: list[str]
+    text_sizes: bytes
+    texts: bytes
     settled_moves: int
     view_chars: int
     raw_chars: int

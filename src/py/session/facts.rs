@@ -1,6 +1,6 @@
 //! The session of facts for Python: of messages that stay with their owner.
 
-use super::shared::{Observation, Shared, moves_of, texts_of};
+use super::shared::{Observation, Shared, moves_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
@@ -118,11 +118,13 @@ impl PyFactsSession {
                 let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
                 PyBytes::new(py, &bytes)
             };
+            let texts: Vec<u8> = masks.iter().flat_map(|(_, text)| text).copied().collect();
             let fields = [
                 ("first_changed", field_of(py, first)?),
                 ("message_indices", column(|((message, _), _)| *message).into_any()),
                 ("result_indices", column(|((_, place), _)| *place).into_any()),
-                ("texts", field_of(py, texts_of(py, &masks)?)?),
+                ("text_sizes", column(|(_, text)| text.len()).into_any()),
+                ("texts", PyBytes::new(py, &texts).into_any()),
                 ("settled_moves", field_of(py, settled_moves)?),
                 ("view_chars", field_of(py, counts.chars)?),
                 ("raw_chars", field_of(py, raw_chars)?),
