@@ -282,7 +282,8 @@ def test_a_table_without_the_column_names_those_that_it_has(tmp_path: Path) -> N
         (["replay", "--policy", "none"], "none"),
         (["replay", "--by", "model"], "--by names columns of Parquet"),
         (["stats", "--id", "id"], "--id is for --engine ray"),
-        (["stats", "--engine", "ray"], "--engine ray"),
+        (["stats", "--jobs", "2", "--engine", "ray"], "--jobs is for --engine local"),
+        (["stats", "--engine", "ray"], "--engine ray reads Parquet alone"),
     ],
 )
 def test_wrong_usage_is_found_before_any_work(arguments: list[str], said: str, tmp_path: Path) -> None:
@@ -423,14 +424,13 @@ def test_a_row_that_is_larger_than_memory_is_one_bad_row(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_memory_is_that_of_some_rows(tmp_path: Path) -> None:
-    """Rows of 25 MB, 200 MB of them in one row group and in one packed file."""
+    """Rows of 25 MB, 200 MB of them on one page, which pyarrow holds twice, and in one packed file."""
+    rng = random.Random(1)
     texts = [
-        json.dumps([{"role": "tool", "tool_call_id": "1", "content": f"line {number} of a log\n" * 1_400_000}])
-        for number in range(8)
+        json.dumps([{"role": "tool", "tool_call_id": "1", "content": rng.randbytes(12_500_000).hex()}])
+        for _ in range(8)
     ]
-    table = pa.table({"messages": texts})
-    # Pages as writers of large values make them; a page is read whole.
-    pq.write_table(table, tmp_path / "in.parquet", compression="zstd", write_batch_size=1, use_dictionary=False)
+    pq.write_table(pa.table({"messages": texts}), tmp_path / "in.parquet", compression="zstd")
     with pa.output_stream(str(tmp_path / "in.jsonl.zst"), compression="zstd") as stream:
         for text in texts:
             stream.write(b'{"messages": ' + text.encode() + b"}\n")
