@@ -221,7 +221,7 @@ def test_what_is_wrong_is_a_line(tmp_path: Path) -> None:
     done = recede_command("proxy", "--state", "none", "--upstream", "nonsense")
     assert done.returncode == 2 and b"an upstream must be a URL" in done.stderr
     done = recede_command("proxy", "--state", "none", "--port", port, "--upstream", f"http://localhost:{port}")
-    assert done.returncode == 2 and b"is this proxy itself" in done.stderr
+    assert done.returncode == 2 and b"would come back to this proxy" in done.stderr
 
 
 def test_another_address_has_a_warning() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import socket
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable
 
-__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "refuse_loop"]
+import aiohttp
+
+__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "leads_back", "name_of", "network_proxies", "place_of"]
+
+_RING_SECONDS = 2
 
 UPSTREAMS = {
     "anthropic": "https://api.anthropic.com",
@@ -55,19 +58,23 @@ def network_proxies(urls: Iterable[str]) -> dict[str, str]:
     return found
 
 
-async def refuse_loop(loop: asyncio.AbstractEventLoop, url: str, host: str, port: int) -> None:
-    """Raise ValueError if an upstream, or a proxy of the network, is this proxy."""
+def place_of(url: str) -> str:
+    """Where a URL leads, without its path, and without a user and password."""
     parts = urllib.parse.urlsplit(url)
-    if (parts.port or {"http": 80, "https": 443}.get(parts.scheme)) != port:
-        return
-    with contextlib.suppress(OSError):
-        infos = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-        own = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        mine = {info[4][0] for info in own}
-        for info in infos:
-            address = ipaddress.ip_address(info[4][0])
-            if str(address) in mine or (address.is_loopback and mine & {"0.0.0.0", "::", "127.0.0.1", "::1"}):
-                raise ValueError(
-                    f"{parts.scheme}://{parts.hostname}:{port}, where requests would be sent, is this proxy itself; "
-                    "give the address of the provider (--upstream), or of the proxy of the network (HTTPS_PROXY)"
-                )
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+async def leads_back(session: aiohttp.ClientSession, url: str, providers: list[str], via: list[str]) -> bool:
+    """Whether requests for some providers that are sent to a URL come back to one of these proxies, by their names.
+
+    Asked by a proxy that starts, since requests have nothing by which one that comes back is known: of a ring, the one
+    that starts last finds it. These proxies speak plain HTTP, so no other upstream is asked.
+    """
+    if not url.startswith("http://"):
+        return False
+    limit = aiohttp.ClientTimeout(total=_RING_SECONDS)
+    with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
+        asked = {"providers": ",".join(providers), "via": ",".join(via)}
+        async with session.get(f"{place_of(url)}/recede/ring", params=asked, timeout=limit) as answer:
+            return answer.status == 508
+    return False
