@@ -248,6 +248,7 @@ def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_long_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
     need(CORPUS)
     count = 0
