@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import ipaddress
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable
 
-import aiohttp
-
-__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "leads_back", "name_of", "network_proxies", "place_of"]
-
-_RING_SECONDS = 2
+__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "place_of"]
 
 UPSTREAMS = {
     "anthropic": "https://api.anthropic.com",
@@ -62,19 +56,3 @@ def place_of(url: str) -> str:
     """Where a URL leads, without its path, and without a user and password."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-async def leads_back(session: aiohttp.ClientSession, url: str, providers: list[str], via: list[str]) -> bool:
-    """Whether requests for some providers that are sent to a URL come back to one of these proxies, by their names.
-
-    Asked by a proxy that starts, since requests have nothing by which one that comes back is known: of a ring, the one
-    that starts last finds it. These proxies speak plain HTTP, so no other upstream is asked.
-    """
-    if not url.startswith("http://"):
-        return False
-    limit = aiohttp.ClientTimeout(total=_RING_SECONDS)
-    with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
-        asked = {"providers": ",".join(providers), "via": ",".join(via)}
-        async with session.get(f"{place_of(url)}/recede/ring", params=asked, timeout=limit) as answer:
-            return answer.status == 508
-    return False

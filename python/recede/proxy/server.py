@@ -23,15 +23,7 @@ from recede.proxy._answers import AnswerReader
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import provider_of, route_of
 from recede.proxy._totals import Totals
-from recede.proxy._upstreams import (
-    UPSTREAMS,
-    checked_upstream,
-    is_address,
-    leads_back,
-    name_of,
-    network_proxies,
-    place_of,
-)
+from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, place_of
 
 __all__ = ["UPSTREAMS", "Proxy"]
 
@@ -40,6 +32,7 @@ _log = logging.getLogger("recede.proxy")
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 600
 _SHUTDOWN_SECONDS = 30.0
+_RING_SECONDS = 2
 _MAX_ROW = 16  # proxies one after the other
 _SIZES: dict[str, Any] = {"max_line_size": 1 << 16, "max_field_size": 1 << 16, "max_headers": 1_000}
 _HOP_BY_HOP = frozenset(
@@ -147,7 +140,7 @@ class Proxy:
         place = await self._place_of_ring([*self._upstreams], [])
         for url in self._proxies.values():
             is_own_port = urllib.parse.urlsplit(url).port == self._port
-            if place is None and is_own_port and await leads_back(self._session, url, [], [self._name]):
+            if place is None and is_own_port and await self._leads_back(url, [], []):
                 place = url
         if place is not None:
             await self.stop()
@@ -330,13 +323,27 @@ class Proxy:
 
     async def _place_of_ring(self, providers: list[str], via: list[str]) -> str | None:
         """The upstream from which requests for these providers come back to this proxy, or to one before it."""
-        assert self._session is not None
         chosen = {name: self._upstreams[name] for name in providers if name in self._upstreams}
         for url in set(chosen.values()):
-            those = [name for name in chosen if chosen[name] == url]
-            if await leads_back(self._session, url, those, [*via, self._name]):
+            if await self._leads_back(url, [name for name in chosen if chosen[name] == url], via):
                 return url
         return None
+
+    async def _leads_back(self, url: str, providers: list[str], via: list[str]) -> bool:
+        """Whether requests for these providers that are sent to a URL come back, by what the proxy there says.
+
+        Asked at the start, since requests have nothing by which one that comes back is known: of a ring, the proxy that
+        starts last finds it. These proxies speak plain HTTP, so no other upstream is asked.
+        """
+        assert self._session is not None
+        if not url.startswith("http://"):
+            return False
+        asked = {"providers": ",".join(providers), "via": ",".join([*via, self._name])}
+        limit = aiohttp.ClientTimeout(total=_RING_SECONDS)
+        with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
+            async with self._session.get(f"{place_of(url)}/recede/ring", params=asked, timeout=limit) as answer:
+                return answer.status == 508
+        return False
 
     def _stats(self) -> str:
         # Without `<`, which could end the script of the page that they are in.
