@@ -463,6 +463,23 @@ def test_two_ledgers_of_a_file_agree_under_threads(tmp_path: Path) -> None:
         assert {(2 * number - 1) in one for one in told} == {(2 * number - 1) in final}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+def test_a_file_that_another_process_keeps_locked_costs_no_answer_and_is_caught_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    import fcntl
+
+    path = tmp_path / "state"
+    ledger = ColdRequests(path)
+    ledger.cold_requests(points(1), 300, 0)
+    with path.open("rb") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        assert ledger.cold_requests(points(2), 300, 1_000) == [3]
+    assert "noted in memory alone: another process has locked it" in caplog.text
+    assert ledger.cold_requests(points(3), 300, 1_001) == [3]
+    assert len(ColdRequests(path)) == 3
+
+
 def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "state"
     ledger = ColdRequests(path)
