@@ -179,7 +179,7 @@ class FactsUpdate(NamedTuple):
 
     Attributes:
         first_changed: the first message that changed.
-        message_indices, result_indices, text_sizes, texts: the masks from there on, as `MaskColumns.replaced` takes them.
+        message_indices, result_indices, text_sizes, texts: the masks from there on, for `MaskColumns.replaced`.
         settled_moves: how many moves the boundary made before the current request.
         view_chars: characters of the view.
         raw_chars: characters of the messages.
