@@ -253,9 +253,9 @@ impl Outline {
         let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
-        // A name that only dropped messages use may stay.
         let text = ids.map(|id| id.range().start).min().unwrap_or(self.text.len());
-        let names = self.names.partition_point(|name| name.range().start < text);
+        // A name that only dropped messages use may stay; an empty one begins where the next id does.
+        let names = self.names.partition_point(|name| name.range().end <= text);
         Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
     }
 

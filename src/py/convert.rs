@@ -1,7 +1,7 @@
 //! Plain values between Python and the core.
 
 use super::guard::guarded;
-use super::named::NamedTuple;
+use super::named::{NamedTuple, field_of, named};
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
@@ -9,7 +9,6 @@ use crate::plan::{Cache, Costs, Rule, SummaryInput};
 use crate::policy::{
     Boundary, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters,
 };
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -265,11 +264,6 @@ pub fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bou
     text.map(|text| to_str(py, text)).transpose()
 }
 
-/// Converts a value for a field of a named tuple.
-pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
-    value.into_bound_py_any(py)
-}
-
 static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
 static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
 
@@ -282,13 +276,13 @@ pub fn summary_request<'py>(
     let py = dropped.py();
     let previous = field_of(py, text_of(py, previous)?)?;
     let built_in = to_str(py, built_in)?.into_any();
-    SUMMARY_REQUEST.make(py, &[("dropped", dropped), ("previous", previous), ("built_in", built_in)])
+    named!(SUMMARY_REQUEST, py, dropped = dropped, previous = previous, built_in = built_in)
 }
 
 /// The request for the costs of these texts.
 pub fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
     let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
-    COUNT_REQUEST.make(py, &[("texts", field_of(py, texts?)?)])
+    named!(COUNT_REQUEST, py, texts = texts?)
 }
 
 /// Makes a `recede.TranscriptError`, which is defined in Python, for both engines.

@@ -29,12 +29,12 @@ use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::source::OneText;
 use convert::{
-    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, count_request, field_of, summary_of, summary_request,
-    text_of, to_str, transcript_error,
+    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, count_request, summary_of, summary_request, text_of,
+    to_str, transcript_error,
 };
 use dicts::Dicts;
 use guard::guarded;
-use named::NamedTuple;
+use named::{NamedTuple, field_of, named};
 use premask::Premask;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -138,21 +138,23 @@ fn texts<'py>(
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
-                let fields = [
-                    ("text", to_str(py, &text)?.into_any()),
-                    ("images", field_of(py, outline.results[result].images)?),
-                    ("masked", field_of(py, text_of(py, masked.as_deref())?)?),
-                ];
-                observations.append(OBSERVATION_TEXTS.make(py, &fields)?)?;
+                observations.append(named!(
+                    OBSERVATION_TEXTS,
+                    py,
+                    text = to_str(py, &text)?,
+                    images = outline.results[result].images,
+                    masked = text_of(py, masked.as_deref())?
+                )?)?;
             }
             let own_images = outline.messages[message].images - of_results;
-            let fields = [
-                ("text", to_str(py, &own_text)?.into_any()),
-                ("constant_chars", field_of(py, constant_chars)?),
-                ("images", field_of(py, own_images)?),
-                ("observations", observations.into_any()),
-            ];
-            list.append(MESSAGE_TEXTS.make(py, &fields)?)?;
+            list.append(named!(
+                MESSAGE_TEXTS,
+                py,
+                text = to_str(py, &own_text)?,
+                constant_chars = constant_chars,
+                images = own_images,
+                observations = observations
+            )?)?;
         }
         Ok(list)
     })
@@ -166,12 +168,7 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
         let (_, outline) = outline_of(messages)?;
         let list = PyList::empty(py);
         for (kind, message, id) in pairs::findings(&outline) {
-            let fields = [
-                ("kind", field_of(py, kind.name())?),
-                ("message_index", field_of(py, message)?),
-                ("id", field_of(py, text_of(py, id)?)?),
-            ];
-            list.append(FINDING.make(py, &fields)?)?;
+            list.append(named!(FINDING, py, kind = kind.name(), message_index = message, id = text_of(py, id)?)?)?;
         }
         Ok(list)
     })
@@ -193,13 +190,7 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
                 Repair::AddMessage(before, calls) => ("add_message", before, None, calls),
             };
             let calls: Vec<_> = calls.into_iter().map(place).collect();
-            let fields = [
-                ("kind", field_of(py, kind)?),
-                ("message", field_of(py, message)?),
-                ("block", field_of(py, block)?),
-                ("calls", field_of(py, calls)?),
-            ];
-            list.append(REPAIR.make(py, &fields)?)?;
+            list.append(named!(REPAIR, py, kind = kind, message = message, block = block, calls = calls)?)?;
         }
         Ok(list)
     })

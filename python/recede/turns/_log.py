@@ -277,19 +277,14 @@ class Turns:
 
     # Statistics
 
-    def figures(self) -> tuple[int, int, int, int]:
-        """The number of masked turns; tokens of all observations, of the masked ones, and of their placeholders."""
+    def stats(self) -> TurnSessionStats:
+        """The figures of the session."""
         stats: TurnSessionStats = self._session.stats()
-        return stats[1:5]
+        return stats
 
     def requests(self) -> tuple[TurnTokens, ...]:
         """The tokens of the request before each turn."""
         return tuple(self._session.requests(0, len(self)))
-
-    def sums(self) -> tuple[int, int]:
-        """The sums of `requests`."""
-        stats: TurnSessionStats = self._session.stats()
-        return stats.raw_tokens, stats.sent_tokens
 
     def raw_tokens(self, start: int, end: int) -> int:
         """Tokens of the turns after the first `start`, up to and including `end`."""

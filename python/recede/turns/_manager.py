@@ -92,7 +92,7 @@ class TurnManager:
 
     def __repr__(self) -> str:
         with self._lock:
-            masked = self._kept.figures()[0]
+            masked = self._kept.stats().masked_turns
             return f"<{type(self).__name__}: {self._numbers()}; {len(self):,} turns, {masked:,} masked>"
 
     def _numbers(self) -> str:
@@ -129,7 +129,7 @@ class TurnManager:
     def stats(self) -> TurnStats:
         """The figures of this manager; `report` has those of its requests."""
         with self._lock:
-            masked, kept = self._kept.figures()[0], self._kept
+            masked, kept = self._kept.stats().masked_turns, self._kept
             summarized = kept.summary.end_turn if kept.summary else 0
             return TurnStats(len(self), masked, summarized, kept.summary_count, self._failures)
 

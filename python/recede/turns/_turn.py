@@ -77,7 +77,7 @@ class Summary(NamedTuple):
 
 
 class MaskedTurn(NamedTuple):
-    """A turn that the next context masks, and what replaces its observation."""
+    """A turn that the next context masks, and its placeholder."""
 
     turn: int
     placeholder: str

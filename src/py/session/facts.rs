@@ -4,12 +4,12 @@ use super::shared::{Observation, Shared, moves_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
-use crate::py::convert::{PyPolicy, Stopped, bytes_of, field_of};
+use crate::py::convert::{PyPolicy, Stopped, bytes_of};
 use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
-use crate::py::named::NamedTuple;
+use crate::py::named::{NamedTuple, named};
 use crate::py::values::Any;
 use crate::py::walk::walk;
 use crate::session::{Mask, ResultPlace, Session, TextFormat};
@@ -119,17 +119,18 @@ impl PyFactsSession {
                 PyBytes::new(py, &bytes)
             };
             let texts: Vec<u8> = masks.iter().flat_map(|(_, text)| text).copied().collect();
-            let fields = [
-                ("first_changed", field_of(py, first)?),
-                ("message_indices", column(|((message, _), _)| *message).into_any()),
-                ("result_indices", column(|((_, place), _)| *place).into_any()),
-                ("text_sizes", column(|(_, text)| text.len()).into_any()),
-                ("texts", PyBytes::new(py, &texts).into_any()),
-                ("settled_moves", field_of(py, settled_moves)?),
-                ("view_chars", field_of(py, counts.chars)?),
-                ("raw_chars", field_of(py, raw_chars)?),
-            ];
-            FACTS_UPDATE.make(py, &fields)
+            named!(
+                FACTS_UPDATE,
+                py,
+                first_changed = first,
+                message_indices = column(|((message, _), _)| *message),
+                result_indices = column(|((_, place), _)| *place),
+                text_sizes = column(|(_, text)| text.len()),
+                texts = PyBytes::new(py, &texts),
+                settled_moves = settled_moves,
+                view_chars = counts.chars,
+                raw_chars = raw_chars
+            )
         })
     }
 

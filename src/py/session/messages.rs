@@ -1,11 +1,9 @@
 //! The session of messages for Python.
 
 use super::shared::{Observation, Shared, chunks_of, moves_of, texts_of};
-use crate::py::convert::{
-    PyPolicy, RawCosts, bytes_of, costs_of, count_request, field_of, summary_of, summary_request, text_of,
-};
+use crate::py::convert::{PyPolicy, RawCosts, bytes_of, costs_of, count_request, summary_of, summary_request, text_of};
 use crate::py::guard::guarded;
-use crate::py::named::NamedTuple;
+use crate::py::named::{NamedTuple, named};
 use crate::py::store::PyStore;
 use crate::py::values::Any;
 use crate::session::{Failure, MessageCosts, Session, TextFormat, Update, ViewMessage};
@@ -197,8 +195,7 @@ impl PySession {
                 Update::AskTextCosts(texts) => count_request(py, &texts).map(Some),
                 Update::AskCosts => {
                     let (messages, numbers) = self.shared.look(py, Session::pending_messages);
-                    let fields = [("messages", list(messages)?.into_any()), ("numbers", field_of(py, numbers)?)];
-                    RECOUNT_REQUEST.make(py, &fields).map(Some)
+                    named!(RECOUNT_REQUEST, py, messages = list(messages)?, numbers = numbers).map(Some)
                 }
             }
         })
@@ -223,16 +220,12 @@ impl PySession {
                 match item {
                     ViewMessage::Appended(index) => list.append(index)?,
                     ViewMessage::Rendered(index, bytes) => {
-                        let fields =
-                            [("message_index", field_of(py, index)?), ("data", PyBytes::new(py, &bytes).into_any())];
-                        list.append(RENDERED.make(py, &fields)?)?;
+                        list.append(named!(RENDERED, py, message_index = index, data = PyBytes::new(py, &bytes))?)?;
                     }
                     ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }
-            let fields =
-                [("first", field_of(py, first)?), ("messages", list.into_any()), ("is_kept", field_of(py, is_kept)?)];
-            CHANGES.make(py, &fields)
+            named!(CHANGES, py, first = first, messages = list, is_kept = is_kept)
         })
     }
 
@@ -242,14 +235,9 @@ impl PySession {
             let (first, masks) = self.shared.change(py, |session, store| session.masks(since, store))?;
             let list = PyList::empty(py);
             for (((message, place), _), text) in masks.iter().zip(texts_of(py, &masks)?) {
-                let fields = [
-                    ("message_index", field_of(py, *message)?),
-                    ("result_index", field_of(py, *place)?),
-                    ("text", text.into_any()),
-                ];
-                list.append(MASK.make(py, &fields)?)?;
+                list.append(named!(MASK, py, message_index = *message, result_index = *place, text = text)?)?;
             }
-            MASKS.make(py, &[("first_changed", field_of(py, first)?), ("masks", list.into_any())])
+            named!(MASKS, py, first_changed = first, masks = list)
         })
     }
 
@@ -268,21 +256,22 @@ impl PySession {
                     reports,
                 )
             });
-            let fields = [
-                ("evicted_messages", field_of(py, evicted)?),
-                ("raw_chars", field_of(py, totals.0)?),
-                ("turns", field_of(py, totals.1)?),
-                ("orphans", field_of(py, totals.2)?),
-                ("view_messages", field_of(py, counts.messages)?),
-                ("view_chars", field_of(py, counts.chars)?),
-                ("masked_count", field_of(py, counts.masked)?),
-                ("changed", field_of(py, changed)?),
-                ("stored_moves", field_of(py, moves.0)?),
-                ("moves", field_of(py, moves.1)?),
-                ("cold_requests", field_of(py, reports.0)?),
-                ("reported_sums", field_of(py, reports.1)?),
-            ];
-            SESSION_STATS.make(py, &fields)
+            named!(
+                SESSION_STATS,
+                py,
+                evicted_messages = evicted,
+                raw_chars = totals.0,
+                turns = totals.1,
+                orphans = totals.2,
+                view_messages = counts.messages,
+                view_chars = counts.chars,
+                masked_count = counts.masked,
+                changed = changed,
+                stored_moves = moves.0,
+                moves = moves.1,
+                cold_requests = reports.0,
+                reported_sums = reports.1
+            )
         })
     }
 
@@ -294,7 +283,7 @@ impl PySession {
             let (total, moves) = self
                 .shared
                 .read(py, |session, store| Ok((session.move_counts().1, session.moves(start..end, store)?)))?;
-            MOVES.make(py, &[("total", field_of(py, total)?), ("moves", moves_of(py, &moves)?.into_any())])
+            named!(MOVES, py, total = total, moves = moves_of(py, &moves)?)
         })
     }
 }

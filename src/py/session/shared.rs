@@ -1,8 +1,8 @@
 //! What the classes have in common: a session after its lock, its errors, and a few values.
 
 use crate::plan::Move;
-use crate::py::convert::{bytes_of, field_of, to_str, transcript_error};
-use crate::py::named::NamedTuple;
+use crate::py::convert::{bytes_of, to_str, transcript_error};
+use crate::py::named::{NamedTuple, named};
 use crate::py::reduction::boundary_move;
 use crate::py::store::PyStore;
 use crate::py::values::{Any, number};
@@ -120,13 +120,7 @@ pub fn chunks_of<'py>(
     made: impl Fn(&[u8]) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let closed = chunks.closed.iter().map(|chunk| made(chunk)).collect::<PyResult<Vec<_>>>()?;
-    let fields = [
-        ("reused", field_of(py, chunks.reused)?),
-        ("closed", field_of(py, closed)?),
-        ("open", made(&chunks.open)?),
-        ("is_kept", field_of(py, is_kept)?),
-    ];
-    CHUNKS.make(py, &fields)
+    named!(CHUNKS, py, reused = chunks.reused, closed = closed, open = made(&chunks.open)?, is_kept = is_kept)
 }
 
 /// The texts of masks; placeholders repeat, so there is one object for equal ones.

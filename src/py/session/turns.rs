@@ -1,9 +1,9 @@
 //! The session of turns for Python.
 
 use super::shared::{Shared, chunks_of, moves_of};
-use crate::py::convert::{PyPolicy, bytes_of, field_of, text_of, to_str};
+use crate::py::convert::{PyPolicy, bytes_of, text_of, to_str};
 use crate::py::guard::guarded;
-use crate::py::named::NamedTuple;
+use crate::py::named::{NamedTuple, named};
 use crate::py::store::PyStore;
 use crate::session::{Failure, Figures, RequestTokens, Session, TextFormat, TurnTokens};
 use crate::store::Store;
@@ -104,8 +104,7 @@ impl PyTurnSession {
         guarded(|| {
             let masked = self.shared.change(py, |session, _| Ok(session.masked_turns(from)))?;
             let made = |(turn, text): &(usize, Vec<u8>)| {
-                let fields = [("turn", field_of(py, *turn)?), ("placeholder", to_str(py, text)?.into_any())];
-                MASKED_TURN.make(py, &fields)
+                named!(MASKED_TURN, py, turn = *turn, placeholder = to_str(py, text)?)
             };
             masked.iter().map(made).collect()
         })
@@ -134,16 +133,17 @@ impl PyTurnSession {
             let (ends, figures, sums) =
                 self.shared.change(py, |session, _| Ok((session.ends(), session.figures(), session.sums())))?;
             let Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, .. } = figures;
-            let fields = [
-                ("summarized_turns", field_of(py, ends.0)?),
-                ("masked_turns", field_of(py, masked_turns)?),
-                ("observation_tokens", field_of(py, observation_tokens)?),
-                ("masked_tokens", field_of(py, masked_tokens)?),
-                ("placeholder_tokens", field_of(py, placeholder_tokens)?),
-                ("raw_tokens", field_of(py, sums.raw)?),
-                ("sent_tokens", field_of(py, sums.sent)?),
-            ];
-            TURN_SESSION_STATS.make(py, &fields)
+            named!(
+                TURN_SESSION_STATS,
+                py,
+                summarized_turns = ends.0,
+                masked_turns = masked_turns,
+                observation_tokens = observation_tokens,
+                masked_tokens = masked_tokens,
+                placeholder_tokens = placeholder_tokens,
+                raw_tokens = sums.raw,
+                sent_tokens = sums.sent
+            )
         })
     }
 
@@ -157,12 +157,7 @@ impl PyTurnSession {
         guarded(|| {
             let requests = self.shared.change(py, |session, store| session.requests(start, end, store))?;
             let made = |(RequestTokens { raw, sent }, turn): (&RequestTokens, usize)| {
-                let fields = [
-                    ("turn", field_of(py, turn)?),
-                    ("raw_tokens", field_of(py, *raw)?),
-                    ("sent_tokens", field_of(py, *sent)?),
-                ];
-                TURN_TOKENS.make(py, &fields)
+                named!(TURN_TOKENS, py, turn = turn, raw_tokens = *raw, sent_tokens = *sent)
             };
             requests.iter().zip(start + 1..).map(made).collect()
         })
@@ -215,14 +210,15 @@ impl PyTurnSession {
         timestamp: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let text = |text| PyResult::Ok(self.shared.text(py, text)?.into_any());
-        let fields = [
-            ("turn", field_of(py, turn)?),
-            ("reasoning", text(reasoning)?),
-            ("action", text(action)?),
-            ("observation", text(observation)?),
-            ("timestamp", field_of(py, timestamp)?),
-        ];
-        TURN.make(py, &fields)
+        named!(
+            TURN,
+            py,
+            turn = turn,
+            reasoning = text(reasoning)?,
+            action = text(action)?,
+            observation = text(observation)?,
+            timestamp = timestamp
+        )
     }
 }
 
