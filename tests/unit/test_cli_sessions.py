@@ -273,6 +273,13 @@ def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     assert out == b"" and err.strip() == b""
 
 
+def test_ctrl_c_while_modules_are_imported_ends_with_130(tmp_path: Path) -> None:
+    put(tmp_path / "click.py", b"raise KeyboardInterrupt")
+    command = [sys.executable, "-m", "recede.cli", "--version"]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 # Many files
 
 

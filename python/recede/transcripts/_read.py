@@ -60,7 +60,7 @@ class Transcript:
     requests: tuple[LoggedRequest, ...] = field(default=(), repr=False)
     compactions: tuple[Compaction, ...] = field(default=(), repr=False)
     shown: int = field(default=0, repr=False)
-    has_texts: bool = True
+    has_texts: bool = field(default=True, repr=False)
 
     @property
     def contexts(self) -> tuple[Transcript, ...]:
