@@ -25,8 +25,12 @@ from transcript_files import CHAT, CLAUDE, INSPECT, lines
 
 import recede
 from recede import costs
+from recede.arrow import Reducer
 from recede.cli.batch.pool import Failed, in_workers
+from recede.cli.batch.rows import batches, parquet_batches
 from recede.cli.batch.spans import find
+from recede.cli.batch.units import Unit
+from recede.cli.batch.work import Job, do
 from support import dumps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
@@ -111,6 +115,16 @@ def test_lines_keep_every_other_byte(wrap: str, unit_bytes: int, tmp_path: Path)
         assert raw in row
         expected.append(row.replace(raw, view))
     assert written == b"\n".join(expected[:6]) + b"\n\n" + b"\r\n".join(expected[6:])
+
+
+def test_each_line_is_in_one_part_wherever_a_file_is_divided(tmp_path: Path) -> None:
+    data, path = b'{"messages": []}\n{"messages": [1]}\r\n\n{"messages": []}', tmp_path / "in.jsonl"
+    path.write_bytes(data)
+    for middle in range(len(data) + 1):
+        parts = [Unit("", "lines", (str(path),), *part, 0) for part in ((0, middle), (middle, len(data)))]
+        rows = [row for unit in parts for batch in batches(unit, None, text_mode=False) for row in batch]
+        assert b"".join(row.line for row in rows) == data
+        assert all(data[row.place["byte"] :].startswith(row.line) for row in rows if "byte" in row.place)
 
 
 @pytest.mark.parametrize("packed", ["gzip", "zstd"])
@@ -210,6 +224,7 @@ def test_figures_and_costs_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     assert summary["sessions"] == 60
     for cost, one in zip(expected, summary["policies"], strict=True):
         assert one["usage"] == cost.usage._asdict() and one["cost"] == pytest.approx(cost.cost)
+        assert "median_of_raw" not in one, "sums of usage do not say it"
     usage = [json.loads(row) for row in (tmp_path / "replay" / "usage.jsonl").read_bytes().splitlines()]
     [of_b] = [row for row in usage if (row["model"], row["policy"]) == ("b", policy)]
     assert of_b["sent_chars"] == sum(replay.usage.usage[policy].sent_chars for replay in replays[1::2])
@@ -304,6 +319,8 @@ def test_a_done_job_is_not_done_again_and_another_is_refused(tmp_path: Path) -> 
     assert len(times) > 1 and {path: path.stat().st_mtime_ns for path in times} == times
     done = run(*arguments[:-4], "--keep", 3, code=2)
     assert b"has the results of another job (options, units differ)" in done.stderr
+    os.utime(tmp_path / "in.jsonl", (0, 0))
+    assert b"has the results of another job (files differ)" in run(*arguments, code=2).stderr
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("x")
     assert (
@@ -442,6 +459,30 @@ def test_memory_is_that_of_some_rows(tmp_path: Path) -> None:
         child = subprocess.run([sys.executable, "-c", code, *arguments, "--jobs", "1"], capture_output=True)
         assert not child.stderr, child.stderr
         assert int(child.stdout.split()[-1]) < 600_000  # kilobytes
+
+
+def test_parquet_is_worked_on_in_pieces_where_a_dictionary_hides_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recede.cli.batch.rows._BATCH_BYTES", 10_000)
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"id": range(50), "messages": ["x" * 4_000] * 50}), path, row_group_size=20)
+    pieces = list(parquet_batches(Unit("in", "parquet", (str(path),), 1, 3, 0)))
+    assert [one for first, table in pieces for one in range(first, first + table.num_rows)] == list(range(20, 50))
+    assert [id for _, table in pieces for id in table["id"].to_pylist()] == list(range(20, 50))
+    assert len(pieces) >= 10
+
+
+def test_a_row_of_parquet_on_which_workers_died_is_a_bad_one(tmp_path: Path) -> None:
+    path, out = tmp_path / "in.parquet", tmp_path / "out"
+    pq.write_table(pa.table({"messages": list(map(json.dumps, HISTORIES[:3]))}), path)
+    (out / ".recede").mkdir(parents=True)
+    job = Job("reduce", str(out), lambda column: Reducer(column, keep_results=0))
+    announced: list[int] = []
+    outcome = do(job, Unit("in", "parquet", (str(path),), 0, 1, 0), frozenset([1]), announced.append)
+    assert announced == [0, 1, 2] and outcome.rows == 3
+    assert [(one["row"], one["kind"]) for one in outcome.failed] == [(1, "died")]
+    assert [one is None for one in pq.read_table(out / "in.parquet")["messages"].to_pylist()] == [False, True, False]
 
 
 # Fields of lines
