@@ -9,8 +9,12 @@ import gzip
 import http.client
 import json
 import logging
+import os
 import re
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -430,6 +434,54 @@ def test_another_host_is_refused(host: str, echo: Upstream, proxy: Proxy) -> Non
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8787", "192.168.1.5:8787"])
 def test_addresses_and_localhost_are_hosts(host: str, proxy: Proxy) -> None:
     assert ask(proxy.url, "GET", "/recede/stats", None, [("Host", host)]).status == 200
+
+
+OTHER_HOST = """
+import sys, urllib.request
+for url in sys.argv[1:]:
+    try:
+        print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5).status)
+    except OSError as error:
+        print(getattr(error, "code", type(error.reason).__name__))
+"""
+
+
+@pytest.fixture
+def other_host() -> Iterator[str]:
+    """A network namespace that reaches this one as another host does, at 10.226.0.1; its name."""
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root and iproute2")
+    name = f"rcd{os.getpid()}"
+    with contextlib.ExitStack() as stack:
+        for line in (
+            f"netns add {name}",
+            f"link add {name}a type veth peer name {name}b netns {name}",
+            f"addr add 10.226.0.1/24 dev {name}a",
+            f"link set {name}a up",
+            f"-n {name} addr add 10.226.0.2/24 dev {name}b",
+            f"-n {name} link set {name}b up",
+        ):
+            done = subprocess.run(["ip", *line.split()], capture_output=True, text=True)
+            if "Operation not permitted" in done.stderr:
+                pytest.skip("network namespaces are not permitted here")
+            assert done.returncode == 0, done.stderr
+            if line.startswith("netns"):
+                stack.callback(subprocess.run, ["ip", "netns", "del", name])
+        yield name
+
+
+def test_another_host_reaches_only_an_address_that_was_given(other_host: str, echo: Upstream) -> None:
+    with (
+        proxying(echo.url) as closed,
+        proxying(echo.url, host="10.226.0.1") as given,
+        proxying(echo.url, host="0.0.0.0") as all,
+    ):
+        urls = [f"http://10.226.0.1:{one.url.rpartition(':')[2]}/v1/models" for one in (closed, given, all)]
+        command = ["ip", "netns", "exec", other_host, sys.executable, "-c", OTHER_HOST, *urls]
+        assert subprocess.check_output(command, text=True).split() == ["ConnectionRefusedError", "200", "200"]
+        with pytest.raises(ConnectionRefusedError):
+            ask(given.url.replace("10.226.0.1", "127.0.0.1"), "GET", "/v1/models")
+    assert len(echo.requests) == 2
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
