@@ -592,6 +592,52 @@ def test_no_key_and_no_body_is_logged_or_shown(echo: Upstream, proxy: Proxy, cap
     assert KEY not in shown + caplog.text and "xxxx" not in shown + caplog.text
 
 
+def head(*lines: str, first: str = "POST /v1/messages HTTP/1.1") -> bytes:
+    return "\r\n".join([first, "Host: localhost", f"X-Api-Key: {KEY}", *lines, "", ""]).encode()
+
+
+CHUNKED, LENGTH, SECOND = "Transfer-Encoding: chunked", "Content-Length: 0", head(first="GET /second HTTP/1.1")
+NO_REQUESTS = {
+    "length and chunks": head("Content-Length: 5", CHUNKED) + b"0\r\n\r\n" + SECOND,
+    "chunks and length": head(CHUNKED, "Content-Length: 60") + b"0\r\n\r\n" + SECOND,
+    "two lengths": head(LENGTH, f"Content-Length: {len(SECOND)}") + SECOND,
+    "a list of lengths": head(f"Content-Length: 0, {len(SECOND)}") + SECOND,
+    "a length with a sign": head("Content-Length: +0") + SECOND,
+    "a space after a name": head("Transfer-Encoding : chunked", LENGTH) + b"0\r\n\r\n" + SECOND,
+    "another coding last": head("Transfer-Encoding: chunked, identity") + b"0\r\n\r\n" + SECOND,
+    "an odd coding": head("Transfer-Encoding: \x0bchunked", LENGTH) + b"0\r\n\r\n" + SECOND,
+    "two codings": head(CHUNKED, "Transfer-Encoding: identity") + b"0\r\n\r\n" + SECOND,
+    "a folded header": head("X: a\r\n b", LENGTH) + SECOND,
+    "line feeds": head(LENGTH).replace(b"\r\n", b"\n") + SECOND,
+    "a carriage return": head("X: a\rContent-Length: 3", LENGTH) + SECOND,
+    "a zero byte after a key": head(f"Authorization: Bearer {KEY}\x00", LENGTH) + SECOND,
+    "an odd size of a chunk": head(CHUNKED) + b"0x5\r\n" + KEY.encode() + b"\r\n0\r\n\r\n" + SECOND,
+    "a chunk with a line feed": head(CHUNKED) + b"2;\n" + KEY.encode() + b"\r\nab\r\n0\r\n\r\n" + SECOND,
+    "a longer chunk": head(CHUNKED) + b"2\r\n{}" + KEY.encode() + b"\r\n0\r\n\r\n" + SECOND,
+    "two hosts": head("Host: evil.example", LENGTH) + SECOND,
+    "a space in the path": head(LENGTH, first=f"POST /v1/ {KEY} HTTP/1.1") + SECOND,
+    "a huge header": head("X: " + KEY + "a" * 200_000) + SECOND,
+    "many headers": head(*[f"X{number}: {KEY}" for number in range(5_000)]) + SECOND,
+    "a huge line": head(first=f"GET /{KEY}{'a' * 200_000} HTTP/1.1") + SECOND,
+}
+
+
+@pytest.mark.parametrize("name", NO_REQUESTS)
+def test_what_is_no_request_is_refused_and_is_not_two(
+    name: str, echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), 20) as client:
+        got = b""
+        with contextlib.suppress(ConnectionError):  # it closes on what is left
+            client.sendall(NO_REQUESTS[name])
+            while piece := client.recv(1 << 16):
+                got += piece
+    assert not got or b" 400 " in got.partition(b"\r\n")[0], got
+    assert echo.requests == []
+    assert KEY not in caplog.text + got.decode() and len(caplog.text) < 1_000
+
+
 # Figures
 
 
