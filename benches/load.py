@@ -1,6 +1,6 @@
 """What `recede proxy` takes under load: time to the first event, CPU, memory; direct, and beside other proxies.
 
-`python benches/load.py [--streams 64] [--seconds 20] [--megabytes 0.1]` starts an upstream on this machine that
+`python benches/load.py [--streams 1 64] [--seconds 20] [--megabytes 0.1]` starts an upstream on this machine that
 answers each request with a stream of events, and the proxies before it, each in its own process; they take turns,
 three each. `--mitmdump PROGRAM`, `--litellm PROGRAM` and `--headroom PROGRAM` measure these proxies too. Of several
 sizes each stream takes one, in turn: with `--seconds 600 --megabytes 0.1 0.5 1 5` the resident memory over time shows
@@ -150,7 +150,7 @@ def cpu_seconds(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--streams", type=int, default=64)
+    parser.add_argument("--streams", type=int, nargs="+", default=[64])
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1])
     for name in PEERS:
@@ -162,7 +162,6 @@ def main() -> None:
         return
     bodies = [body(size) for size in given.megabytes]
     sizes = ", ".join(f"{len(one) / 1e6:.1f}" for one in bodies)
-    print(f"{given.streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
     target = free_port()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -172,11 +171,14 @@ def main() -> None:
                 port = free_port()
                 command = command_of(name, getattr(given, name, ""), f"http://127.0.0.1:{target}", port, Path(folder))
                 runs[name] = Run(port, stack, command)
-        for _ in range(ROUNDS):
-            for run in runs.values():
-                run.play(bodies, given.streams, given.seconds / ROUNDS)
-        for name, run in runs.items():
-            print(f"{name:10} {run.said()}", flush=True)
+        for streams in given.streams:
+            print(f"{streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
+            for _ in range(ROUNDS):
+                for run in runs.values():
+                    run.play(bodies, streams, given.seconds / ROUNDS)
+            for name, run in runs.items():
+                print(f"{name:10} {run.said()}", flush=True)
+                run.forget()
 
 
 PEERS = ("mitmdump", "litellm", "headroom")
@@ -206,6 +208,9 @@ class Run:
         self.port = port
         self.pid = stack.enter_context(process(command, port)).pid
         self.idle = self.resident()
+        self.forget()
+
+    def forget(self) -> None:
         self.first: list[float] = []
         self.readings: list[float] = []
         self.cpu = 0.0

@@ -216,7 +216,9 @@ def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
             own |= {"ray"} if path.name == "ray.py" else set()
             assert modules <= {"anthropic", "click", "matplotlib", "openai", "prompt_toolkit", "rich", *own}, path
         elif room == "proxy":
-            assert modules <= ({"aiohttp", "multidict", "yarl"} if path.name == "server.py" else set()), path
+            assert modules <= ({"aiohttp", "multidict", "yarl"} if path.name in ("server.py", "_http.py") else set()), (
+                path
+            )
         elif room == "testing":
             assert modules <= {"hypothesis"}, path
         elif room == "arrow":
@@ -225,6 +227,30 @@ def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
             assert modules <= FRAMEWORKS.get(path.stem, set()), path
         else:
             assert modules <= {"typing_extensions"}, path
+
+
+def test_what_only_posix_has_is_asked_for_first() -> None:
+    """Modules are imported with a fallback, and signals are looked up by name: the rest of a module runs on Windows."""
+    modules = {"curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "termios", "tty"}
+    for path in PYTHON_FILES:
+        tree = ast.parse(path.read_text("utf-8"))
+        caught = {
+            line
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Try) and "ImportError" in ast.unparse(node)
+            for one in node.body
+            for line in (one.lineno,)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = {getattr(node, "module", None), *(alias.name for alias in node.names)}
+                assert not names & modules or node.lineno in caught, (path, node.lineno)
+            if (
+                isinstance(node, ast.Attribute)
+                and ast.unparse(node.value) == "signal"
+                and re.match("SIG[A-Z]", node.attr)
+            ):
+                assert node.attr in ("SIGINT", "SIGTERM"), (path, node.lineno)
 
 
 def test_testing_imports_hypothesis_only_where_it_is_needed() -> None:

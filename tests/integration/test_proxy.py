@@ -9,8 +9,12 @@ import gzip
 import http.client
 import json
 import logging
+import os
 import re
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -432,6 +436,52 @@ def test_addresses_and_localhost_are_hosts(host: str, proxy: Proxy) -> None:
     assert ask(proxy.url, "GET", "/recede/stats", None, [("Host", host)]).status == 200
 
 
+OTHER_HOST = """
+import sys, urllib.request
+for url in sys.argv[1:]:
+    try:
+        print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5).status)
+    except OSError as error:
+        print(getattr(error, "code", type(error.reason).__name__))
+"""
+
+
+@pytest.fixture
+def other_host() -> Iterator[str]:
+    """A network namespace that reaches this one as another host does, at 10.226.0.1; its name."""
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root and iproute2")
+    name = f"rcd{os.getpid()}"
+    with contextlib.ExitStack() as stack:
+        for line in (
+            f"netns add {name}",
+            f"link add {name}a type veth peer name {name}b netns {name}",
+            f"addr add 10.226.0.1/24 dev {name}a",
+            f"link set {name}a up",
+            f"-n {name} addr add 10.226.0.2/24 dev {name}b",
+            f"-n {name} link set {name}b up",
+        ):
+            done = subprocess.run(["ip", *line.split()], capture_output=True, text=True)
+            if "Operation not permitted" in done.stderr:
+                pytest.skip("network namespaces are not permitted here")
+            assert done.returncode == 0, done.stderr
+            if line.startswith("netns"):
+                stack.callback(subprocess.run, ["ip", "netns", "del", name])
+        yield name
+
+
+def test_another_host_reaches_only_an_address_that_was_given(other_host: str, echo: Upstream) -> None:
+    with contextlib.ExitStack() as stack:
+        hosts = ("127.0.0.1", "10.226.0.1", "0.0.0.0")
+        ports = [stack.enter_context(proxying(echo.url, host=host)).url.rpartition(":")[2] for host in hosts]
+        urls = [f"http://10.226.0.1:{port}/v1/models" for port in ports]
+        command = ["ip", "netns", "exec", other_host, sys.executable, "-c", OTHER_HOST, *urls]
+        assert subprocess.check_output(command, text=True).split() == ["ConnectionRefusedError", "200", "200"]
+        with pytest.raises(ConnectionRefusedError):
+            ask(f"http://127.0.0.1:{ports[1]}", "GET", "/v1/models")
+    assert len(echo.requests) == 2
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
 def test_other_origins_are_refused(origin: str, echo: Upstream, proxy: Proxy) -> None:
     assert ask(proxy.url, "POST", "/v1/messages", b"{}", [("Origin", origin)]).status == 403
@@ -540,6 +590,52 @@ def test_no_key_and_no_body_is_logged_or_shown(echo: Upstream, proxy: Proxy, cap
         shown += ask(proxy.url, "GET", f"/recede/{page}").body.decode()
     assert len(caplog.records) > 8
     assert KEY not in shown + caplog.text and "xxxx" not in shown + caplog.text
+
+
+def head(*lines: str, first: str = "POST /v1/messages HTTP/1.1") -> bytes:
+    return "\r\n".join([first, "Host: localhost", f"X-Api-Key: {KEY}", *lines, "", ""]).encode()
+
+
+CHUNKED, LENGTH, SECOND = "Transfer-Encoding: chunked", "Content-Length: 0", head(first="GET /second HTTP/1.1")
+NO_REQUESTS = {
+    "length and chunks": head("Content-Length: 5", CHUNKED) + b"0\r\n\r\n" + SECOND,
+    "chunks and length": head(CHUNKED, "Content-Length: 60") + b"0\r\n\r\n" + SECOND,
+    "two lengths": head(LENGTH, f"Content-Length: {len(SECOND)}") + SECOND,
+    "a list of lengths": head(f"Content-Length: 0, {len(SECOND)}") + SECOND,
+    "a length with a sign": head("Content-Length: +0") + SECOND,
+    "a space after a name": head("Transfer-Encoding : chunked", LENGTH) + b"0\r\n\r\n" + SECOND,
+    "another coding last": head("Transfer-Encoding: chunked, identity") + b"0\r\n\r\n" + SECOND,
+    "an odd coding": head("Transfer-Encoding: \x0bchunked", LENGTH) + b"0\r\n\r\n" + SECOND,
+    "two codings": head(CHUNKED, "Transfer-Encoding: identity") + b"0\r\n\r\n" + SECOND,
+    "a folded header": head("X: a\r\n b", LENGTH) + SECOND,
+    "line feeds": head(LENGTH).replace(b"\r\n", b"\n") + SECOND,
+    "a carriage return": head("X: a\rContent-Length: 3", LENGTH) + SECOND,
+    "a zero byte after a key": head(f"Authorization: Bearer {KEY}\x00", LENGTH) + SECOND,
+    "an odd size of a chunk": head(CHUNKED) + b"0x5\r\n" + KEY.encode() + b"\r\n0\r\n\r\n" + SECOND,
+    "a chunk with a line feed": head(CHUNKED) + b"2;\n" + KEY.encode() + b"\r\nab\r\n0\r\n\r\n" + SECOND,
+    "a longer chunk": head(CHUNKED) + b"2\r\n{}" + KEY.encode() + b"\r\n0\r\n\r\n" + SECOND,
+    "two hosts": head("Host: evil.example", LENGTH) + SECOND,
+    "a space in the path": head(LENGTH, first=f"POST /v1/ {KEY} HTTP/1.1") + SECOND,
+    "a huge header": head("X: " + KEY + "a" * 200_000) + SECOND,
+    "many headers": head(*[f"X{number}: {KEY}" for number in range(5_000)]) + SECOND,
+    "a huge line": head(first=f"GET /{KEY}{'a' * 200_000} HTTP/1.1") + SECOND,
+}
+
+
+@pytest.mark.parametrize("name", NO_REQUESTS)
+def test_what_is_no_request_is_refused_and_is_not_two(
+    name: str, echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), 20) as client:
+        got = b""
+        with contextlib.suppress(ConnectionError):  # it closes on what is left
+            client.sendall(NO_REQUESTS[name])
+            while piece := client.recv(1 << 16):
+                got += piece
+    assert not got or b" 400 " in got.partition(b"\r\n")[0], got
+    assert echo.requests == []
+    assert KEY not in caplog.text + got.decode() and len(caplog.text) < 1_000
 
 
 # Figures

@@ -60,6 +60,7 @@ class ColdRequests:
         self._file = -1
         self._read_bytes = 0
         self._unwritten = b""
+        self._is_in_memory = False  # as the last line of the log says
         self._lock = threading.Lock()
         if self._path is not None:
             try:
@@ -151,11 +152,14 @@ class ColdRequests:
             try:
                 if self._file >= 0:
                     self._write()
+                    self._is_in_memory = False
             except OSError as error:
                 self._warn(error)
 
     def _warn(self, error: OSError) -> None:
-        _log.warning("%s: requests are noted in memory alone: %s", self._path, error.strerror or error)
+        if not self._is_in_memory:
+            _log.warning("%s: requests are noted in memory alone: %s", self._path, error.strerror or error)
+        self._is_in_memory = True
         self._shut()
 
     def _shut(self) -> None:

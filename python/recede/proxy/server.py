@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from recede.proxy._answers import AnswerReader
+from recede.proxy._http import Answer, Request, Server
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import provider_of, route_of
 from recede.proxy._totals import Totals
@@ -49,22 +50,6 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-
-
-class _Request(aiohttp.ClientRequest):
-    """A request of the client, to which nothing is added."""
-
-    GET_METHODS = {*aiohttp.ClientRequest.GET_METHODS, "DELETE"}  # noqa: RUF012 - a DELETE has no Content-Length of 0
-
-
-class _Answer(web.StreamResponse):
-    """An answer with the headers that the provider gave it."""
-
-    async def _prepare_headers(self) -> None:
-        given = {name.lower() for name in self.headers}
-        await super()._prepare_headers()
-        for name in {"Content-Type", "Date", "Server"} & {name for name in self.headers if name.lower() not in given}:
-            del self.headers[name]
 
 
 class Proxy:
@@ -124,10 +109,10 @@ class Proxy:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS),
             auto_decompress=False,
-            request_class=_Request,
+            request_class=Request,
             **_SIZES,
         )
-        server = web.Server(
+        server = Server(
             self._answer,
             handler_cancellation=True,
             auto_decompress=False,
@@ -221,7 +206,7 @@ class Proxy:
         elif "Content-Length" in request.headers:
             headers["Content-Length"] = request.headers["Content-Length"]
         assert self._session is not None
-        answer: _Answer | None = None
+        answer: Answer | None = None
         reader: AnswerReader | None = None
         status = 0
         try:
@@ -236,7 +221,7 @@ class Proxy:
             ) as found:
                 status = found.status
                 del body
-                answer = _Answer(
+                answer = Answer(
                     status=status, reason=found.reason, headers=_answer_headers(found, self._note_of(masked))
                 )
                 if masked.provider is not None and status == 200 and not masked.counted:
