@@ -101,19 +101,20 @@ def line(number: int, messages: list[Any], wrap: str) -> bytes:
     [("text", 2_000), ("", 20_000), ("body", 20_000), ("params", 20_000), ("", 1 << 30), ("text", 1 << 30)],
 )
 def test_lines_keep_every_other_byte(wrap: str, unit_bytes: int, tmp_path: Path) -> None:
-    rows = [line(number, messages, wrap) for number, messages in enumerate(HISTORIES)]
-    (tmp_path / "in.jsonl").write_bytes(b"\n".join(rows[:30]) + b"\n\n" + b"\r\n".join(rows[30:]))
+    histories = HISTORIES[:12]
+    rows = [line(number, messages, wrap) for number, messages in enumerate(histories)]
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(rows[:6]) + b"\n\n" + b"\r\n".join(rows[6:]))
     run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--max-input-chars", 3_000, "--unit-bytes", unit_bytes)
     written = b"".join(data for name, data in results(tmp_path / "out").items() if name.endswith("-in.jsonl"))
     expected = []
-    for number, (row, messages) in enumerate(zip(rows, HISTORIES, strict=True)):
+    for number, (row, messages) in enumerate(zip(rows, histories, strict=True)):
         raw = json.dumps(messages, ensure_ascii=number % 2 == 0).encode()
         view = recede.reduce_json(raw, max_input_chars=3_000).json
         if wrap == "text":
             raw, view = (json.dumps(data.decode()).encode() for data in (raw, view))
         assert raw in row
         expected.append(row.replace(raw, view))
-    assert written == b"\n".join(expected[:30]) + b"\n\n" + b"\r\n".join(expected[30:])
+    assert written == b"\n".join(expected[:6]) + b"\n\n" + b"\r\n".join(expected[6:])
 
 
 def test_each_line_is_in_one_part_wherever_a_file_is_divided(tmp_path: Path) -> None:
@@ -334,12 +335,12 @@ def test_a_done_job_is_not_done_again_and_another_is_refused(tmp_path: Path) -> 
     )
 
 
-def kill_and_resume(tmp_path: Path, kills: int, seed: int) -> None:
+def kill_and_resume(tmp_path: Path, kills: int, seed: int, count: int = 600) -> None:
     """Kill jobs so many times at random while they work; each is resumed until it ends, and then compared."""
     rng = random.Random(seed)
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
-    rows = [dumps({"id": number, "messages": HISTORIES[number % 60]}) for number in range(600)]
+    rows = [dumps({"id": number, "messages": HISTORIES[number % 60]}) for number in range(count)]
     rows[77] = b'{"id": 77, "messages": [1]}'
     (folder / "a.jsonl").write_bytes(b"\n".join(rows))
     (folder / "b.jsonl.gz").write_bytes(gzip.compress(b"\n".join(rows[:90]), mtime=0))
@@ -373,7 +374,7 @@ def units_done(out: Path) -> int:
 
 
 def test_a_job_that_was_killed_goes_on_to_the_same_result(tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, kills=3, seed=1)
+    kill_and_resume(tmp_path, kills=1, seed=1, count=120)
 
 
 @pytest.mark.slow
@@ -414,6 +415,7 @@ def test_a_worker_that_always_dies_is_given_up_and_the_others_go_on() -> None:
     assert found[1].kind == "died" and "exit code 9" in found[1].error
 
 
+@pytest.mark.slow
 def test_a_row_that_is_larger_than_memory_is_one_bad_row(tmp_path: Path) -> None:
     """The worker has not the memory to mask it; those before and behind it are done."""
     small = dumps({"messages": HISTORIES[0]})
@@ -444,6 +446,7 @@ def test_a_row_that_is_larger_than_memory_is_one_bad_row(tmp_path: Path) -> None
         assert [one["line"] for one in errors(tmp_path / "out")] == [2] and rows[1] == large
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_some_rows(tmp_path: Path) -> None:
     """Rows of 25 MB, 200 MB of them on one page, which pyarrow holds twice, and in one packed file."""
     rng = random.Random(1)
