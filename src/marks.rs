@@ -6,7 +6,7 @@
 use crate::json::decode;
 use crate::outline::{Outline, Span};
 use crate::scan::{elements, member, member_around};
-use crate::shape::{Frame, Key, Shape};
+use crate::shape::{Frame, Key};
 
 /// The field of a mark.
 pub const FIELD: &str = "cache_control";
@@ -22,12 +22,6 @@ pub enum Moved {
     Around(Span, &'static str),
 }
 
-/// The type of a part with text in a message of this shape.
-#[must_use]
-pub fn part_type(shape: Shape) -> &'static str {
-    if shape == Shape::Responses { "input_text" } else { "text" }
-}
-
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
 #[must_use]
 pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
@@ -39,7 +33,7 @@ pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let mark = marked_in(data, facts.value).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
-        return Some(Moved::Around(mark, part_type(message.shape)));
+        return Some(Moved::Around(mark, message.shape.part_type()));
     };
     let block = block_at(data, outline.spans[facts.message as usize], blocks, facts.block as usize)?;
     match member(data, block, FIELD.as_bytes()) {

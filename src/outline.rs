@@ -2,7 +2,7 @@
 
 use crate::shape::{Frame, MessageFacts};
 pub use crate::shape::{Role, Shape};
-use crate::text::same;
+use crate::text::{Counted, same};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -253,9 +253,9 @@ impl Outline {
         let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
-        // A name that only dropped messages use may stay.
         let text = ids.map(|id| id.range().start).min().unwrap_or(self.text.len());
-        let names = self.names.partition_point(|name| name.range().start < text);
+        // A name that only dropped messages use may stay; an empty one begins where the next id does.
+        let names = self.names.partition_point(|name| name.range().end <= text);
         Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
     }
 
@@ -302,16 +302,16 @@ impl Outline {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
-    /// Stores the decoded text at `span` in `data`. For short ids a fixed-size copy that is then truncated is faster.
+    /// Stores a text in `data` that has no escapes. For short ids a fixed-size copy that is then truncated is faster.
     #[inline]
-    pub fn keep_from(&mut self, data: &[u8], span: Span) -> TextSpan {
-        let (start, length) = (self.text.len(), span.end - span.start);
-        match data[span.start..].first_chunk::<32>() {
+    pub fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
+        let (start, length) = (self.text.len(), text.end - text.start);
+        match data[text.start..].first_chunk::<32>() {
             Some(bytes) if length <= bytes.len() => {
                 self.text.extend_from_slice(bytes);
                 self.text.truncate(start + length);
             }
-            _ => self.text.extend_from_slice(span.of(data)),
+            _ => self.text.extend_from_slice(text.raw(data)),
         }
         TextSpan::new(start, start + length)
     }

@@ -405,3 +405,12 @@ fn names_are_interned() {
     assert_eq!(outline.name_count(), 100);
     assert_eq!(outline.name(57), b"tool 57");
 }
+
+#[test]
+fn an_empty_name_stays_where_only_later_messages_are_dropped() {
+    let call = r#"{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"","arguments":"{}"}}]}"#;
+    let mut outline = outline_of(format!(r#"[{call},{{"role":"tool","tool_call_id":"c","content":"x"}}]"#));
+    let mark = outline.mark_before(1);
+    outline.truncate(&mark);
+    assert_eq!(outline.calls[0].name.map(|name| outline.name(name)), Some(&b""[..]));
+}

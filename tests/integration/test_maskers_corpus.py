@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, each_file, need
 
 from definitions.masker import cold_view, masks_of_dicts, stand_ins
 from recede import Masker, _pure, transcripts
 from recede.masker import Facts
 
-FILES = corpus_files() or [CORPUS]
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"keep": 2, "boundary": "sliding", "keep_errors": True},
@@ -76,13 +75,13 @@ def check(path: Path, most: int) -> None:
             assert masker.stats().rewound == masker.stats().forked == 0
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_views_of_recorded_sessions_are_those_from_the_beginning(path: Path) -> None:
     check(path, 6)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_every_request_of_recorded_sessions_is_that_from_the_beginning(path: Path) -> None:
     check(path, 1 << 30)

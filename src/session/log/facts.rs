@@ -165,11 +165,17 @@ impl Session {
         self.log.chars
     }
 
-    /// How many moves the boundary made before the current request; and those from this one on, with that of the request.
+    /// How many moves the boundary made before the current request.
     #[must_use]
-    pub fn moves_from(&self, first: usize) -> (usize, Vec<Move>) {
+    pub fn settled_moves(&self) -> usize {
+        self.shown_moves().0.len()
+    }
+
+    /// The moves in memory from this one on, with that of the current request.
+    #[must_use]
+    pub fn moves_from(&self, first: usize) -> Vec<Move> {
         let (moves, step) = self.shown_moves();
-        (moves.len(), moves.iter().copied().chain(step).skip(first).collect())
+        moves.iter().copied().chain(step).skip(first).collect()
     }
 
     /// The place of an observation by its number, from 1.
