@@ -405,7 +405,7 @@ def test_names_of_test_files_are_used_once() -> None:
 
 
 def test_import_loads_no_large_module() -> None:
-    """Each of these takes as long as recede itself; what needs one imports it then. The command line begins with less."""
+    """Each of these takes as long as recede itself; what needs one imports it then. The command begins with less."""
     code = (
         "import sys; before = set(sys.modules); import recede.cli; first = set(sys.modules) - before; recede.reduce; "
     )
