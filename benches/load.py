@@ -1,9 +1,10 @@
 """What `recede proxy` takes under load: time to the first event, CPU, memory; direct, and beside other proxies.
 
-`python benches/load.py [--streams 64] [--seconds 20] [--megabytes 0.1]` starts an upstream on this machine that
-answers each request with a stream of events, and the proxies before it, one after the other, each in its own process.
-`--mitmdump PROGRAM` measures that of mitmproxy too. Of several sizes each stream takes one, in turn: with
-`--seconds 600 --megabytes 0.1 0.5 1 5` the resident memory over time shows whether it grows.
+`python benches/load.py [--streams 1 64] [--seconds 20] [--megabytes 0.1]` starts an upstream on this machine that
+answers each request with a stream of events, and the proxies before it, each in its own process; they take turns,
+three each. `--mitmdump PROGRAM`, `--litellm PROGRAM` and `--headroom PROGRAM` measure these proxies too. Of several
+sizes each stream takes one, in turn: with `--seconds 600 --megabytes 0.1 0.5 1 5` the resident memory over time shows
+whether it grows.
 """
 
 from __future__ import annotations
@@ -18,14 +19,26 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
-EVENTS = 10
-EVENT = b"event: ping\ndata: {}\n\n"
+ROUNDS = 3
+MODEL = "claude-opus-5"
+KEY = "sk-load"
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "stop_reason": None}
+DELTA = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word "}}
+EVENTS = [
+    {"type": "message_start", "message": {**MESSAGE, "usage": {"input_tokens": 9, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    *[DELTA] * 5,
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -38,7 +51,7 @@ def body(megabytes: float, turns: int = 60) -> bytes:
         use = {"type": "tool_use", "id": f"toolu_{number:020}", "name": "run", "input": {}}
         result = {"type": "tool_result", "tool_use_id": f"toolu_{number:020}", "content": each}
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    return json.dumps({"model": "claude-opus-5", "stream": True, "messages": messages}).encode()
+    return json.dumps({"model": MODEL, "max_tokens": 99, "stream": True, "messages": messages}).encode()
 
 
 async def upstream(port: int) -> None:
@@ -51,8 +64,9 @@ async def upstream(port: int) -> None:
                 found = re.search(rb"(?i)content-length: *(\d+)", head)
                 await reader.readexactly(int(found[1]) if found else 0)
                 writer.write(HEAD)
-                for _ in range(EVENTS):
-                    writer.write(b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
+                for event in EVENTS:
+                    data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+                    writer.write(b"%x\r\n%s\r\n" % (len(data), data))
                     await writer.drain()
                     await asyncio.sleep(0.01)
                 writer.write(b"0\r\n\r\n")
@@ -67,29 +81,29 @@ async def stream(port: int, data: bytes, until: float, first: list[float]) -> No
     """One client that asks again and again on one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
-    head += f"Content-Length: {len(data)}\r\n\r\n"
+    head += f"Content-Length: {len(data)}\r\nAuthorization: Bearer {KEY}\r\nAnthropic-Version: 2023-06-01\r\n\r\n"
     while time.perf_counter() < until:
         began = time.perf_counter()
         writer.write(head.encode() + data)
         answer = await reader.readuntil(b"\r\n\r\n")
         assert b" 200 " in answer, answer
-        await reader.readuntil(EVENT)
+        await reader.readuntil(b"\n\n")
         first.append(time.perf_counter() - began)
         await reader.readuntil(b"0\r\n\r\n")
     writer.close()
 
 
 async def load(
-    port: int, bodies: list[bytes], streams: int, seconds: float, resident: Callable[[], float] | None = None
+    port: int, bodies: list[bytes], streams: int, seconds: float, resident: Callable[[], float]
 ) -> tuple[list[float], list[float]]:
-    """Seconds to the first event of all requests, and ten readings of the resident memory over time."""
+    """Seconds to the first event of all requests, and four readings of the resident memory over time."""
     first: list[float] = []
     readings: list[float] = []
     until = time.perf_counter() + seconds
 
     async def read() -> None:
-        for _ in range(10 if resident else 0):
-            await asyncio.sleep(seconds / 10 - 0.01)
+        for _ in range(4):
+            await asyncio.sleep(seconds / 4 - 0.01)
             readings.append(resident())
 
     await asyncio.gather(read(), *(stream(port, bodies[n % len(bodies)], until, first) for n in range(streams)))
@@ -103,18 +117,25 @@ def free_port() -> int:
 
 @contextmanager
 def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that listens on this port."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        try:
-            for _ in range(600):
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            yield child
-        finally:
-            child.send_signal(signal.SIGKILL)
+    """A process that listens on this port, in a home of its own, and reaches no other machine."""
+    dark = "http://127.0.0.1:9"
+    with tempfile.TemporaryDirectory() as home:
+        variables = {
+            "HOME": home, "HTTPS_PROXY": dark, "HTTP_PROXY": dark, "NO_PROXY": "127.0.0.1",
+            "LITELLM_MASTER_KEY": KEY, "HF_HUB_OFFLINE": "1",
+        }  # fmt: skip
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, env={**os.environ, **variables}, **quiet) as child:
+            try:
+                for _ in range(2_400):
+                    try:
+                        socket.create_connection(("127.0.0.1", port)).close()
+                        break
+                    except OSError:
+                        time.sleep(0.1)
+                yield child
+            finally:
+                child.send_signal(signal.SIGKILL)
 
 
 def resident_megabytes(pid: int, name: str) -> float:
@@ -129,54 +150,89 @@ def cpu_seconds(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--streams", type=int, default=64)
+    parser.add_argument("--streams", type=int, nargs="+", default=[64])
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1])
-    parser.add_argument("--mitmdump")
+    for name in PEERS:
+        parser.add_argument(f"--{name}", metavar="PROGRAM")
     parser.add_argument("--upstream", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.upstream:
         asyncio.run(upstream(given.upstream))
         return
-    target, bodies = free_port(), [body(size) for size in given.megabytes]
+    bodies = [body(size) for size in given.megabytes]
     sizes = ", ".join(f"{len(one) / 1e6:.1f}" for one in bodies)
-    print(f"{given.streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
-    with process([sys.executable, __file__, "--upstream", str(target)], target):
-        contenders: dict[str, list[str]] = {"direct": []}
-        url = f"http://127.0.0.1:{target}"
-        recede = [sys.executable, "-m", "recede.cli", "proxy", "--state", "none", "--upstream", url]
-        contenders["recede"] = [*recede, "--port"]
-        if given.mitmdump:
-            contenders["mitmproxy"] = [
-                given.mitmdump,
-                "-q",
-                "--set",
-                "stream_large_bodies=1",
-                "--mode",
-                f"reverse:{url}",
-                "--listen-port",
-            ]
-        for name, command in contenders.items():
-            port = free_port() if command else target
-            if not command:
-                first, _ = asyncio.run(load(port, bodies, given.streams, min(30.0, given.seconds)))
-                print(said(name, first), flush=True)
-                continue
-            with process([*command, str(port)], port) as child:
-                idle = resident_megabytes(child.pid, "VmRSS")
-                began = cpu_seconds(child.pid)
-                resident = partial(resident_megabytes, child.pid, "VmRSS")
-                first, readings = asyncio.run(load(port, bodies, given.streams, given.seconds, resident))
-                spent = (cpu_seconds(child.pid) - began) / len(first)
-                most = resident_megabytes(child.pid, "VmHWM")
-                over_time = " ".join(f"{reading:.0f}" for reading in readings)
-                memory = f"{idle:.0f} MB idle, {over_time} over time, {most:.0f} at most"
-                print(f"{said(name, first)}, {1e3 * spent:.1f} ms CPU a request, {memory}", flush=True)
+    target = free_port()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        runs = {"direct": Run(target, stack, [sys.executable, __file__, "--upstream", str(target)])}
+        for name in ("recede", *PEERS):
+            if name == "recede" or getattr(given, name):
+                port = free_port()
+                command = command_of(name, getattr(given, name, ""), f"http://127.0.0.1:{target}", port, Path(folder))
+                runs[name] = Run(port, stack, command)
+        for streams in given.streams:
+            print(f"{streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
+            for _ in range(ROUNDS):
+                for run in runs.values():
+                    run.play(bodies, streams, given.seconds / ROUNDS)
+            for name, run in runs.items():
+                print(f"{name:10} {run.said()}", flush=True)
+                run.forget()
 
 
-def said(name: str, first: list[float]) -> str:
-    cuts = statistics.quantiles(first, n=100)
-    return f"{name:10} {len(first):6} requests, first event p50 {1e3 * cuts[49]:.1f} ms, p99 {1e3 * cuts[98]:.1f} ms"
+PEERS = ("mitmdump", "litellm", "headroom")
+
+
+def command_of(name: str, program: str, url: str, port: int, folder: Path) -> list[str]:
+    """What starts a proxy before an upstream."""
+    if name == "recede":
+        own = [sys.executable, "-m", "recede.cli", "proxy", "--state", "none"]
+        return [*own, "--upstream", url, "--port", str(port)]
+    if name == "mitmdump":
+        reverse = ["--mode", f"reverse:{url}", "--set", "stream_large_bodies=1"]
+        return [program, "-q", *reverse, "--listen-port", str(port)]
+    if name == "headroom":
+        reverse = ["--anthropic-api-url", url, "--no-rate-limit", "--no-telemetry"]
+        return [program, "proxy", *reverse, "--port", str(port)]
+    model = {"model": f"anthropic/{MODEL}", "api_base": url, "api_key": "none"}
+    config = folder / "litellm.yaml"  # JSON is YAML too
+    config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": model}]}))
+    return [program, "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
+
+
+class Run:
+    """A process under load, and what was measured of it."""
+
+    def __init__(self, port: int, stack: ExitStack, command: list[str]) -> None:
+        self.port = port
+        self.pid = stack.enter_context(process(command, port)).pid
+        self.idle = self.resident()
+        self.forget()
+
+    def forget(self) -> None:
+        self.first: list[float] = []
+        self.readings: list[float] = []
+        self.cpu = 0.0
+
+    def resident(self, name: str = "VmRSS") -> float:
+        return resident_megabytes(self.pid, name)
+
+    def play(self, bodies: list[bytes], streams: int, seconds: float) -> None:
+        began = cpu_seconds(self.pid)
+        first, readings = asyncio.run(load(self.port, bodies, streams, seconds, self.resident))
+        self.cpu += cpu_seconds(self.pid) - began
+        self.first += first
+        self.readings += readings
+
+    def said(self) -> str:
+        cuts = statistics.quantiles(self.first, n=100)
+        over_time = " ".join(f"{reading:.0f}" for reading in self.readings)
+        return (
+            f"{len(self.first):6} requests, first event p50 {1e3 * cuts[49]:.1f} ms, p99 {1e3 * cuts[98]:.1f} ms, "
+            f"{1e3 * self.cpu / len(self.first):.1f} ms CPU a request, {self.idle:.0f} MB idle, {over_time} over time, "
+            f"{self.resident('VmHWM'):.0f} at most"
+        )
 
 
 if __name__ == "__main__":

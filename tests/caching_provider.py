@@ -1,7 +1,8 @@
-"""A provider on this machine that keeps its prompt cache by Anthropic's rules, and counts what that served.
+"""Providers on this machine that keep their prompt caches by the rules, and count what these served.
 
-An entry is a whole prefix of blocks that ends at a mark of an earlier request. A request reads the longest one that
-ends at a mark of its own or fewer than 20 blocks before one, and writes the rest up to its last mark. Below the minimum
+With Anthropic, an entry is a whole prefix of blocks that ends at a mark of an earlier request. A request reads the
+longest one that ends at a mark of its own or fewer than 20 blocks before one, and writes the rest up to its last mark.
+With OpenAI and Gemini, each prefix of an earlier request is an entry, and OpenAI serves it in steps. Below the minimum
 nothing is cached; an entry that is not used lives for five minutes. Nothing here is shared with the package.
 """
 
@@ -9,16 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import orjson
+
 MOST_MARKS = 4
 LOOKBACK_BLOCKS = 20
 MIN_TOKENS = 2_048
+# The least tokens that OpenAI and Gemini cache, and the steps in which they serve them.
+PREFIXES = {"/v1/chat/completions": (1_024, 128), "/v1/responses": (1_024, 128), ":generateContent": (4_096, 1)}
+IMAGE_CHARS = 6_400
 TTL_SECONDS = 300.0
 CHARS_PER_TOKEN = 4
 
@@ -37,14 +42,15 @@ class CachingProvider:
     written: int = 0
     plain: int = 0
     answers: list[list[Block]] = field(default_factory=list)  # the contents of those to come; then a dot
+    body: dict[str, Any] = field(default_factory=dict)  # of the last request
 
     def count(self, body: dict[str, Any]) -> dict[str, int] | str:
-        """The usage of a request, or why it is refused."""
+        """The usage of a request to Anthropic, or why it is refused."""
         chars, digest, marks = 0, hashlib.blake2b(), []
         ends: list[tuple[int, bytes]] = []  # of each block: the chars up to it, and the prefix
         for role, block in _blocks(body):
             plain, is_marked = _unmarked(block)
-            digest.update(json.dumps([role, plain]).encode())
+            digest.update(orjson.dumps([role, plain]))
             chars += _chars(plain)
             if is_marked:
                 marks.append(len(ends))
@@ -57,22 +63,47 @@ class CachingProvider:
         for place in {hit, *marks} - {-1}:
             self.entries[ends[place][1]] = self.seconds
         whole, written = ends[-1][0], max(0, ends[marks[-1]][0] - read) if marks else 0
-        plain = whole - read - written
-        self.requests += 1
-        self.read, self.written, self.plain = self.read + read, self.written + written, self.plain + plain
+        self._add(read, written, whole - read - written)
         return {
-            "input_tokens": plain,
+            "input_tokens": whole - read - written,
             "cache_read_input_tokens": read,
             "cache_creation_input_tokens": written,
             "output_tokens": 1,
         }
 
+    def count_prefix(self, body: dict[str, Any], least: int, step: int) -> tuple[int, int]:
+        """The tokens of a request to OpenAI or Gemini, and those that the cache served."""
+        chars, digest = sum(len(tool["description"]) for tool in body["tools"]), hashlib.blake2b()
+        ends: list[tuple[int, bytes]] = []  # of each message: the tokens up to it, and the prefix
+        for message in history_of(body):
+            chars += _chars(message)
+            digest.update(orjson.dumps(message))
+            ends.append((chars // CHARS_PER_TOKEN, digest.digest()))
+        read = max((tokens for tokens, prefix in ends if self._lives(prefix)), default=0)
+        read = 0 if read < least else read - (read - least) % step
+        if ends[-1][0] >= least:
+            self.entries.update((prefix, self.seconds) for _, prefix in ends)
+        self._add(read, 0, ends[-1][0] - read)
+        return ends[-1][0], read
+
+    def _add(self, read: int, written: int, plain: int) -> None:
+        self.requests += 1
+        self.read, self.written, self.plain = self.read + read, self.written + written, self.plain + plain
+
+    def _lives(self, prefix: bytes) -> bool:
+        return self.seconds - self.entries.get(prefix, -1e9) <= TTL_SECONDS
+
     def _hit(self, ends: list[tuple[int, bytes]], mark: int) -> int:
         """The block at which the longest living entry ends that a mark finds; -1 if there is none."""
         for place in range(mark, max(-1, mark - LOOKBACK_BLOCKS), -1):
-            if self.seconds - self.entries.get(ends[place][1], -1e9) <= TTL_SECONDS:
+            if self._lives(ends[place][1]):
                 return place
         return -1
+
+
+def history_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a request."""
+    return next(body[name] for name in ("messages", "input", "contents") if name in body)  # type: ignore[no-any-return]
 
 
 def _blocks(body: dict[str, Any]) -> Iterator[tuple[str, Block]]:
@@ -95,14 +126,21 @@ def _unmarked(block: Block) -> tuple[Block, bool]:
     return plain, is_marked
 
 
-def _chars(block: Block) -> int:
-    """About how long a block is for the model."""
-    if block.get("type") == "tool_use":
-        return len(block["name"]) + len(json.dumps(block["input"], ensure_ascii=False, separators=(",", ":")))
-    if block.get("type") == "tool_result":
-        content = block.get("content") or ""
-        return len(content) if isinstance(content, str) else sum(map(_chars, content))
-    return len(block.get("text") or block.get("thinking") or "")
+def _chars(value: Any) -> int:
+    """About how long a message, an item or a block of it is for the model."""
+    if not isinstance(value, dict):
+        return len(value) if isinstance(value, str) else sum(map(_chars, value or ()))
+    kind = value.get("type")
+    if kind == "image":
+        return IMAGE_CHARS
+    call = value.get("functionCall") or value.get("function") or value
+    if "functionCall" in value or kind in ("tool_use", "function", "function_call", "custom_tool_call"):
+        given = next(call[name] for name in ("input", "args", "arguments") if name in call)
+        return len(call["name"]) + len(given if isinstance(given, str) else orjson.dumps(given).decode())
+    if "functionResponse" in value:
+        return len(orjson.dumps(value["functionResponse"]["response"]).decode())
+    names = ("text", "thinking", "content", "tool_calls", "output", "parts")
+    return sum(_chars(value[name]) for name in names if value.get(name))
 
 
 @contextlib.contextmanager
@@ -130,13 +168,24 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        usage = self.server.provider.count(body)  # type: ignore[attr-defined]
-        is_refused = isinstance(usage, str)
-        answers = self.server.provider.answers  # type: ignore[attr-defined]
-        content = answers.pop(0) if answers else [{"type": "text", "text": "."}]
+        provider: CachingProvider = self.server.provider  # type: ignore[attr-defined]
+        body = provider.body = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answering = self._with_prefixes if self.path.endswith(tuple(PREFIXES)) else self._anthropic
+        status, answer = answering(provider, body)
+        data = orjson.dumps(answer)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _anthropic(self, provider: CachingProvider, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        usage = provider.count(body)
+        if isinstance(usage, str):
+            return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": usage}}
+        content = provider.answers.pop(0) if provider.answers else [{"type": "text", "text": "."}]
         is_call = any(block["type"] == "tool_use" for block in content)
-        answer: dict[str, Any] = {
+        return 200, {
             "id": "msg",
             "type": "message",
             "role": "assistant",
@@ -146,11 +195,11 @@ class _Handler(BaseHTTPRequestHandler):
             "stop_sequence": None,
             "usage": usage,
         }
-        if is_refused:
-            answer = {"type": "error", "error": {"type": "invalid_request_error", "message": usage}}
-        data = json.dumps(answer).encode()
-        self.send_response(400 if is_refused else 200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+
+    def _with_prefixes(self, provider: CachingProvider, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        end = next(end for end in PREFIXES if self.path.endswith(end))
+        tokens, read = provider.count_prefix(body, *PREFIXES[end])
+        if "contents" in body:
+            return 200, {"usageMetadata": {"promptTokenCount": tokens, "cachedContentTokenCount": read}}
+        kind = "prompt" if "messages" in body else "input"
+        return 200, {"usage": {f"{kind}_tokens": tokens, f"{kind}_tokens_details": {"cached_tokens": read}}}

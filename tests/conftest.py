@@ -26,9 +26,9 @@ if "TMPDIR" not in os.environ and Path(_MEMORY).is_dir() and shutil.disk_usage(_
     os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-# `make test` tries the same examples each time; `make test-slow` tries others, with a seed that it prints.
+# `make test` tries the same few examples each time; `make test-slow` tries many others, with a seed that it prints.
 settings.register_profile(
-    "default", max_examples=60, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None
+    "default", max_examples=20, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None
 )
 settings.register_profile("random", settings.get_profile("default"), max_examples=200, derandomize=False)
 settings.register_profile("long", settings.get_profile("random"), max_examples=2_000)

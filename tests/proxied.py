@@ -43,7 +43,10 @@ Answer = Iterable[Piece]
 
 @dataclass
 class Upstream:
-    """Answers each request with the pieces of `answer`; it waits for events among them, and closes at the end."""
+    """Answers each request with the pieces of `answer`; it waits for events among them, and closes at the end.
+
+    What a proxy that starts asks it is not among the requests.
+    """
 
     answer: Callable[[Request], Answer]
     url: str = ""
@@ -77,6 +80,9 @@ def recording(answer: Callable[[Request], Answer]) -> Iterator[Upstream]:
         with connection, contextlib.suppress(OSError), connection.makefile("rb") as file:
             request = read_request(file)
             if request is None:
+                return
+            if request.target.startswith("/recede/ring?"):
+                connection.sendall(answer_of(b"", "404 Not Found"))
                 return
             upstream.requests.append(request)
             for piece in upstream.answer(request):

@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
-from proxied import Upstream, recording
+from proxied import Request, recording
 
 import recede
 from played import LAST, TURNS, is_turn, play
@@ -71,7 +71,7 @@ def _gemini(home: Path) -> list[str]:
     return [_program("gemini"), "-m", "gemini-2.5-pro", "-p", "Do the work.", "--yolo"]
 
 
-def _run(agent: Any, home: Path, is_through: bool) -> tuple[str, Bodies, Upstream]:
+def _run(agent: Any, home: Path, is_through: bool) -> tuple[str, Bodies, list[Request]]:
     home.mkdir()
     (home / "work").mkdir()
     command = agent(home)
@@ -82,14 +82,11 @@ def _run(agent: Any, home: Path, is_through: bool) -> tuple[str, Bodies, Upstrea
             text=True, timeout=180, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     assert done.returncode == 0, (done.stdout[-2_000:], done.stderr[-2_000:])
-    bodies = []
-    for request in upstream.requests:
-        if request.method == "POST" and request.body[:1] == b"{":
-            body = json.loads(request.body)
-            bodies += [body] if is_turn(body) else []
+    posts = [one for one in upstream.requests if one.method == "POST" and one.body[:1] == b"{"]
+    turns = [one for one in posts if is_turn(json.loads(one.body))]
     if is_through:
         assert "requests: saved" in done.stderr
-    return done.stdout, bodies, upstream
+    return done.stdout, [json.loads(one.body) for one in turns], turns
 
 
 def _history(body: dict[str, Any]) -> list[Any]:
@@ -104,12 +101,17 @@ def _unmarked(value: Any) -> Any:
 
 @pytest.mark.parametrize("agent", [_claude, _codex, _gemini], ids=["claude_code", "codex", "gemini_cli"])
 def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any, tmp_path: Path) -> None:
-    said, raw, _ = _run(agent, tmp_path / "raw", False)
+    said, raw, requests = _run(agent, tmp_path / "raw_", False)
     again, sent, _ = _run(agent, tmp_path / "sent", True)
     assert LAST in said and LAST in again
     assert TURNS < len(raw) < TURNS + 10 and len(sent) == len(raw)
-    sizes = [[len(json.dumps(body)) for body in bodies] for bodies in (raw, sent)]
-    assert max(sizes[1]) < max(sizes[0]) * 0.7 and sum(sizes[1]) < sum(sizes[0]) * 0.75
+    masker = recede.RequestMasker(keep=10)  # as if the agent had sent through it what it sends without
+    expected = [json.loads(masker.mask("POST", one.target, {}, one.body).body) for one in requests]
+    for with_proxy, masked in zip(sent, expected, strict=True):
+        one, two = json.dumps(with_proxy), json.dumps(masked)
+        assert one.count("observation masked") == two.count("observation masked")
+        assert len(one) == pytest.approx(len(two), rel=0.001)  # ids, and times that a command took, differ
+    assert sum(map(len, map(json.dumps, sent))) < 0.75 * sum(map(len, map(json.dumps, raw)))
     moves = 0
     for before, after in pairwise(sent):
         one, two = _unmarked(_history(before)), _unmarked(_history(after))

@@ -9,8 +9,12 @@ import gzip
 import http.client
 import json
 import logging
+import os
 import re
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -432,6 +436,52 @@ def test_addresses_and_localhost_are_hosts(host: str, proxy: Proxy) -> None:
     assert ask(proxy.url, "GET", "/recede/stats", None, [("Host", host)]).status == 200
 
 
+OTHER_HOST = """
+import sys, urllib.request
+for url in sys.argv[1:]:
+    try:
+        print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5).status)
+    except OSError as error:
+        print(getattr(error, "code", type(error.reason).__name__))
+"""
+
+
+@pytest.fixture
+def other_host() -> Iterator[str]:
+    """A network namespace that reaches this one as another host does, at 10.226.0.1; its name."""
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root and iproute2")
+    name = f"rcd{os.getpid()}"
+    with contextlib.ExitStack() as stack:
+        for line in (
+            f"netns add {name}",
+            f"link add {name}a type veth peer name {name}b netns {name}",
+            f"addr add 10.226.0.1/24 dev {name}a",
+            f"link set {name}a up",
+            f"-n {name} addr add 10.226.0.2/24 dev {name}b",
+            f"-n {name} link set {name}b up",
+        ):
+            done = subprocess.run(["ip", *line.split()], capture_output=True, text=True)
+            if "Operation not permitted" in done.stderr:
+                pytest.skip("network namespaces are not permitted here")
+            assert done.returncode == 0, done.stderr
+            if line.startswith("netns"):
+                stack.callback(subprocess.run, ["ip", "netns", "del", name])
+        yield name
+
+
+def test_another_host_reaches_only_an_address_that_was_given(other_host: str, echo: Upstream) -> None:
+    with contextlib.ExitStack() as stack:
+        hosts = ("127.0.0.1", "10.226.0.1", "0.0.0.0")
+        ports = [stack.enter_context(proxying(echo.url, host=host)).url.rpartition(":")[2] for host in hosts]
+        urls = [f"http://10.226.0.1:{port}/v1/models" for port in ports]
+        command = ["ip", "netns", "exec", other_host, sys.executable, "-c", OTHER_HOST, *urls]
+        assert subprocess.check_output(command, text=True).split() == ["ConnectionRefusedError", "200", "200"]
+        with pytest.raises(ConnectionRefusedError):
+            ask(f"http://127.0.0.1:{ports[1]}", "GET", "/v1/models")
+    assert len(echo.requests) == 2
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
 def test_other_origins_are_refused(origin: str, echo: Upstream, proxy: Proxy) -> None:
     assert ask(proxy.url, "POST", "/v1/messages", b"{}", [("Origin", origin)]).status == 403
@@ -448,20 +498,23 @@ def test_a_request_cannot_choose_its_upstream(echo: Upstream, proxy: Proxy) -> N
         assert other.requests == [] and len(echo.requests) >= 4
 
 
-def test_an_upstream_that_is_this_proxy_is_refused() -> None:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    for name in ("127.0.0.1", "localhost"):
-        looped = Proxy(recede.RequestMasker(), upstream=f"http://{name}:{port}", port=port)
-        with pytest.raises(ValueError, match="is this proxy itself"):
-            asyncio.run(looped.start())
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "127.0.0.1:PORT/v1"])
+def test_an_upstream_that_is_this_proxy_is_refused(name: str) -> None:
+    port = free_port()
+    url = "http://" + (name.replace("PORT", str(port)) if "PORT" in name else f"{name}:{port}")
+    with pytest.raises(ValueError, match=r"requests to http://[a-z0-9.]+:\d+ would come back to this proxy"):
+        asyncio.run(Proxy(recede.RequestMasker(), upstream=url, port=port).start())
 
 
 def test_a_network_proxy_that_is_this_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:secret@127.0.0.1:{port}")
-    with pytest.raises(ValueError, match=f"^http://127.0.0.1:{port}, .* is this proxy itself"):
+    with pytest.raises(ValueError, match=f"^requests to http://127.0.0.1:{port} would come back to this proxy"):
         asyncio.run(Proxy(recede.RequestMasker(), port=port).start())
 
 
@@ -471,35 +524,33 @@ def test_a_client_that_takes_it_for_a_network_proxy_is_told(echo: Upstream, prox
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/models"])
-def test_a_ring_of_proxies_ends_with_an_error(
-    size: int, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    asked: list[str] = []
-    answer = Proxy._answer
-    monkeypatch.setattr(Proxy, "_answer", lambda self, request: asked.append(self.url) or answer(self, request))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+def test_the_last_proxy_of_a_ring_is_refused(size: int) -> None:
+    port = free_port()
     with contextlib.ExitStack() as stack:
-        first = last = stack.enter_context(proxying(f"http://127.0.0.1:{port}"))
-        for number in range(size - 1):
-            last = stack.enter_context(proxying(last.url, port=port if number == size - 2 else 0))
-        got = ask(first.url, "POST", path, anthropic_body(40), [JSON, ("x-recede-hops", "another one")])
-        assert got.status == 508 and got.named("x-should-retry") == "false"
-        error = json.loads(got.body)["error"]["message"]
-        assert f"came back to {first.url}, which had sent it to {last.url}" in error and "--upstream" in error
-        assert len(asked) == size + 1 and asked[0] == asked[-1] == first.url
-        assert stats(first)["errors"] == 1 and "came back" in caplog.text
+        last = stack.enter_context(proxying(f"http://127.0.0.1:{port}"))
+        for _ in range(size - 2):
+            last = stack.enter_context(proxying(last.url))
+        with pytest.raises(ValueError, match=f"requests to {last.url} would come back to this proxy"):
+            asyncio.run(Proxy(recede.RequestMasker(), upstream=last.url, port=port).start())
+        assert ask(last.url, "POST", "/v1/messages", b"{}", [JSON]).status == 502  # that one does not listen
 
 
-def test_proxies_in_a_row_pass_requests_on(echo: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(UPSTREAMS, "anthropic", echo.url)
-    gateway = {"openai": echo.url.replace("127.0.0.1", "localhost")}
-    with proxying(None, upstreams=gateway) as last, proxying(last.url) as middle, proxying(middle.url) as first:
-        assert ask(first.url, "POST", "/v1/messages", anthropic_body(3), [JSON]).status == 200
-        assert echo.requests[-1].named("x-recede-hops") is None
-        ask(first.url, "POST", "/v1/chat/completions", anthropic_body(3), [JSON])
-        assert len(str(echo.requests[-1].named("x-recede-hops")).split()) == 3
+def test_proxies_in_a_row_pass_requests_on_as_they_are(echo: Upstream, proxy: Proxy) -> None:
+    with proxying(proxy.url) as middle, proxying(middle.url) as first:
+        for method, target, body, headers in UNTOUCHED:
+            ask(echo.url, method, target, body, headers)
+            ask(first.url, method, target, body, headers)
+            one, two = echo.requests[-2:]
+            assert one.compared() == two.compared(), (method, target)
+
+
+def test_proxies_that_take_a_provider_each_are_no_ring(echo: Upstream) -> None:
+    port = free_port()
+    with proxying(None, upstreams={"openai": f"http://127.0.0.1:{port}", "anthropic": echo.url}) as one:
+        with proxying(None, upstreams={"anthropic": one.url, "openai": echo.url}, port=port) as other:
+            for proxy in (one, other):
+                for path in ("/v1/messages", "/v1/chat/completions"):
+                    assert ask(proxy.url, "POST", path, b"{}", [JSON]).status == 200
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "api.anthropic.com", "http://", "https://u:p@x", "https://x/?a=1"])
@@ -539,6 +590,52 @@ def test_no_key_and_no_body_is_logged_or_shown(echo: Upstream, proxy: Proxy, cap
         shown += ask(proxy.url, "GET", f"/recede/{page}").body.decode()
     assert len(caplog.records) > 8
     assert KEY not in shown + caplog.text and "xxxx" not in shown + caplog.text
+
+
+def head(*lines: str, first: str = "POST /v1/messages HTTP/1.1") -> bytes:
+    return "\r\n".join([first, "Host: localhost", f"X-Api-Key: {KEY}", *lines, "", ""]).encode()
+
+
+CHUNKED, LENGTH, SECOND = "Transfer-Encoding: chunked", "Content-Length: 0", head(first="GET /second HTTP/1.1")
+NO_REQUESTS = {
+    "length and chunks": head("Content-Length: 5", CHUNKED) + b"0\r\n\r\n" + SECOND,
+    "chunks and length": head(CHUNKED, "Content-Length: 60") + b"0\r\n\r\n" + SECOND,
+    "two lengths": head(LENGTH, f"Content-Length: {len(SECOND)}") + SECOND,
+    "a list of lengths": head(f"Content-Length: 0, {len(SECOND)}") + SECOND,
+    "a length with a sign": head("Content-Length: +0") + SECOND,
+    "a space after a name": head("Transfer-Encoding : chunked", LENGTH) + b"0\r\n\r\n" + SECOND,
+    "another coding last": head("Transfer-Encoding: chunked, identity") + b"0\r\n\r\n" + SECOND,
+    "an odd coding": head("Transfer-Encoding: \x0bchunked", LENGTH) + b"0\r\n\r\n" + SECOND,
+    "two codings": head(CHUNKED, "Transfer-Encoding: identity") + b"0\r\n\r\n" + SECOND,
+    "a folded header": head("X: a\r\n b", LENGTH) + SECOND,
+    "line feeds": head(LENGTH).replace(b"\r\n", b"\n") + SECOND,
+    "a carriage return": head("X: a\rContent-Length: 3", LENGTH) + SECOND,
+    "a zero byte after a key": head(f"Authorization: Bearer {KEY}\x00", LENGTH) + SECOND,
+    "an odd size of a chunk": head(CHUNKED) + b"0x5\r\n" + KEY.encode() + b"\r\n0\r\n\r\n" + SECOND,
+    "a chunk with a line feed": head(CHUNKED) + b"2;\n" + KEY.encode() + b"\r\nab\r\n0\r\n\r\n" + SECOND,
+    "a longer chunk": head(CHUNKED) + b"2\r\n{}" + KEY.encode() + b"\r\n0\r\n\r\n" + SECOND,
+    "two hosts": head("Host: evil.example", LENGTH) + SECOND,
+    "a space in the path": head(LENGTH, first=f"POST /v1/ {KEY} HTTP/1.1") + SECOND,
+    "a huge header": head("X: " + KEY + "a" * 200_000) + SECOND,
+    "many headers": head(*[f"X{number}: {KEY}" for number in range(5_000)]) + SECOND,
+    "a huge line": head(first=f"GET /{KEY}{'a' * 200_000} HTTP/1.1") + SECOND,
+}
+
+
+@pytest.mark.parametrize("name", NO_REQUESTS)
+def test_what_is_no_request_is_refused_and_is_not_two(
+    name: str, echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), 20) as client:
+        got = b""
+        with contextlib.suppress(ConnectionError):  # it closes on what is left
+            client.sendall(NO_REQUESTS[name])
+            while piece := client.recv(1 << 16):
+                got += piece
+    assert not got or b" 400 " in got.partition(b"\r\n")[0], got
+    assert echo.requests == []
+    assert KEY not in caplog.text + got.decode() and len(caplog.text) < 1_000
 
 
 # Figures

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import http.client
 import json
 import os
 import signal
@@ -22,6 +24,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and exi
 
 from children import recede_command
 from proxied import Answer, Request, answer_of, ask, chunked, recording
+
+import recede
 
 COMMAND = [sys.executable, "-m", "recede.cli", "proxy"]
 JSON = ("Content-Type", "application/json")
@@ -136,42 +140,76 @@ def test_an_interrupt_is_for_the_command(tmp_path: Path) -> None:
         assert process.wait(20) == 3
 
 
-def test_a_kill_and_a_restart_send_the_same_bytes(tmp_path: Path) -> None:
-    with recording(lambda _: [answer_of(b"{}")]) as upstream:
-        state, sent = tmp_path / "state", {}
-        with running(upstream.url, state) as proxy:
-            for turns in range(8, 32):
-                ask(proxy.url, "POST", "/v1/messages", body(turns), [JSON])
-                sent[turns] = upstream.requests[-1].body
-                if turns == 13:  # as if an hour had passed: the times of the ledger are set back
-                    data = state.read_bytes()
-                    times = [int.from_bytes(data[at + 20 : at + 28], "little") for at in range(28, len(data), 28)]
-                    back = [(time - 2 * 3_600_000).to_bytes(8, "little") for time in times]
-                    pieces = [data[28 + 28 * n : 48 + 28 * n] + one for n, one in enumerate(back)]
-                    proxy.end(signal.SIGKILL)
-                    state.write_bytes(data[:28] + b"".join(pieces))
-                    proxy.__init__(upstream.url, state)  # type: ignore[misc]
-            # Killed in the middle of a request.
-            upstream.answer = lambda _: [STREAM, threading.Event()]
-            port = int(proxy.url.rpartition(":")[2])
-            with socket.create_connection(("127.0.0.1", port)) as client:
-                whole, count = body(32), len(upstream.requests)
-                client.sendall(
-                    b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(whole)
-                )
-                client.sendall(whole)
-                while len(upstream.requests) == count:
-                    time.sleep(0.01)
-                sent[32] = upstream.requests[-1].body
-                proxy.end(signal.SIGKILL)
-        upstream.answer = lambda _: [answer_of(b"{}")]
-        with running(upstream.url, state) as proxy:
-            for turns in (32, 31, 14, 13, 20):
-                ask(proxy.url, "POST", "/v1/messages", body(turns), [JSON])
-                assert upstream.requests[-1].body == sent[turns], turns
-        with running(upstream.url, tmp_path / "other") as proxy:
-            ask(proxy.url, "POST", "/v1/messages", body(14), [JSON])
-            assert upstream.requests[-1].body != sent[14]
+def test_two_proxies_on_one_state_file_send_what_one_does_also_when_they_are_killed(tmp_path: Path) -> None:
+    """Four conversations, whose requests go to either proxy in turn, with a pause after the 13th turn."""
+    names, turns, state = "abcd", range(8, 32), tmp_path / "state"
+    bodies = {(name, turn): body(turn).replace(b"toolu_", f"toolu_{name}".encode()) for name in names for turn in turns}
+    now = [0.0]
+    one = recede.RequestMasker(clock=lambda: now[0])
+    expected = {}
+    for (name, turn), data in sorted(bodies.items(), key=lambda item: item[0][1]):
+        now[0] += 7_200.0 if (name, turn) == ("a", 14) else 1.0
+        expected[name, turn] = one.mask("POST", "/v1/messages", {}, data).body
+    before_pause, after_pause = threading.Barrier(5, timeout=100), threading.Barrier(5, timeout=100)
+    wrong, retries = [], []
+    with contextlib.ExitStack() as stack:
+        upstream = stack.enter_context(recording(lambda request: [answer_of(hashlib.sha256(request.body).digest())]))
+        proxies = [stack.enter_context(running(upstream.url, state)) for _ in range(2)]
+
+        def send(name: str, turn: int) -> None:
+            for attempt in range(2_000):
+                try:
+                    url = proxies[(turn + attempt) % 2].url
+                    got = ask(url, "POST", "/v1/messages", bodies[name, turn], [JSON])
+                except (OSError, http.client.HTTPException):
+                    retries.append(turn)
+                    time.sleep(0.05)
+                    continue
+                if got.body != hashlib.sha256(expected[name, turn]).digest():
+                    wrong.append((name, turn))
+                return
+            wrong.append((name, turn))
+
+        def converse(name: str) -> None:
+            for turn in turns:
+                if turn == 14:
+                    before_pause.wait()
+                    after_pause.wait()
+                send(name, turn)
+
+        threads = [threading.Thread(target=converse, args=(name,)) for name in names]
+        for thread in threads:
+            thread.start()
+        before_pause.wait()
+        set_back(state, 7_200.0)
+        for proxy in proxies:  # they read the whole file again; from then on what the other one appends
+            ask(proxy.url, "POST", "/v1/messages/count_tokens", bodies["a", 13], [JSON])
+        after_pause.wait()
+        for place in (0, 1):
+            count = len(upstream.requests)
+            while len(upstream.requests) < count + 12 and any(thread.is_alive() for thread in threads):
+                time.sleep(0.002)
+            proxies[place].end(signal.SIGKILL)
+            proxies[place].__init__(upstream.url, state)  # type: ignore[misc]
+        for thread in threads:
+            thread.join()
+        for turn in (31, 14, 13, 20):
+            send("a", turn)
+    assert not wrong and retries
+    data = state.read_bytes()
+    assert len(data) % 28 == 0
+    assert len({data[at : at + 20] for at in range(28, len(data), 28)}) == len(bodies)
+
+
+def set_back(state: Path, seconds: float) -> None:
+    """As if so much time had passed: the times of the ledger are set back, in a file that replaces it."""
+    data = state.read_bytes()
+    times = [int.from_bytes(data[at + 20 : at + 28], "little") for at in range(28, len(data), 28)]
+    back = [(time - 2 * int(seconds * 1_000)).to_bytes(8, "little") for time in times]
+    pieces = [data[28 + 28 * n : 48 + 28 * n] + one for n, one in enumerate(back)]
+    new = state.with_name("new")
+    new.write_bytes(data[:28] + b"".join(pieces))
+    new.replace(state)
 
 
 def test_sigterm_lets_running_streams_end_and_takes_no_more() -> None:
@@ -221,7 +259,7 @@ def test_what_is_wrong_is_a_line(tmp_path: Path) -> None:
     done = recede_command("proxy", "--state", "none", "--upstream", "nonsense")
     assert done.returncode == 2 and b"an upstream must be a URL" in done.stderr
     done = recede_command("proxy", "--state", "none", "--port", port, "--upstream", f"http://localhost:{port}")
-    assert done.returncode == 2 and b"is this proxy itself" in done.stderr
+    assert done.returncode == 2 and b"would come back to this proxy" in done.stderr
 
 
 def test_another_address_has_a_warning() -> None:

@@ -284,6 +284,7 @@ def test_ctrl_c_while_modules_are_imported_ends_with_130(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork beside the thread of the bar
 def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from recede.cli import processes
     from recede.cli.files import read

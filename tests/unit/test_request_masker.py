@@ -463,6 +463,28 @@ def test_two_ledgers_of_a_file_agree_under_threads(tmp_path: Path) -> None:
         assert {(2 * number - 1) in one for one in told} == {(2 * number - 1) in final}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+def test_a_file_that_another_process_keeps_locked_costs_no_answer_and_is_caught_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    import fcntl
+
+    path = tmp_path / "state"
+    ledger = ColdRequests(path)
+    ledger.cold_requests(points(1), 300, 0)
+    with path.open("rb") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        for _ in range(2):
+            assert ledger.cold_requests(points(2), 300, 1_000) == [3]
+    assert caplog.text.count("noted in memory alone: another process has locked it") == 1
+    assert ledger.cold_requests(points(3), 300, 1_001) == [3]
+    assert len(ColdRequests(path)) == 3
+    with path.open("rb") as again:
+        fcntl.flock(again, fcntl.LOCK_EX)
+        ledger.cold_requests(points(4), 300, 1_002)
+    assert caplog.text.count("another process has locked it") == 2
+
+
 def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "state"
     ledger = ColdRequests(path)

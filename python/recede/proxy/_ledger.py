@@ -7,6 +7,7 @@ import logging
 import os
 import struct
 import threading
+import time
 from collections.abc import Iterator, Sequence
 
 from recede._errors import StoreError
@@ -26,6 +27,7 @@ _HEADER = b"recede: cold requests, 1\n".ljust(28)
 _RECORD = struct.Struct("<16sIQ")
 _MAX_KEYS = 65_536
 _LEAST_WASTE = 4_096  # records of a file that are replaced before it is written again
+_LOCK_SECONDS = 0.2  # a request takes microseconds under the lock, unless the process was stopped there
 
 
 class ColdRequests:
@@ -35,8 +37,8 @@ class ColdRequests:
     that it had, so a retry sends the same bytes. At most 65,536 requests are kept, those sent last.
 
     Args:
-        path: a file to which each request appends 28 bytes, which other processes may use at the same time; without
-            one, everything is in memory. It has no text of any message.
+        path: a file to which each request appends 28 bytes, which other processes may use at the same time, but on
+            Windows; without one, everything is in memory. It has no text of any message.
 
     Raises:
         StoreError: the file cannot be read, or has something else (kind ``ledger``), which is left alone.
@@ -58,6 +60,7 @@ class ColdRequests:
         self._file = -1
         self._read_bytes = 0
         self._unwritten = b""
+        self._is_in_memory = False  # as the last line of the log says
         self._lock = threading.Lock()
         if self._path is not None:
             try:
@@ -149,11 +152,14 @@ class ColdRequests:
             try:
                 if self._file >= 0:
                     self._write()
+                    self._is_in_memory = False
             except OSError as error:
                 self._warn(error)
 
     def _warn(self, error: OSError) -> None:
-        _log.warning("%s: requests are noted in memory alone: %s", self._path, error.strerror or error)
+        if not self._is_in_memory:
+            _log.warning("%s: requests are noted in memory alone: %s", self._path, error.strerror or error)
+        self._is_in_memory = True
         self._shut()
 
     def _shut(self) -> None:
@@ -170,8 +176,7 @@ class ColdRequests:
                     self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
                 )
                 self._read_bytes = 0
-            if fcntl is not None:
-                fcntl.flock(self._file, fcntl.LOCK_EX)
+            _lock(self._file)
             if identity(self._file) == identity(self._path):
                 break
             self._shut()  # replaced or deleted: the lock is one of the old file
@@ -221,6 +226,17 @@ class ColdRequests:
                 self._path or "",
                 [_HEADER, *(key + value.to_bytes(8, "little") for key, value in self._entries.items())],
             )
+
+
+def _lock(file: int) -> None:
+    until = time.monotonic() + _LOCK_SECONDS
+    while fcntl is not None:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > until:
+                raise OSError(error.errno, "another process has locked it") from None
+            time.sleep(0.001)
 
 
 def _pread(file: int, size: int, offset: int) -> bytes:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import ipaddress
-import socket
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable
 
-__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "refuse_loop"]
+__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "place_of"]
 
 UPSTREAMS = {
     "anthropic": "https://api.anthropic.com",
@@ -55,19 +52,7 @@ def network_proxies(urls: Iterable[str]) -> dict[str, str]:
     return found
 
 
-async def refuse_loop(loop: asyncio.AbstractEventLoop, url: str, host: str, port: int) -> None:
-    """Raise ValueError if an upstream, or a proxy of the network, is this proxy."""
+def place_of(url: str) -> str:
+    """Where a URL leads, without its path, and without a user and password."""
     parts = urllib.parse.urlsplit(url)
-    if (parts.port or {"http": 80, "https": 443}.get(parts.scheme)) != port:
-        return
-    with contextlib.suppress(OSError):
-        infos = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-        own = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        mine = {info[4][0] for info in own}
-        for info in infos:
-            address = ipaddress.ip_address(info[4][0])
-            if str(address) in mine or (address.is_loopback and mine & {"0.0.0.0", "::", "127.0.0.1", "::1"}):
-                raise ValueError(
-                    f"{parts.scheme}://{parts.hostname}:{port}, where requests would be sent, is this proxy itself; "
-                    "give the address of the provider (--upstream), or of the proxy of the network (HTTPS_PROXY)"
-                )
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

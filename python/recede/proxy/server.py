@@ -20,10 +20,11 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from recede.proxy._answers import AnswerReader
+from recede.proxy._http import Answer, Request, Server
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import provider_of, route_of
 from recede.proxy._totals import Totals
-from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, refuse_loop
+from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, place_of
 
 __all__ = ["UPSTREAMS", "Proxy"]
 
@@ -32,14 +33,14 @@ _log = logging.getLogger("recede.proxy")
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 600
 _SHUTDOWN_SECONDS = 30.0
+_RING_SECONDS = 2
+_MAX_ROW = 16  # proxies one after the other
 _SIZES: dict[str, Any] = {"max_line_size": 1 << 16, "max_field_size": 1 << 16, "max_headers": 1_000}
 _HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
     "upgrade".split()
 )
-# The proxies that a request came through, by names that they choose at random. Never sent to a provider of `UPSTREAMS`.
-_HOPS = "x-recede-hops"
-_NOT_SENT = _HOP_BY_HOP | {"host", "content-length", "expect", "x-recede", _HOPS}
+_NOT_SENT = _HOP_BY_HOP | {"host", "content-length", "expect", "x-recede"}
 _ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # by aiohttp, unless it is asked not to
 _PAGE = Path(__file__).with_name("page.html")
 _PAGE_HEADERS = {
@@ -49,22 +50,6 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-
-
-class _Request(aiohttp.ClientRequest):
-    """A request of the client, to which nothing is added."""
-
-    GET_METHODS = {*aiohttp.ClientRequest.GET_METHODS, "DELETE"}  # noqa: RUF012 - a DELETE has no Content-Length of 0
-
-
-class _Answer(web.StreamResponse):
-    """An answer with the headers that the provider gave it."""
-
-    async def _prepare_headers(self) -> None:
-        given = {name.lower() for name in self.headers}
-        await super()._prepare_headers()
-        for name in {"Content-Type", "Date", "Server"} & {name for name in self.headers if name.lower() not in given}:
-            del self.headers[name]
 
 
 class Proxy:
@@ -112,19 +97,11 @@ class Proxy:
 
         Raises:
             OSError: the address cannot be listened on.
-            ValueError: an upstream, or the proxy of the network, is this proxy itself.
+            ValueError: requests to an upstream, or to the proxy of the network, would come back to this proxy.
         """
-        # Bound before it is compared with the upstreams: the port may be any that is free.
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         listener = socket.create_server((self._host, self._port), family=family, backlog=512)
-        try:
-            self._port = listener.getsockname()[1]
-            loop = asyncio.get_running_loop()
-            for url in {*self._upstreams.values(), *self._proxies.values()}:
-                await refuse_loop(loop, url, self._host, self._port)
-        except BaseException:
-            listener.close()
-            raise
+        self._port = listener.getsockname()[1]
         name = f"[{self._host}]" if ":" in self._host else self._host
         self.url = f"http://{'127.0.0.1' if self._host == '0.0.0.0' else name}:{self._port}"
         self._session = aiohttp.ClientSession(
@@ -132,10 +109,10 @@ class Proxy:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS),
             auto_decompress=False,
-            request_class=_Request,
+            request_class=Request,
             **_SIZES,
         )
-        server = web.Server(
+        server = Server(
             self._answer,
             handler_cancellation=True,
             auto_decompress=False,
@@ -145,6 +122,17 @@ class Proxy:
         self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
+        place = await self._place_of_ring([*self._upstreams], [])
+        for url in self._proxies.values():
+            is_own_port = urllib.parse.urlsplit(url).port == self._port
+            if place is None and is_own_port and await self._leads_back(url, [], []):
+                place = url
+        if place is not None:
+            await self.stop()
+            raise ValueError(
+                f"requests to {place_of(place)} would come back to this proxy; give the address of the provider "
+                "(--upstream), or of the proxy of the network (HTTPS_PROXY)"
+            )
 
     async def stop(self) -> None:
         """Take no more requests, and let those that are running end, for half a minute."""
@@ -169,8 +157,6 @@ class Proxy:
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
         names = frozenset(name.lower() for name in request.headers)
         provider = provider_of(path, names)
-        if self._name in request.headers.get(_HOPS, "").split():
-            return self._looped(provider)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             # Codex then falls back to HTTP at once; another status costs it seconds.
             answer = _error(provider, 426, "WebSockets are not passed on; use HTTP")
@@ -198,8 +184,6 @@ class Proxy:
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         url = self._upstreams[provider]
-        if url not in UPSTREAMS.values():
-            headers[_HOPS] = " ".join([*request.headers.getall(_HOPS, []), self._name])
         body: bytes | AsyncIterator[bytes] | None = None
         masked = MaskedRequest(b"")
         if route_of(request.method, path) is not None:
@@ -222,7 +206,7 @@ class Proxy:
         elif "Content-Length" in request.headers:
             headers["Content-Length"] = request.headers["Content-Length"]
         assert self._session is not None
-        answer: _Answer | None = None
+        answer: Answer | None = None
         reader: AnswerReader | None = None
         status = 0
         try:
@@ -237,7 +221,7 @@ class Proxy:
             ) as found:
                 status = found.status
                 del body
-                answer = _Answer(
+                answer = Answer(
                     status=status, reason=found.reason, headers=_answer_headers(found, self._note_of(masked))
                 )
                 if masked.provider is not None and status == 200 and not masked.counted:
@@ -278,14 +262,6 @@ class Proxy:
         # Without its query, which may have a key.
         _log.info("%s %s: %s, %.1f s%s", method, path.partition("?")[0], status, seconds, done)
 
-    def _looped(self, provider: str) -> web.Response:
-        parts = urllib.parse.urlsplit(self._upstreams[provider])
-        why = f"a request came back to {self.url}, which had sent it to {parts.scheme}://{parts.netloc}"
-        _log.warning("%s", why)
-        answer = _error(provider, 508, f"{why}; start one of these with --upstream and the address of the provider")
-        answer.headers["x-should-retry"] = "false"
-        return answer
-
     def _unreachable(self, provider: str, path: str, error: BaseException) -> web.Response:
         is_late = isinstance(error, (asyncio.TimeoutError, TimeoutError))
         host = urllib.parse.urlsplit(self._upstreams[provider]).hostname
@@ -324,7 +300,35 @@ class Proxy:
             return web.Response(text=self.totals.metrics(), content_type="text/plain", headers=_PAGE_HEADERS)
         if path == "/recede/events":
             return await self._events(request)
+        if path == "/recede/ring":
+            providers, via = (request.query.get(name, "").split(",") for name in ("providers", "via"))
+            is_ring = self._name in via or len(via) > _MAX_ROW or await self._place_of_ring(providers, via)
+            return web.Response(status=508 if is_ring else 204)
         return web.Response(status=404, text="recede proxy: there are /recede/, /recede/stats and /recede/metrics\n")
+
+    async def _place_of_ring(self, providers: list[str], via: list[str]) -> str | None:
+        """The upstream from which requests for these providers come back to this proxy, or to one before it."""
+        chosen = {name: self._upstreams[name] for name in providers if name in self._upstreams}
+        for url in set(chosen.values()):
+            if await self._leads_back(url, [name for name in chosen if chosen[name] == url], via):
+                return url
+        return None
+
+    async def _leads_back(self, url: str, providers: list[str], via: list[str]) -> bool:
+        """Whether requests for these providers that are sent to a URL come back, by what the proxy there says.
+
+        Asked at the start, since requests have nothing by which one that comes back is known: of a ring, the proxy that
+        starts last finds it. These proxies speak plain HTTP, so no other upstream is asked.
+        """
+        assert self._session is not None
+        if not url.startswith("http://"):
+            return False
+        asked = {"providers": ",".join(providers), "via": ",".join([*via, self._name])}
+        limit = aiohttp.ClientTimeout(total=_RING_SECONDS)
+        with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
+            async with self._session.get(f"{place_of(url)}/recede/ring", params=asked, timeout=limit) as answer:
+                return answer.status == 508
+        return False
 
     def _stats(self) -> str:
         # Without `<`, which could end the script of the page that they are in.
