@@ -57,11 +57,10 @@ fmt: tools ## Format all code
 	$(python) -m ruff check --fix --quiet
 	$(python) -m ruff format --quiet
 
-# Twice: overflows and broken assumptions panic in a dev build alone, and an optimizer has faults as well. Fat LTO compiles for
-# a minute and is left to test-slow.
+# Optimized, since an optimizer has faults as well, and with assertions. Fat LTO compiles for a minute and is left to test-slow,
+# with the long loops. The jobs of make are not cargo's, which would warn of them.
 test-rust: setup ## The tests of the core, without Python
-	cargo test --quiet
-	cargo test --quiet --profile checkout --test core
+	MAKEFLAGS= cargo test --quiet
 
 test-python: build tools ## The tests of the package, but for the slow ones
 	$(python) -m pytest -n 2 --dist worksteal -m "not slow"

@@ -312,6 +312,7 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
     blocks = [block for message in marked if isinstance(message["content"], list) for block in message["content"]]
     blocks[-1]["cache_control"] = {"type": "ephemeral"}  # as the client of each request does
     racing: dict[str, Any] = {}
+    ratios: dict[str, float] = {}
     for ours, options, raw, given in (
         ("break-even", pays, data, dicts),
         ("pinned", pinned, orjson.dumps(marked), marked),
@@ -322,10 +323,15 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
             raise SystemExit("the boundary never moved")
         if ours == "pinned" and found.json.count(b"cache_control") != 2:
             raise SystemExit("the boundary is not marked")
-        for name, chosen in ((ours, options), (f"{ours}: sliding", slides)):
-            racing[f"bytes, {name}"] = partial(recede.mask_observations_json, raw, **chosen)
-            racing[f"dicts, {name}"] = partial(recede.mask_observations, given, **chosen)
-    return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
+        for form, mask, history in (
+            ("bytes", recede.mask_observations_json, raw),
+            ("dicts", recede.mask_observations, given),
+        ):
+            name = f"{form}, {ours}"
+            racing[name] = partial(mask, history, **options)
+            racing[f"{name}: sliding"] = partial(mask, history, **slides)
+            ratios[name] = measuring.cpu_ratio(racing[name], racing[f"{name}: sliding"], seconds / 4)
+    return {"bytes": len(data), "times": measuring.best_times(racing, seconds), "ratios": ratios}
 
 
 def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 TURN_SECONDS = 0.02  # a short contender runs so long at a stretch, so that it finds its own data in the cache
@@ -50,6 +52,19 @@ def best_times(contenders: dict[str, Callable[[], Any]], seconds: float) -> dict
                 del racing[name]
     gc.enable()
     return best
+
+
+def cpu_ratio(work: Callable[[], Any], other: Callable[[], Any], seconds: float) -> float:
+    """What one takes of the processor for each second of the other: the median of pairs, which noise changes little."""
+    ratios = []
+    end = perf_counter() + seconds
+    while len(ratios) < 9 or perf_counter() < end:
+        before = process_time()
+        other()
+        between = process_time()
+        work()
+        ratios.append((process_time() - between) / (between - before))
+    return statistics.median(ratios)
 
 
 def in_child(job: str, is_pinned: bool = True, environment: dict[str, str] | None = None, **arguments: Any) -> Any:
@@ -99,6 +114,31 @@ def can_measure_memory() -> bool:
     except OSError:
         return False
     return True
+
+
+# What a process has allocated, by the C library's count, headers included: resident memory also has what was freed.
+# With these variables Python allocates there as well, and nothing freed is set aside.
+COUNTING = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+
+
+class _Allocated(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
+
+
+def can_count_memory() -> bool:
+    """Whether the C library counts what is allocated."""
+    return hasattr(ctypes.CDLL(None), "mallinfo2")
+
+
+def in_use() -> int:
+    """Bytes that are allocated, in a child with `COUNTING`."""
+    count = ctypes.CDLL(None).mallinfo2
+    count.restype = _Allocated
+    found = count()
+    return int(found.uordblks + found.hblkhd)
 
 
 # The start of a process

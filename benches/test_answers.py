@@ -118,6 +118,7 @@ def _numbers(found: Any) -> list[float]:
     return [number for inner in found for number in _numbers(inner)] if isinstance(found, list) else [found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
 def test_each_job_measures_something(name: str) -> None:
     numbers = _numbers(jobs.JOBS[name](**JOBS[name]))
@@ -140,6 +141,7 @@ def test_no_job_is_left_out() -> None:
     assert set(JOBS) | in_child == set(jobs.JOBS)
 
 
+@pytest.mark.slow
 def test_a_job_runs_in_a_child() -> None:
     found = measuring.in_child("from_bytes", **JOBS["from_bytes"], environment={"RECEDE_SCANNER": "word"})
     assert set(found["times"]) == set(contenders.bytes_contenders(contenders.make_case(20)))
@@ -156,6 +158,7 @@ def test_a_history_in_pieces_is_one_and_its_records_are_counted(tmp_path: Path, 
 
 
 @pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["bytes", "str", "bytearray"])
 def test_peak_memory_holds_input_and_output(tmp_path: Path, form: str) -> None:
     path = tmp_path / "history.json"
@@ -167,6 +170,7 @@ def test_peak_memory_holds_input_and_output(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+@pytest.mark.slow
 def test_a_session_holds_its_text(tmp_path: Path) -> None:
     path = tmp_path / "messages.jsonl"
     raw = jobs.write_messages(str(path), 11_000)["bytes"]
@@ -176,6 +180,7 @@ def test_a_session_holds_its_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+@pytest.mark.slow
 def test_a_store_grows_by_its_marks() -> None:
     found = measuring.in_child("store_growth", marks=[1_000, 3_000])
     assert list(found["marks"]) == ["1000", "3000"] and found["peak"] >= found["before"]
@@ -183,6 +188,7 @@ def test_a_store_grows_by_its_marks() -> None:
 
 
 @pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["stored_turns", "stored_history"])
 def test_sessions_with_a_store_are_measured(tmp_path: Path, job: str) -> None:
     found = measuring.in_child(job, path=str(tmp_path / "session.store"), turns=3_000)

@@ -100,9 +100,9 @@ def table() -> str:
     return "\n".join(rows)
 
 
-def entrances() -> str:
+def entry_points() -> str:
     """The table of defaults of docs/semantics.md."""
-    rows = ["| entrance | boundary | fill | clip_results | keeps at least |", "|---|---|---|---|---|"]
+    rows = ["| entry point | boundary | fill | clip_results | keeps at least |", "|---|---|---|---|---|"]
     for names, boundary, fills, least in _OPTIONS["ENTRANCES"]:
         listed = ", ".join(f"`{name}`" for name in names.split(", "))
         shown = [f"`{fills[name]}`" if name in fills else "" for name in ("fill", "clip_results")]
@@ -131,7 +131,7 @@ def written() -> dict[Path, str]:
         count=1,
     )
     texts[page] = re.sub(
-        r"\| entrance \| boundary \|.*\n(?:\|.*\n)*", lambda _: entrances() + "\n", texts[page], count=1
+        r"\| entry point \| boundary \|.*\n(?:\|.*\n)*", lambda _: entry_points() + "\n", texts[page], count=1
     )
     return texts
 

@@ -6,7 +6,7 @@
 use crate::json::decode;
 use crate::outline::{Outline, Span};
 use crate::scan::{elements, member, member_around};
-use crate::shape::{Frame, Key, Shape};
+use crate::shape::{Frame, Key};
 
 /// The field of a mark.
 pub const FIELD: &str = "cache_control";
@@ -22,12 +22,6 @@ pub enum Moved {
     Around(Span, &'static str),
 }
 
-/// The type of a part with text in a message of this shape.
-#[must_use]
-pub fn part_type(shape: Shape) -> &'static str {
-    if shape == Shape::Responses { "input_text" } else { "text" }
-}
-
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
 #[must_use]
 pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
@@ -39,9 +33,9 @@ pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let mark = marked_in(data, facts.value).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
-        return Some(Moved::Around(mark, part_type(message.shape)));
+        return Some(Moved::Around(mark, message.shape.part_type()));
     };
-    let block = block_at(data, message.span, blocks, facts.block as usize)?;
+    let block = block_at(data, outline.spans[facts.message as usize], blocks, facts.block as usize)?;
     match member(data, block, FIELD.as_bytes()) {
         None => Some(Moved::After(mark)),
         Some(own) if is_null(data, own) => Some(Moved::Over(mark, own)),
@@ -128,7 +122,7 @@ impl Marks {
     pub fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
         let mut marks = Marks { elsewhere, ..Marks::default() };
         for message in outline.uncommon.iter().map(|message| *message as usize) {
-            let span = outline.messages[message].span;
+            let span = outline.spans[message];
             if may_hold_mark(data, span, &outline.pieces[outline.pieces_of(message)]) {
                 marks.add_message(data, span, message);
             }
@@ -165,8 +159,7 @@ impl Marks {
         pins: &Pins,
         is_masked: impl Fn(usize, usize) -> bool,
     ) -> MarkEdits {
-        let block_of =
-            |message: usize, block: usize| block_at(data, outline.messages[message].span, Key::Content, block);
+        let block_of = |message: usize, block: usize| block_at(data, outline.spans[message], Key::Content, block);
         let mut edits = vec![];
         for (message, block, source) in &pins.added {
             let source = self.blocks[*source];
@@ -284,7 +277,7 @@ fn added(data: &[u8], block: Span, mark: &[u8]) -> (Span, Vec<u8>) {
 
 /// The value of a field of the request body around the messages.
 fn around(data: &[u8], outline: &Outline, field: &[u8]) -> Option<Span> {
-    let end = outline.messages.last().map(|last| last.span.end);
+    let end = outline.spans.last().map(|last| last.end);
     member_around(data, field, (outline.array_start, end.unwrap_or(outline.array_start)))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::shape::{Frame, MessageFacts};
 pub use crate::shape::{Role, Shape};
-use crate::text::same;
+use crate::text::{Counted, same};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -52,8 +52,6 @@ pub type Name = Option<u32>;
 /// One message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message {
-    /// Its bytes, if the input was bytes.
-    pub span: Span,
     /// Characters of its text and calls, without images.
     pub chars: usize,
     /// Images and documents in it.
@@ -111,7 +109,7 @@ pub struct ToolResult {
     /// Characters of the observation's text.
     pub chars: usize,
     /// Newlines in it; counted only if the placeholder names them.
-    pub newlines: usize,
+    pub newlines: u32,
     /// The message that holds it.
     pub message: u32,
     /// Its place among the blocks of its message.
@@ -139,6 +137,8 @@ pub struct ToolResult {
 pub struct Outline {
     /// Its messages, oldest first.
     pub messages: Vec<Message>,
+    /// The bytes of each, if the input was bytes; else empty.
+    pub spans: Vec<Span>,
     /// All calls, in document order.
     pub calls: Vec<Call>,
     /// All results, in document order: the sequence of observations.
@@ -187,6 +187,7 @@ impl Default for Outline {
     fn default() -> Self {
         Outline {
             messages: vec![],
+            spans: vec![],
             calls: vec![],
             results: vec![],
             pieces: vec![],
@@ -202,6 +203,13 @@ impl Default for Outline {
     }
 }
 
+/// Makes room for so many more, and few besides: of what a session takes most are vectors, and one that doubles is half empty.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
+    if vec.capacity() < vec.len() + more {
+        vec.reserve_exact(more + vec.len() / 8);
+    }
+}
+
 impl Outline {
     /// An empty Outline, in recycled memory.
     #[must_use]
@@ -212,9 +220,9 @@ impl Outline {
     /// Keeps its memory for the next Outline of this thread.
     pub fn recycle(mut self) {
         let bytes = self.messages.capacity() * size_of::<Message>()
+            + (self.pieces.capacity() + self.spans.capacity()) * size_of::<Span>()
             + self.calls.capacity() * size_of::<Call>()
             + self.results.capacity() * size_of::<ToolResult>()
-            + self.pieces.capacity() * size_of::<Span>()
             + self.text.capacity();
         if bytes <= MAX_SPARE_BYTES {
             self.names_by_text = HashMap::new();
@@ -245,15 +253,16 @@ impl Outline {
         let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
-        // A name that only dropped messages use may stay.
         let text = ids.map(|id| id.range().start).min().unwrap_or(self.text.len());
-        let names = self.names.partition_point(|name| name.range().start < text);
+        // A name that only dropped messages use may stay; an empty one begins where the next id does.
+        let names = self.names.partition_point(|name| name.range().end <= text);
         Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
     }
 
     /// Truncates it to a mark.
     pub fn truncate(&mut self, mark: &Mark) {
         self.messages.truncate(mark.messages);
+        self.spans.truncate(mark.messages);
         self.calls.truncate(mark.calls);
         self.results.truncate(mark.results);
         self.pieces.truncate(mark.pieces);
@@ -265,6 +274,13 @@ impl Outline {
         self.names.truncate(mark.names);
         self.names_by_bytes = [0; 64];
         self.text.truncate(mark.text);
+    }
+
+    /// Adds a message with these bytes.
+    #[inline]
+    pub fn push(&mut self, message: Message, span: Span) {
+        self.messages.push(message);
+        self.spans.push(span);
     }
 
     /// The decoded bytes of an id.
@@ -286,16 +302,16 @@ impl Outline {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
-    /// Stores the decoded text at `span` in `data`. For short ids a fixed-size copy that is then truncated is faster.
+    /// Stores a text in `data` that has no escapes. For short ids a fixed-size copy that is then truncated is faster.
     #[inline]
-    pub fn keep_from(&mut self, data: &[u8], span: Span) -> TextSpan {
-        let (start, length) = (self.text.len(), span.end - span.start);
-        match data[span.start..].first_chunk::<32>() {
+    pub fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
+        let (start, length) = (self.text.len(), text.end - text.start);
+        match data[text.start..].first_chunk::<32>() {
             Some(bytes) if length <= bytes.len() => {
                 self.text.extend_from_slice(bytes);
                 self.text.truncate(start + length);
             }
-            _ => self.text.extend_from_slice(span.of(data)),
+            _ => self.text.extend_from_slice(text.raw(data)),
         }
         TextSpan::new(start, start + length)
     }

@@ -43,7 +43,7 @@ pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
     let scanner = Scanner::detect();
     for result in &mut outline.results[first..] {
         let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
-        result.newlines = pieces.iter().map(|piece| scanner.newlines(piece.of(data))).sum();
+        result.newlines = pieces.iter().map(|piece| scanner.newlines(piece.of(data)) as u32).sum();
     }
 }
 
@@ -96,7 +96,7 @@ impl Source for Bytes<'_> {
     }
 
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {
-        scan::has_tag(self.0, outline.messages[message].span, tag.as_bytes())
+        scan::has_tag(self.0, outline.spans[message], tag.as_bytes())
     }
 }
 

@@ -147,21 +147,21 @@ impl<'a> ViewWriter<'a> {
     }
 
     fn view(&mut self, plan: &Plan) {
-        let messages = &self.outline.messages;
+        let spans = &self.outline.spans;
         if plan.kept.is_none() || !self.marks.edits.is_empty() {
             self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
             return;
         }
-        let Some((first, last)) = messages.first().zip(messages.last()) else {
+        let Some((first, last)) = spans.first().zip(spans.last()) else {
             self.out.input(0, self.data.len());
             return;
         };
         let mut summary = plan.summary.as_ref();
         let mut last_kept = None;
-        for index in (0..messages.len()).filter(|message| plan.keeps(*message)) {
+        for index in (0..spans.len()).filter(|message| plan.keeps(*message)) {
             // A message is dropped with the comma after it, so the bytes before the first dropped one are unchanged.
-            let (end, next) = last_kept.map_or((0, 0), |kept: usize| (messages[kept].span.end, kept + 1));
-            self.out.input(end, messages[next].span.start);
+            let (end, next) = last_kept.map_or((0, 0), |kept: usize| (spans[kept].end, kept + 1));
+            self.out.input(end, spans[next].start);
             if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
                 self.summary(summary);
                 self.out.text(|out| out.push(b','));
@@ -169,12 +169,12 @@ impl<'a> ViewWriter<'a> {
             }
             match plan.cut.as_ref().filter(|cut| cut.message == index) {
                 Some(cut) => self.cut(cut),
-                None => self.stretch(messages[index].span, masked_in(&plan.masked, self.outline.results_of(index))),
+                None => self.stretch(spans[index], masked_in(&plan.masked, self.outline.results_of(index))),
             }
             last_kept = Some(index);
         }
         if last_kept.is_none() {
-            self.out.input(0, first.span.start);
+            self.out.input(0, first.start);
         }
         if let Some(summary) = summary {
             if let Some(last) = last_kept {
@@ -183,14 +183,13 @@ impl<'a> ViewWriter<'a> {
             }
             self.summary(summary);
         }
-        self.out.input(last.span.end, self.data.len());
+        self.out.input(last.end, self.data.len());
     }
 
     /// Copies the white space right before a message.
     fn white_space_before(&mut self, message: usize) {
-        let before =
-            message.checked_sub(1).map_or(self.outline.array_start, |before| self.outline.messages[before].span.end);
-        let end = self.outline.messages[message].span.start;
+        let before = message.checked_sub(1).map_or(self.outline.array_start, |before| self.outline.spans[before].end);
+        let end = self.outline.spans[message].start;
         let comma = memchr::memchr(b',', &self.data[before..end]).map_or(0, |comma| comma + 1);
         self.out.input(before + comma, end);
     }
@@ -199,16 +198,17 @@ impl<'a> ViewWriter<'a> {
     fn cut(&mut self, cut: &Cut) {
         let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
         let (key, frame) = message.shape.text();
-        let value = Bytes(self.data).value_of(message.span, key.name());
+        let span = self.outline.spans[cut.message];
+        let value = Bytes(self.data).value_of(span, key.name());
         let raw = RawText::of(self.data, &self.outline.pieces[pieces]);
         let mut text = vec![b'"'];
         raw.clip(message.chars, &cut.clip, &mut text);
         text.push(b'"');
-        self.out.input(message.span.start, value.start);
+        self.out.input(span.start, value.start);
         if !self.cut_parts(key.name(), frame, value, &text) {
             self.out.text(|out| frame.write(out, |out| out.extend_from_slice(&text)));
         }
-        self.out.input(value.end, message.span.end);
+        self.out.input(value.end, span.end);
     }
 
     /// A list of parts with this text. False if no part has text.

@@ -1,4 +1,41 @@
-//! Decoded text: UTF-8 in which a lone surrogate is three bytes; and its form inside a JSON string.
+//! Decoded text: UTF-8 in which a lone surrogate is three bytes; and its form inside a JSON string, with its counts.
+
+/// A string, without its quotes, and its counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// After the opening quote.
+    pub start: usize,
+    /// At the closing quote.
+    pub end: usize,
+    /// Bytes minus code points of the decoded text; 0 for plain ASCII without escapes.
+    pub minus: usize,
+    /// False only if it does not contain the needle: neither the word, nor a `\uXXXX` escape of one of its letters.
+    /// Strings of [`Counted::plain`] are not searched.
+    pub may_hold_needle: bool,
+}
+
+impl Counted {
+    /// A short string of plain ASCII without escapes.
+    #[inline]
+    #[must_use]
+    pub fn plain(start: usize, end: usize) -> Self {
+        Counted { start, end, minus: 0, may_hold_needle: false }
+    }
+
+    /// The raw bytes.
+    #[inline]
+    #[must_use]
+    pub fn raw<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.start..self.end]
+    }
+
+    /// Code points of the decoded text.
+    #[inline]
+    #[must_use]
+    pub fn chars(&self) -> usize {
+        self.end - self.start - self.minus
+    }
+}
 
 /// Code points of decoded text.
 #[must_use]

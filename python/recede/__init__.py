@@ -6,29 +6,29 @@ The most used names are here; the rest is in the subpackages: `recede.reduction`
 """
 
 from recede._engine import __version__
-from recede._errors import RecedeError, StoreError, TranscriptError
-from recede.reduction import (
-    HistoryReducer,
-    JsonReduction,
-    Reduction,
-    approx_tokens,
-    check_pairs,
-    count_chars,
-    mask_observations,
-    mask_observations_json,
-    mask_old_observations,
-    mask_old_observations_json,
-    reduce,
-    reduce_json,
-    repair_pairs,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recede._errors import RecedeError, StoreError, TranscriptError
     from recede.agent import Budget, Conversation, auto_continue, auto_continue_async
     from recede.clients import wrap
     from recede.masker import Masker
     from recede.proxy import RequestMasker
+    from recede.reduction import (
+        HistoryReducer,
+        JsonReduction,
+        Reduction,
+        approx_tokens,
+        check_pairs,
+        count_chars,
+        mask_observations,
+        mask_observations_json,
+        mask_old_observations,
+        mask_old_observations_json,
+        reduce,
+        reduce_json,
+        repair_pairs,
+    )
     from recede.session import History
     from recede.store import TurnStore
     from recede.turns import (
@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 
-# Imported on first use, so that `import recede` stays fast.
+# Imported on first use, so that `import recede` stays fast; the rest of the names is in `recede.reduction`.
 _LATER = {
     "Budget": "agent",
     "Conversation": "agent",
@@ -82,7 +82,10 @@ _LATER = {
     "Masker": "masker",
     "ObservationMaskingContextManager": "turns",
     "ProductionHybridContextManager": "turns",
+    "RecedeError": "_errors",
     "RequestMasker": "proxy",
+    "StoreError": "_errors",
+    "TranscriptError": "_errors",
     "TurnStore": "store",
     "apply_observation_masking": "turns",
     "auto_continue": "agent",
@@ -96,6 +99,7 @@ _MODULES = (
     "costs",
     "masker",
     "proxy",
+    "reduction",
     "session",
     "store",
     "summarizers",
@@ -110,8 +114,8 @@ def __getattr__(name: str) -> object:
 
     if name in _MODULES:
         return import_module(f"recede.{name}")
-    if name in _LATER:
-        value = globals()[name] = getattr(import_module(f"recede.{_LATER[name]}"), name)
+    if name in __all__:
+        value = globals()[name] = getattr(import_module(f"recede.{_LATER.get(name, 'reduction')}"), name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

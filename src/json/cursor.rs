@@ -2,9 +2,10 @@
 
 use super::block::{Scanner, short, short_key};
 use super::needle::Needle;
-use super::strings::{Counted, Fault};
+use super::strings::Fault;
 use crate::error::Kind;
 use crate::outline::Span;
+use crate::text::Counted;
 
 /// The maximum nesting.
 pub const MAX_DEPTH: usize = 1_024;

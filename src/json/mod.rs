@@ -6,8 +6,9 @@ mod decode;
 mod needle;
 mod strings;
 
+pub use crate::text::Counted;
 pub use block::Scanner;
 pub use cursor::{Cursor, MAX_DEPTH, Read, Stop};
 pub use decode::{decode, skip_chars};
 pub use needle::Needle;
-pub use strings::{Counted, Fault, plain};
+pub use strings::{Fault, plain};

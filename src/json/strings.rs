@@ -10,20 +10,7 @@
 
 use super::needle::Needle;
 use crate::error::Kind;
-
-/// A string, without its quotes, and its counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
-    /// After the opening quote.
-    pub start: usize,
-    /// At the closing quote.
-    pub end: usize,
-    /// Bytes minus code points of the decoded text; 0 for plain ASCII without escapes.
-    pub minus: usize,
-    /// False only if it does not contain the needle: neither the word, nor a `\uXXXX` escape of one of its letters.
-    /// Strings of [`Counted::plain`] are not searched.
-    pub may_hold_needle: bool,
-}
+use crate::text::Counted;
 
 /// The result of a scanner: two words, to be returned in registers.
 pub(super) struct Found {
@@ -35,29 +22,6 @@ pub(super) struct Found {
 
 impl Found {
     pub const FAULT: Found = Found { next: 0, facts: 0 };
-}
-
-impl Counted {
-    /// A short string of plain ASCII without escapes.
-    #[inline]
-    #[must_use]
-    pub fn plain(start: usize, end: usize) -> Self {
-        Counted { start, end, minus: 0, may_hold_needle: false }
-    }
-
-    /// The raw bytes.
-    #[inline]
-    #[must_use]
-    pub fn raw<'a>(&self, data: &'a [u8]) -> &'a [u8] {
-        &data[self.start..self.end]
-    }
-
-    /// Code points of the decoded text.
-    #[inline]
-    #[must_use]
-    pub fn chars(&self) -> usize {
-        self.end - self.start - self.minus
-    }
 }
 
 /// A fault in JSON.

@@ -152,7 +152,7 @@ impl Pairs {
 #[must_use]
 pub fn own_name(outline: &Outline, result: usize) -> Name {
     let result = &outline.results[result];
-    result.name.filter(|_| outline.messages[result.message as usize].shape == Shape::Facts)
+    result.name.filter(|_| outline.messages[result.message as usize].shape.may_name_results())
 }
 
 /// Whether a call without an id cannot be answered.

@@ -61,15 +61,15 @@ impl OpenCalls {
 /// What results must have in common with a call.
 fn tools_of(outline: &Outline, message: u32, name: Name) -> impl Iterator<Item = (Shape, Name)> {
     let tool = tool_of(outline, message, name);
-    // Facts of a result may name the tool.
-    let unnamed = tool.filter(|tool| *tool != (Shape::Facts, None)).map(|_| (Shape::Facts, None));
-    tool.into_iter().chain(unnamed.filter(|_| outline.messages[message as usize].shape == Shape::Facts))
+    let unnamed =
+        tool.filter(|(shape, name)| shape.may_name_results() && name.is_some()).map(|(shape, _)| (shape, None));
+    tool.into_iter().chain(unnamed)
 }
 
 /// What a call and a result must have in common; None if they pair by their ids only.
 fn tool_of(outline: &Outline, message: u32, name: Name) -> Option<(Shape, Name)> {
     let shape = outline.messages[message as usize].shape;
     let is_named = shape.names_results();
-    let name = name.filter(|_| is_named || shape == Shape::Facts);
+    let name = name.filter(|_| is_named || shape.may_name_results());
     (shape.pairs_by_place() && (name.is_some() || !is_named)).then_some((shape, name))
 }

@@ -53,7 +53,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
             next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
         }
     }
-    let mut places = Places { answers, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::Plain), None) };
+    let mut places = Places { answers, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::default()), None) };
     // By run and shape, the step that answers in a new message.
     let mut new_messages: HashMap<(usize, Shape), usize> = HashMap::new();
     for (call, next_same) in next_same.into_iter().enumerate() {

@@ -102,7 +102,7 @@ pub fn facts_of_pair(
     ObservationFacts {
         chars: seen.chars,
         is_json: !seen.frame.holds_text(),
-        newlines: seen.newlines,
+        newlines: seen.newlines as usize,
         images: seen.images as usize,
         turn: turn_at(of_call.unwrap_or(seen.message as usize)),
         number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),

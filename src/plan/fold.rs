@@ -7,7 +7,7 @@ use super::outcome::{Masked, Masking, Move};
 use super::rewind::Point;
 use super::warranty::Paid;
 use super::window::Aging;
-use crate::outline::Outline;
+use crate::outline::{Outline, reserve};
 use crate::policy::Policy;
 
 /// A summary in a view.
@@ -330,6 +330,7 @@ impl Fold {
         let removed = shift(&mut self.chars_before, outline, &now, |chars, removed| chars - removed);
         self.core.cost = cost_after(self.core.cost, &now, removed, costs);
         let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
+        reserve(&mut self.masked, now.len());
         self.masked.extend_from_slice(&now);
         if !self.points.is_empty() {
             self.masked_by_time.extend(now.iter().map(|one| one.result));

@@ -189,6 +189,11 @@ impl<'a> Masker<'a> {
 pub(super) struct Excluded(Vec<bool>);
 
 impl Excluded {
+    /// Keeps only the first tools.
+    pub fn truncate(&mut self, tools: usize) {
+        self.0.truncate(tools);
+    }
+
     /// Adds new tools; each is looked up once.
     pub fn grow(&mut self, policy: &Policy, outline: &Outline) {
         if !policy.exclude_tools.is_empty() {

@@ -102,20 +102,6 @@ pub struct Move {
     pub written_again: usize,
 }
 
-impl Move {
-    /// Its fields, in order.
-    #[must_use]
-    pub fn numbers(self) -> [usize; 4] {
-        [self.request, self.masked, self.removed, self.written_again]
-    }
-
-    /// The move of these fields.
-    #[must_use]
-    pub fn of([request, masked, removed, written_again]: [usize; 4]) -> Self {
-        Move { request, masked, removed, written_again }
-    }
-}
-
 /// A message of the task, cut to its share of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {

@@ -4,7 +4,7 @@
 use super::outcome::{Masked, Plan};
 use super::replay::blocks_of;
 use crate::marks::{Marked, Marks, Pins};
-use crate::outline::{Outline, Shape};
+use crate::outline::Outline;
 use crate::policy::Policy;
 use crate::turns::Turns;
 
@@ -42,7 +42,7 @@ pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> O
 #[must_use]
 pub fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> Marks {
     let is_observation = |message: usize| {
-        outline.messages[message].shape.path().blocks.is_none()
+        !outline.messages[message].shape.has_blocks()
             && !super::masked_in(masked, outline.results_of(message)).is_empty()
     };
     for one in &mut marks.blocks {
@@ -146,7 +146,7 @@ pub fn previous_request(outline: &Outline, turns: &Turns) -> Option<usize> {
 pub fn block_of(outline: &Outline, result: usize) -> Option<BlockPlace> {
     let result = &outline.results[result];
     let message = result.message as usize;
-    (outline.messages[message].shape == Shape::Anthropic).then_some((message, result.block as usize))
+    outline.messages[message].shape.takes_marks().then_some((message, result.block as usize))
 }
 
 /// Whether the result at a block is masked or cut.

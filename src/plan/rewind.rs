@@ -45,6 +45,9 @@ impl Fold {
         let Some(Point { messages, masked, moves, core }) = self.points.last() else { return (0, vec![]) };
         self.moves.truncate(*moves);
         self.core = core.clone();
+        // Later tools get the numbers of those that were dropped.
+        self.core.aging.truncate_tools(outline.name_count());
+        self.excluded.truncate(outline.name_count());
         self.chars_before.truncate(self.core.aging.messages());
         let mut undone = self.masked_by_time.split_off(*masked);
         undone.sort_unstable();

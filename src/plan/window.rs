@@ -157,6 +157,11 @@ impl Aging {
         }
     }
 
+    /// Keeps only the first tools, after a rewind.
+    pub fn truncate_tools(&mut self, tools: usize) {
+        self.by_tool.truncate(tools);
+    }
+
     /// The number of messages.
     pub fn messages(&self) -> usize {
         self.messages

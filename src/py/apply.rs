@@ -9,7 +9,7 @@ use super::values::Any;
 use super::values::name;
 use super::walk::walk;
 use crate::clip::{CutParts, PartFacts};
-use crate::marks::{FIELD, part_type};
+use crate::marks::FIELD;
 use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
@@ -243,7 +243,7 @@ fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<Any<'py>>> {
 /// A list of one part with this text and this mark.
 fn marked_part<'py>(shape: Shape, text: &Bound<'py, PyString>, mark: &Any<'py>) -> PyResult<Any<'py>> {
     let part = PyDict::new(text.py());
-    part.set_item("type", part_type(shape))?;
+    part.set_item("type", shape.part_type())?;
     part.set_item("text", text)?;
     part.set_item(FIELD, mark)?;
     Ok(PyList::new(text.py(), [part])?.into_any())

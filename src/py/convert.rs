@@ -1,6 +1,7 @@
 //! Plain values between Python and the core.
 
 use super::guard::guarded;
+use super::named::{NamedTuple, field_of, named};
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
@@ -8,7 +9,6 @@ use crate::plan::{Cache, Costs, Rule, SummaryInput};
 use crate::policy::{
     Boundary, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters,
 };
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -264,9 +264,25 @@ pub fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bou
     text.map(|text| to_str(py, text)).transpose()
 }
 
-/// Converts a value for a field of a named tuple.
-pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
-    value.into_bound_py_any(py)
+static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
+static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
+
+/// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
+pub fn summary_request<'py>(
+    dropped: Bound<'py, PyAny>,
+    previous: Option<&[u8]>,
+    built_in: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = dropped.py();
+    let previous = field_of(py, text_of(py, previous)?)?;
+    let built_in = to_str(py, built_in)?.into_any();
+    named!(SUMMARY_REQUEST, py, dropped = dropped, previous = previous, built_in = built_in)
+}
+
+/// The request for the costs of these texts.
+pub fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
+    let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
+    named!(COUNT_REQUEST, py, texts = texts?)
 }
 
 /// Makes a `recede.TranscriptError`, which is defined in Python, for both engines.

@@ -2,9 +2,9 @@
 
 use super::convert::with_text;
 use super::values::Any;
-use crate::outline::{Call, Message, Name, Outline, Role, Shape, Span, TextSpan, ToolResult};
+use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::scan::CALL_CHARS;
-use crate::shape::{Frame, role_of};
+use crate::shape::{Frame, MessageFacts, role_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -40,7 +40,7 @@ pub fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Ou
                 name,
                 value: Span::default(),
                 chars: result_chars,
-                newlines: count(result, 3)?.saturating_sub(1),
+                newlines: u32::try_from(count(result, 3)?.saturating_sub(1)).unwrap_or(u32::MAX),
                 message: index as u32,
                 block,
                 images: result_images as u32,
@@ -54,17 +54,9 @@ pub fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Ou
             });
             block += 1;
         }
-        outline.messages.push(Message {
-            chars,
-            images: images as u32,
-            first_call,
-            first_result,
-            blocks: block,
-            role,
-            shape: Shape::Facts,
-            is_agent_made: role == Role::Assistant,
-            ..Message::default()
-        });
+        let mut message = Message { chars, images: images as u32, first_call, first_result, ..Message::default() };
+        message.take(&MessageFacts::given(role, block));
+        outline.messages.push(message);
     }
     Ok(outline)
 }

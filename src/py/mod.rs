@@ -29,12 +29,12 @@ use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
 use crate::source::OneText;
 use convert::{
-    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, field_of, summary_of, text_of, to_str,
-    transcript_error,
+    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, count_request, summary_of, summary_request, text_of,
+    to_str, transcript_error,
 };
 use dicts::Dicts;
 use guard::guarded;
-use named::NamedTuple;
+use named::{NamedTuple, field_of, named};
 use premask::Premask;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -90,10 +90,8 @@ fn reduce_json<'py>(
         let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
         match reduced.map_err(|error| transcript_error(py, &error))? {
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
-                let spans: Vec<(usize, usize)> = dropped
-                    .into_iter()
-                    .map(|message| (outline.messages[message].span.start, outline.messages[message].span.end))
-                    .collect();
+                let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
+                let spans: Vec<(usize, usize)> = dropped.into_iter().map(span).collect();
                 summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
             }
             Reduced::AskCosts(texts) => count_request(py, &texts),
@@ -102,30 +100,10 @@ fn reduce_json<'py>(
     })
 }
 
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
 static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_exchange("MessageTexts");
 static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts");
 static FINDING: NamedTuple = NamedTuple::of_report("Finding");
 static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
-
-/// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
-fn summary_request<'py>(
-    dropped: Bound<'py, PyAny>,
-    previous: Option<&[u8]>,
-    built_in: &[u8],
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = dropped.py();
-    let previous = field_of(py, text_of(py, previous)?)?;
-    let built_in = to_str(py, built_in)?.into_any();
-    SUMMARY_REQUEST.make(py, &[("dropped", dropped), ("previous", previous), ("built_in", built_in)])
-}
-
-/// The request for the costs of these texts.
-fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
-    let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
-    COUNT_REQUEST.make(py, &[("texts", field_of(py, texts?)?)])
-}
 
 fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
     let mut dicts = Dicts::of(messages)?;
@@ -160,21 +138,23 @@ fn texts<'py>(
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
-                let fields = [
-                    ("text", to_str(py, &text)?.into_any()),
-                    ("images", field_of(py, outline.results[result].images)?),
-                    ("masked", field_of(py, text_of(py, masked.as_deref())?)?),
-                ];
-                observations.append(OBSERVATION_TEXTS.make(py, &fields)?)?;
+                observations.append(named!(
+                    OBSERVATION_TEXTS,
+                    py,
+                    text = to_str(py, &text)?,
+                    images = outline.results[result].images,
+                    masked = text_of(py, masked.as_deref())?
+                )?)?;
             }
             let own_images = outline.messages[message].images - of_results;
-            let fields = [
-                ("text", to_str(py, &own_text)?.into_any()),
-                ("constant_chars", field_of(py, constant_chars)?),
-                ("images", field_of(py, own_images)?),
-                ("observations", observations.into_any()),
-            ];
-            list.append(MESSAGE_TEXTS.make(py, &fields)?)?;
+            list.append(named!(
+                MESSAGE_TEXTS,
+                py,
+                text = to_str(py, &own_text)?,
+                constant_chars = constant_chars,
+                images = own_images,
+                observations = observations
+            )?)?;
         }
         Ok(list)
     })
@@ -188,12 +168,7 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
         let (_, outline) = outline_of(messages)?;
         let list = PyList::empty(py);
         for (kind, message, id) in pairs::findings(&outline) {
-            let fields = [
-                ("kind", field_of(py, kind.name())?),
-                ("message_index", field_of(py, message)?),
-                ("id", field_of(py, text_of(py, id)?)?),
-            ];
-            list.append(FINDING.make(py, &fields)?)?;
+            list.append(named!(FINDING, py, kind = kind.name(), message_index = message, id = text_of(py, id)?)?)?;
         }
         Ok(list)
     })
@@ -215,13 +190,7 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
                 Repair::AddMessage(before, calls) => ("add_message", before, None, calls),
             };
             let calls: Vec<_> = calls.into_iter().map(place).collect();
-            let fields = [
-                ("kind", field_of(py, kind)?),
-                ("message", field_of(py, message)?),
-                ("block", field_of(py, block)?),
-                ("calls", field_of(py, calls)?),
-            ];
-            list.append(REPAIR.make(py, &fields)?)?;
+            list.append(named!(REPAIR, py, kind = kind, message = message, block = block, calls = calls)?)?;
         }
         Ok(list)
     })

@@ -1,5 +1,6 @@
 //! Named tuples of Python, built from fields by name; the class defines their order.
 
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,6 +28,7 @@ impl NamedTuple {
         NamedTuple::new("recede.reduction._exchange", name)
     }
 
+    /// A class with these names in this module.
     pub const fn new(module: &'static str, name: &'static str) -> Self {
         NamedTuple { module, name, found: PyOnceLock::new() }
     }
@@ -51,3 +53,16 @@ impl NamedTuple {
         Ok((class.unbind(), tuple.getattr("__new__")?.unbind(), order))
     }
 }
+
+/// Converts a value for a field of a named tuple.
+pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
+    value.into_bound_py_any(py)
+}
+
+/// A tuple of this class, of fields by name.
+macro_rules! named {
+    ($class:expr, $py:expr, $($name:ident = $value:expr),+ $(,)?) => {
+        $class.make($py, &[$((stringify!($name), $crate::py::named::field_of($py, $value)?)),+])
+    };
+}
+pub(crate) use named;

@@ -107,7 +107,8 @@ impl<'a, 'py> Premask<'a, 'py> {
         {
             return Ok(None);
         }
-        let facts = ObservationFacts { chars: result.chars, newlines: result.newlines, ..ObservationFacts::default() };
+        let newlines = result.newlines as usize;
+        let facts = ObservationFacts { chars: result.chars, newlines, ..ObservationFacts::default() };
         if self.texts.placeholder.chars(&facts) >= facts.chars {
             return Ok(None);
         }

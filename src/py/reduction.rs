@@ -1,7 +1,7 @@
 //! What reductions answer: the view, with the counters of the plan.
 
-use super::convert::{field_of, to_str};
-use super::named::{NamedField, NamedTuple};
+use super::convert::to_str;
+use super::named::{NamedField, NamedTuple, field_of, named};
 use super::new_bytes;
 use crate::outline::Outline;
 use crate::plan::{Move, Plan};
@@ -74,13 +74,17 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
             let reports = PyDict::new(py);
             for (name, count) in tools {
                 let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
-                let fields = [
-                    ("observations", field_of(py, count.observations)?),
-                    ("masked", field_of(py, count.masked)?),
-                    ("chars", field_of(py, count.chars)?),
-                    ("removed_chars", field_of(py, count.removed_chars)?),
-                ];
-                reports.set_item(name, TOOL_REPORT.make(py, &fields)?)?;
+                reports.set_item(
+                    name,
+                    named!(
+                        TOOL_REPORT,
+                        py,
+                        observations = count.observations,
+                        masked = count.masked,
+                        chars = count.chars,
+                        removed_chars = count.removed_chars
+                    )?,
+                )?;
             }
             Ok(reports.into_any())
         }
@@ -91,12 +95,14 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
     }
 }
 
-fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
-    let fields = [
-        ("request", field_of(py, step.request)?),
-        ("masked_count", field_of(py, step.masked)?),
-        ("removed_chars", field_of(py, step.removed)?),
-        ("written_chars", field_of(py, step.written_again)?),
-    ];
-    BOUNDARY_MOVE.make(py, &fields)
+/// A `BoundaryMove`.
+pub fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
+    named!(
+        BOUNDARY_MOVE,
+        py,
+        request = step.request,
+        masked_count = step.masked,
+        removed_chars = step.removed,
+        written_chars = step.written_again
+    )
 }

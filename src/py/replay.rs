@@ -1,9 +1,9 @@
 //! Replays for Python.
 
-use super::convert::{PyPolicy, RawCache, field_of, transcript_error};
+use super::convert::{PyPolicy, RawCache, transcript_error};
 use super::dicts::Dicts;
 use super::guard::guarded;
-use super::named::NamedTuple;
+use super::named::{NamedTuple, named};
 use super::walk;
 use crate::outline::Outline;
 use crate::plan;
@@ -117,7 +117,7 @@ fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, ca
 fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_, PyTuple>> {
     let request = |request: plan::Request| {
         let plan::Request { messages, answer_chars } = request;
-        REQUEST.make(py, &[("messages", field_of(py, messages)?), ("answer_chars", field_of(py, answer_chars)?)])
+        named!(REQUEST, py, messages = messages, answer_chars = answer_chars)
     };
     let requests = requests.into_iter().map(request).collect::<PyResult<Vec<_>>>()?;
     let of_policy =
@@ -128,14 +128,15 @@ fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_,
 
 fn sent_view(py: Python<'_>, (sent, served): SentView) -> PyResult<Bound<'_, PyAny>> {
     let (input, output) = sent.summary;
-    let fields = [
-        ("view_chars", field_of(py, served.view)?),
-        ("cached_chars", field_of(py, served.read)?),
-        ("written_chars", field_of(py, served.written)?),
-        ("masked_count", field_of(py, sent.masked)?),
-        ("summarized_turns", field_of(py, sent.summarized)?),
-        ("summary_input_chars", field_of(py, input)?),
-        ("summary_output_chars", field_of(py, output)?),
-    ];
-    SENT_VIEW.make(py, &fields)
+    named!(
+        SENT_VIEW,
+        py,
+        view_chars = served.view,
+        cached_chars = served.read,
+        written_chars = served.written,
+        masked_count = sent.masked,
+        summarized_turns = sent.summarized,
+        summary_input_chars = input,
+        summary_output_chars = output
+    )
 }

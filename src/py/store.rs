@@ -1,8 +1,8 @@
 //! The turn store for Python. The GIL is released while files are read and written.
 
-use super::convert::{bytes_of, field_of, to_str};
+use super::convert::{bytes_of, to_str};
 use super::guard::guarded;
-use super::named::{NamedField, NamedTuple};
+use super::named::{NamedField, NamedTuple, field_of, named};
 use super::values::number;
 use crate::store::error::{StoreError, StoreErrorKind};
 use crate::store::file::{Disk, FileName};
@@ -147,14 +147,15 @@ impl PyStore {
                 let timestamp =
                     fields.get(2).and_then(|field| field.as_slice().try_into().ok()).map(f64::from_le_bytes);
                 let observation = last.map(|last| self.text(py, &last)).transpose()?;
-                let fields = [
-                    ("turn_id", field_of(py, id)?),
-                    ("reasoning", text(0)?.into_any()),
-                    ("action", text(1)?.into_any()),
-                    ("observation", field_of(py, observation)?),
-                    ("timestamp", field_of(py, timestamp)?),
-                ];
-                list.append(STORED_TURN.make(py, &fields)?)?;
+                list.append(named!(
+                    STORED_TURN,
+                    py,
+                    turn_id = id,
+                    reasoning = text(0)?,
+                    action = text(1)?,
+                    observation = observation,
+                    timestamp = timestamp
+                )?)?;
             }
             Ok(list)
         })
@@ -229,9 +230,7 @@ impl PyStore {
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let report = self.with(py, Store::verify)?;
-            let fault = |fault: StoreFault| {
-                STORE_FAULT.make(py, &[("page", field_of(py, fault.page)?), ("what", field_of(py, fault.what)?)])
-            };
+            let fault = |fault: StoreFault| named!(STORE_FAULT, py, page = fault.page, what = fault.what);
             let faults = report.faults.into_iter().map(fault).collect::<PyResult<Vec<_>>>()?;
             let mut fields = counts_of(py, report.records)?;
             fields.push(("longest_chain", field_of(py, report.longest_chain)?));

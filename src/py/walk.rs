@@ -211,7 +211,7 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             name: self.name(result.name),
             value: Span::default(),
             chars: totals.chars - before.chars,
-            newlines: totals.newlines - before.newlines,
+            newlines: (totals.newlines - before.newlines) as u32,
             message: self.message,
             block: result.block as u32,
             images: totals.images - before.images,

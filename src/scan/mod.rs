@@ -146,7 +146,7 @@ pub fn member_around(data: &[u8], key: &[u8], messages: (usize, usize)) -> Optio
 #[must_use]
 pub fn has_field(data: &[u8], outline: &Outline, field: &str) -> bool {
     let is_body = outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let end = outline.messages.last().map_or(outline.array_start, |last| last.span.end);
+    let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
     let value = if is_body { member_around(data, field.as_bytes(), (outline.array_start, end)) } else { None };
     value.is_some_and(|value| !matches!(value.of(data), b"null" | b"false" | b"\"\"" | b"{}" | b"[]"))
 }

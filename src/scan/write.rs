@@ -17,13 +17,13 @@ impl Scan<'_> {
         let (data, outline) = (self.cursor.data, &mut self.outline);
         let index = outline.messages.len();
         outline.uncommon.push(index as u32);
-        outline.messages.push(Message {
-            span,
+        let message = Message {
             first_call: outline.calls.len() as u32,
             first_result: outline.results.len() as u32,
             first_piece: outline.pieces.len() as u32,
             ..Message::default()
-        });
+        };
+        outline.push(message, span);
         let node = Node::message(&self.tape);
         let mut writer = OutlineWriter {
             data,

@@ -174,12 +174,6 @@ impl Session {
         self.past.end() + self.log.end() - self.origins.len()
     }
 
-    /// Whether it is a session of turns.
-    #[must_use]
-    pub fn is_turns(&self) -> bool {
-        self.log.format() == TextFormat::Turns
-    }
-
     /// Whether no message was appended.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -24,9 +24,9 @@ pub fn replay(
     let mut view: Vec<Shown> = vec![];
     let mut sent = vec![];
     for request in requests {
-        let appended = &outline.messages[session.len()..request.messages];
+        let appended = &outline.spans[session.len()..request.messages];
         for message in appended {
-            session.append(message.span.of(data), surrogates, None, None)?;
+            session.append(message.of(data), surrogates, None, None)?;
         }
         let summary = session.answer_updates(model)?;
         let (from, items) = session.changes(view.len(), None)?;

@@ -5,12 +5,16 @@
 mod anthropic;
 mod chat_message;
 mod converse;
+mod frame;
 mod gemini;
 mod openai;
+mod quick;
 mod responses;
 mod value;
 mod words;
 
+pub use frame::{Frame, Wrap};
+pub use quick::{QuickMessage, Recorder, quick_message};
 pub use value::{RawCall, RawResult, Sink, Value};
 pub use words::{Keys, Role};
 
@@ -84,61 +88,6 @@ pub enum Shape {
     Facts,
 }
 
-/// What surrounds the text that replaces an observation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Frame {
-    /// Nothing: it is a string.
-    #[default]
-    Text,
-    /// Nothing: it is the string that is the only member of an object, which is the observation's value in dicts.
-    Only,
-    /// It is the `text` of the one block of a list.
-    TextBlocks,
-    /// The same, for a list that contained more than text.
-    Blocks,
-    /// It is the `output` of an object, for an observation that was no text.
-    Output,
-}
-
-/// A container of a [`Frame`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrap {
-    /// A list with one element.
-    List,
-    /// An object with one member.
-    Member(Key),
-}
-
-impl Frame {
-    /// Its containers, outermost first.
-    #[must_use]
-    pub fn wraps(self) -> &'static [Wrap] {
-        match self {
-            Frame::Text | Frame::Only => &[],
-            Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
-            Frame::Output => &[Wrap::Member(Key::Output)],
-        }
-    }
-
-    /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
-    #[must_use]
-    pub fn holds_text(self) -> bool {
-        !matches!(self, Frame::Output | Frame::Blocks)
-    }
-
-    /// Writes a string in its frame; `text` writes it with its quotes.
-    pub fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
-        for wrap in self.wraps() {
-            match wrap {
-                Wrap::List => out.push(b'['),
-                Wrap::Member(key) => out.extend([b"{\"", key.name().as_bytes(), b"\":"].concat()),
-            }
-        }
-        text(out);
-        out.extend(self.wraps().iter().rev().map(|wrap| if *wrap == Wrap::List { b']' } else { b'}' }));
-    }
-}
-
 /// The path from a message to the value of an observation.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
@@ -197,6 +146,24 @@ impl Shape {
         self == Shape::Gemini
     }
 
+    /// Whether results may name their tool, which is then known without their call.
+    #[must_use]
+    pub fn may_name_results(self) -> bool {
+        self == Shape::Facts
+    }
+
+    /// Whether blocks may have cache marks.
+    #[must_use]
+    pub fn takes_marks(self) -> bool {
+        self == Shape::Anthropic
+    }
+
+    /// The type of a part with text in an observation.
+    #[must_use]
+    pub fn part_type(self) -> &'static str {
+        if self == Shape::Responses { "input_text" } else { "text" }
+    }
+
     /// Whether an API of this shape accepts system messages among the others.
     #[must_use]
     pub fn takes_system_messages(self) -> bool {
@@ -251,6 +218,20 @@ pub struct MessageFacts {
     pub is_responses_item: bool,
 }
 
+impl MessageFacts {
+    /// Those of a message that is no item of Responses.
+    #[inline]
+    fn of(role: Role, shape: Shape, blocks: u32) -> Self {
+        MessageFacts { role, shape, blocks, is_agent_made: role == Role::Assistant, is_responses_item: false }
+    }
+
+    /// Those of a message of unknown shape, as its owner gives them.
+    #[must_use]
+    pub fn given(role: Role, blocks: u32) -> Self {
+        MessageFacts::of(role, Shape::Facts, blocks)
+    }
+}
+
 /// A message, with the fields that determine its shape.
 struct RawMessage<'a, V: Value> {
     object: &'a V::Object,
@@ -287,13 +268,11 @@ pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<Me
         message.content(sink)?;
         Shape::Plain
     };
-    let role = message.role.role();
+    let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
     Ok(MessageFacts {
-        role,
-        shape,
-        blocks: message.blocks.get() as u32,
-        is_agent_made: role == Role::Assistant || matches!(message.item, ItemType::Call | ItemType::Reasoning),
+        is_agent_made: facts.is_agent_made || matches!(message.item, ItemType::Call | ItemType::Reasoning),
         is_responses_item: message.item != ItemType::Other,
+        ..facts
     })
 }
 

@@ -1,4 +1,4 @@
-"""The table of defaults in docs/semantics.md against every entrance that it names."""
+"""The table of defaults in docs/semantics.md against every entry point that it names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import recede
 from support import ROOT
 
 _ROW = re.compile(r"^\| (`\w.*`) \| `(\w+)` \| (.*) \| (.*) \| (\d+) \|$", re.MULTILINE)
-_PAGE = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8").partition("| entrance |")[2].partition("\n\n")[0]
-# The options with which an entrance is made, beside a number of results to keep.
+_PAGE = (
+    (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8").partition("| entry point |")[2].partition("\n\n")[0]
+)
+# The options that an entry point is made with, beside a number of results to keep.
 _MESSAGES: list[Any] = [{"role": "user", "content": "Go."}]
 _GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "mask_old_observations": ((_MESSAGES,), {}),
@@ -27,16 +29,16 @@ ROWS = [
 ]
 
 
-def test_the_table_names_the_entrances() -> None:
+def test_the_table_names_the_entry_points() -> None:
     assert len(ROWS) == 16 and {"reduce", "History", "Conversation", "HybridContextManager"} <= {row[0] for row in ROWS}
 
 
 @pytest.mark.parametrize(("name", "boundary", "fill", "clip", "least"), ROWS, ids=[row[0] for row in ROWS])
-def test_an_entrance_has_these_defaults(name: str, boundary: str, fill: str, clip: str, least: int) -> None:
+def test_an_entry_point_has_these_defaults(name: str, boundary: str, fill: str, clip: str, least: int) -> None:
     if name == "recede reduce":  # it takes the options of `reduce`
         return
-    entrance = getattr(recede, name)
-    parameters = inspect.signature(entrance).parameters
+    entry_point = getattr(recede, name)
+    parameters = inspect.signature(entry_point).parameters
     if name == "Conversation":
         made = recede.Conversation(lambda **_: None)
         assert made.history._live.options.given["boundary"] == boundary
@@ -46,9 +48,9 @@ def test_an_entrance_has_these_defaults(name: str, boundary: str, fill: str, cli
         assert shown == (f"`{parameters[option].default}`" if option in parameters else "")
     if name in _GIVEN:
         arguments, options = _GIVEN[name]
-        entrance(*arguments, keep=least, **options)
+        entry_point(*arguments, keep=least, **options)
         with pytest.raises(ValueError, match=f"keep must be at least {least}"):
-            entrance(*arguments, keep=least - 1, **options)
+            entry_point(*arguments, keep=least - 1, **options)
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS if row[0] != "recede reduce"])

@@ -15,7 +15,7 @@ import recede
 from recede.reduction import _policy
 from support import ROOT, built_engines, using
 
-MODULES = ("reduction", *recede._MODULES, "testing")
+MODULES = (*recede._MODULES, "testing")
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
 for _module in [import_module(f"recede.{name}") for name in MODULES]:
     for _name in _module.__all__:

@@ -47,10 +47,9 @@ def test_python_examples(document: Path) -> None:
     assert doctest.testfile(str(document), module_relative=False, optionflags=doctest.FAIL_FAST).failed == 0
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # as in tests/integration/test_chat.py
-def test_console_examples(document: str, tmp_path: Path) -> None:
+def test_console_examples(tmp_path: Path) -> None:
     """Each block is `$ command` and its output, one after the other with an empty line between.
 
     What needs no shell is run in a fork: most of its time would go into the start of Python.
@@ -67,7 +66,7 @@ def test_console_examples(document: str, tmp_path: Path) -> None:
         "COLUMNS": "100",
         "LC_ALL": "C.UTF-8",
     }
-    blocks = _CONSOLE.findall((ROOT / document).read_text())
+    blocks = _CONSOLE.findall((ROOT / "docs" / "cli.md").read_text())
     assert blocks
     for block in blocks:
         shown = []

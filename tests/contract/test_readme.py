@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from typing import Any
 
 import pytest
@@ -25,4 +26,10 @@ def test_the_line_of_facts_is_that_of_the_package() -> None:
 
 
 def test_the_readme_stays_short() -> None:
-    assert len(README.splitlines()) <= 130
+    assert len(README.splitlines()) <= 105
+
+
+def test_the_picture_of_the_report_is_what_the_command_prints() -> None:
+    picture = runpy.run_path(str(ROOT / "scripts" / "report_picture.py"))["picture"]
+    assert picture() == (ROOT / "docs" / "report.svg").read_text(encoding="utf-8")
+    assert "](docs/report.svg)" in README

@@ -35,7 +35,7 @@ _WORD = re.compile("|".join(rf"(?P<w{n}>\b(?:{word}))" for n, word in enumerate(
 def _files() -> list[str]:
     found = [
         path
-        for pattern in ("src/**/*.rs", "python/**/*.py", "python/**/*.pyi", "docs/*.md", "docs/integrations/*.md")
+        for pattern in ("src/**/*.rs", "python/**/*.py", "python/**/*.pyi", "docs/**/*.md")
         for path in ROOT.glob(pattern)
     ]
     found += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]

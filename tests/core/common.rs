@@ -5,7 +5,8 @@ use recede::outline::Outline;
 use recede::scan::scan;
 use recede::source::count_newlines;
 
-/// What exhaustive loops step by: an optimized build tries every place, a dev build, which is slow, every seventh.
+/// What exhaustive loops step by, and large sizes are divided by: `make test`, which runs with assertions, tries every seventh
+/// place, and `make test-slow` every one.
 pub const STEP: usize = if cfg!(debug_assertions) { 7 } else { 1 };
 
 /// Xorshift: enough for tests, and no dependency.

@@ -236,8 +236,8 @@ fn told(outline: &Outline, back: &impl Fn(usize) -> usize) -> Vec<usize> {
         told.extend(text.unwrap_or_default().iter().map(|byte| usize::from(*byte)));
     };
     told.push(back(outline.array_start));
-    for message in &outline.messages {
-        told.extend([back(message.span.start), back(message.span.end), message.chars]);
+    for (message, span) in outline.messages.iter().zip(&outline.spans) {
+        told.extend([back(span.start), back(span.end), message.chars]);
         told.extend([message.images, message.first_call, message.first_result].map(|count| count as usize));
         told.extend([message.first_piece, message.blocks].map(|count| count as usize));
         told.extend([message.role as usize, message.shape as usize]);
@@ -250,7 +250,7 @@ fn told(outline: &Outline, back: &impl Fn(usize) -> usize) -> Vec<usize> {
     }
     for result in &outline.results {
         text(&mut told, result.id.map(|id| outline.text(id)));
-        told.extend([back(result.value.start), back(result.value.end), result.chars, result.newlines]);
+        told.extend([back(result.value.start), back(result.value.end), result.chars, result.newlines as usize]);
         told.extend([result.message, result.block, result.images].map(|count| count as usize));
         told.extend([result.first_piece as usize, result.pieces as usize, usize::from(result.first_byte)]);
         // Of a text too short for a block the hint depends on what stands behind it: near the end of the input the

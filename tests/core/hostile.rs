@@ -1,6 +1,6 @@
-//! Shapes that make careless code quadratic. No clock: what is not linear here takes hours.
+//! Shapes that make careless code quadratic. No clock: what is not linear takes minutes here, and hours in `make test-slow`.
 
-use crate::common::{Random, outline_of};
+use crate::common::{Random, STEP, outline_of};
 use crate::sketch::Sketch;
 use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::pairs::{Pairs, findings, repairs};
@@ -10,8 +10,8 @@ use recede::policy::{Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::report;
 
-const MANY: usize = 100_000;
-const MILLION: usize = 1_000_000;
+const MANY: usize = 98_000 / STEP;
+const MILLION: usize = 980_000 / STEP;
 
 /// All that is done with an Outline, whatever it holds.
 fn everything(outline: &Outline) {

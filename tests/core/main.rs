@@ -1,7 +1,7 @@
 //! The core alone, without Python: each clever routine beside a naive one that is plainly right.
 //!
-//! What is random comes from a seeded generator, so a failure comes again. Run it with optimizations too: an optimizer
-//! may break what a dev build gets right (rust-lang/rust#158206 did).
+//! What is random comes from a seeded generator, so a failure comes again. It runs with optimizations: an optimizer
+//! may break what a plain build gets right (rust-lang/rust#158206 did).
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 

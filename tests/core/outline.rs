@@ -50,7 +50,7 @@ struct ResultFacts {
     /// The observation's value as it stands in the input.
     value: String,
     chars: usize,
-    newlines: usize,
+    newlines: u32,
     images: u32,
     block: u32,
     is_error: bool,
@@ -124,7 +124,7 @@ fn check(members: Members, wanted: &Facts) {
             );
             let outline = outline_of(&data);
             assert_eq!(&facts(&data, &outline, 1), wanted, "{data}");
-            assert_eq!(outline.messages[1].span.of(data.as_bytes()), message.as_bytes());
+            assert_eq!(outline.spans[1].of(data.as_bytes()), message.as_bytes());
             assert_eq!((outline.messages[0].chars, outline.messages[2].chars, outline.array_start), (1, 1, 1));
         }
     }
@@ -404,4 +404,13 @@ fn names_are_interned() {
     }
     assert_eq!(outline.name_count(), 100);
     assert_eq!(outline.name(57), b"tool 57");
+}
+
+#[test]
+fn an_empty_name_stays_where_only_later_messages_are_dropped() {
+    let call = r#"{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"","arguments":"{}"}}]}"#;
+    let mut outline = outline_of(format!(r#"[{call},{{"role":"tool","tool_call_id":"c","content":"x"}}]"#));
+    let mark = outline.mark_before(1);
+    outline.truncate(&mark);
+    assert_eq!(outline.calls[0].name.map(|name| outline.name(name)), Some(&b""[..]));
 }

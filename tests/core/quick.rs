@@ -75,10 +75,8 @@ fn told(data: &[u8], start: usize) -> String {
 fn told_of(outline: &Outline, back: impl Fn(usize) -> usize) -> String {
     use std::fmt::Write;
     let mut text = String::new();
-    for message in &outline.messages {
-        let mut message = *message;
-        message.span = recede::outline::Span { start: 0, end: back(message.span.end) };
-        writeln!(text, "{message:?}").unwrap();
+    for (message, span) in outline.messages.iter().zip(&outline.spans) {
+        writeln!(text, "{message:?} {}", back(span.end)).unwrap();
     }
     let id = |id: Option<recede::outline::TextSpan>| id.map(|id| outline.text(id).escape_ascii().to_string());
     for call in &outline.calls {

@@ -103,7 +103,7 @@ fn turns_of(messages: &[String]) -> usize {
 /// The messages of a view.
 fn elements(view: &[u8]) -> Vec<String> {
     let outline = outline_of(core::str::from_utf8(view).unwrap());
-    outline.messages.iter().map(|message| String::from_utf8(message.span.of(view).to_vec()).unwrap()).collect()
+    outline.spans.iter().map(|message| String::from_utf8(message.of(view).to_vec()).unwrap()).collect()
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Sketch {
                         id,
                         value: Span::default(),
                         chars,
-                        newlines: text.matches('\n').count(),
+                        newlines: text.matches('\n').count() as u32,
                         message: index,
                         block,
                         images,

@@ -9,7 +9,7 @@ from recede import _engine, mask_observations
 from recede.masker import CallFacts, Facts, Mask, ResultFacts
 from recede.reduction._policy import compiled
 
-__all__ = ["cold_masks", "cold_options", "cold_view", "names_an_orphan", "observations_of"]
+__all__ = ["cold_masks", "cold_options", "cold_view", "masks_of_dicts", "names_an_orphan", "stand_ins"]
 
 _BEFORE, _AFTER = "[observation masked — ", " chars]"
 _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
@@ -38,8 +38,11 @@ def cold_view(adapter: Any, messages: list[Any], options: dict[str, Any]) -> lis
 
 def cold_masks(adapter: Any, messages: list[Any], options: dict[str, Any]) -> tuple[list[Mask], int]:
     """The masked results, and the characters of the view."""
-    if adapter is not None:
-        messages = stand_ins(adapter, messages)
+    return masks_of_dicts(messages if adapter is None else stand_ins(adapter, messages), options)
+
+
+def masks_of_dicts(messages: list[dict[str, Any]], options: dict[str, Any]) -> tuple[list[Mask], int]:
+    """The same for dicts. Stand-ins of the first messages are the first of the stand-ins."""
     reduction = mask_observations(messages, **cold_options(options))
     masks = []
     for index, (message, shown) in enumerate(zip(messages, reduction.messages, strict=True)):

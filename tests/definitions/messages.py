@@ -17,6 +17,9 @@ from recede._pure.scan import scan
 from recede._pure.shape.words import MARK, items
 from recede._pure.splice import splice
 from recede._pure.summary import built_in_summary
+from recede.reduction._exchange import Changes, Chunks, CountRequest, Moves, RecountRequest, SummaryRequest
+from recede.reduction._masks import Mask, Masks
+from recede.reduction._report import BoundaryMove
 from recede.session._stats import SessionStats
 
 Counted = list[tuple[str, int]]
@@ -158,14 +161,14 @@ class Messages:
 
     def update_view(
         self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None, mark: None = None
-    ) -> tuple[Any, ...] | None:
+    ) -> SummaryRequest | CountRequest | RecountRequest | None:
         """Makes the view current: None, or what must be answered first: a summary, texts or messages to be counted."""
         if texts is not None and self.costs is not None:
             self.costs[2].update(texts)
         if costs is not None:
             return self._restart((*costs, {}))
         if self.next is not None:
-            return "costs", *self.next
+            return RecountRequest(*self.next)
         if self.is_current:
             return None
         self.facts = self._facts()  # a request may have become cold
@@ -175,9 +178,9 @@ class Messages:
             else:
                 plan = self._plan(summary)
         except Uncounted as asked:
-            return "texts", [*asked.args]
+            return CountRequest([*asked.args])
         if isinstance(plan, Request):
-            return "summary", [self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan)
+            return SummaryRequest([self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan))
         before = _elements(self.plain)
         self.plan = plan
         self.plain = splice(self._data(), self.facts.outline, plan)
@@ -193,7 +196,7 @@ class Messages:
         if plan.summary is None and not plan.cut and not is_clipped and len(plan.kept) == len(self.session):
             return None
         self.next = self._compacted(plan, after)
-        return self._restart(None) if self.costs is None else ("costs", *self.next)
+        return self._restart(None) if self.costs is None else RecountRequest(*self.next)
 
     def _marked(self) -> bytes:
         """The view, of whose marks only the newest is sent, and those at the boundary."""
@@ -266,28 +269,28 @@ class Messages:
             self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
             self.counted = self._counts()
 
-    def chunks(self, known: int) -> tuple[int, list[bytes], bytes, bool]:
-        return 0, [], self.view, True
+    def chunks(self, known: int) -> Chunks:
+        return Chunks(0, [], self.view, True)
 
-    def changes(self, known: int) -> tuple[int, list[bytes], bool]:
-        return 0, _elements(self.view), True
+    def changes(self, known: int) -> Changes:
+        return Changes(0, [*_elements(self.view)], True)
 
-    def masks(self, since: int) -> tuple[int, list[tuple[int, int, str]]]:
+    def masks(self, since: int) -> Masks:
         """The first message that changed since this was called last, and the masks from there or from `since` on."""
         outline, shown = self.facts.outline, self.plan.masked
         found = [
-            (result.message, result.index - outline.messages[result.message].results[0].index, shown[result.index].text)
+            Mask(result.message, result.index - outline.messages[result.message].results[0].index, one.text)
             for result in outline.results
-            if result.index in shown
+            if (one := shown.get(result.index)) is not None
         ]
         before = self.masks_seen
         self.masks_seen = [
-            (data, [one for one in found if one[0] == index]) for index, data in enumerate(self.messages)
+            (data, [one for one in found if one.message_index == index]) for index, data in enumerate(self.messages)
         ]
         pairs = enumerate(zip(before, self.masks_seen, strict=False))
         same = min(len(before), len(self.masks_seen))
         first = next((index for index, (old, new) in pairs if old != new), same)
-        return first, [one for one in found if one[0] >= min(first, since)]
+        return Masks(first, [one for one in found if one.message_index >= min(first, since)])
 
     def _totals(self) -> tuple[int, int, int]:
         outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
@@ -301,9 +304,9 @@ class Messages:
             0, *self._totals(), *self.counted, self.changed_at, 0, moves, self._cold_requests(), self.sums
         )
 
-    def moves(self, start: int, end: int | None = None) -> tuple[int, list[Any]]:
+    def moves(self, start: int, end: int | None = None) -> Moves:
         """How many moves the boundary made, and those from one on, up to another."""
-        return len(self.plan.moves), list(self.plan.moves)[start:end]
+        return Moves(len(self.plan.moves), [BoundaryMove(*move) for move in self.plan.moves[start:end]])
 
     def message(self, index: int) -> bytes:
         return self.messages[index]

@@ -13,10 +13,14 @@ from recede._pure.plan.facts import Facts
 from recede._pure.plan.warranty import again, charged
 from recede._pure.policy import Policy
 from recede._pure.walk import walk
+from recede.reduction._exchange import Chunks
+from recede.reduction._report import BoundaryMove
 from recede.turns._log import TurnSessionStats
+from recede.turns._report import TurnTokens
+from recede.turns._turn import MaskedTurn, Turn
 
 
-class Turn(NamedTuple):
+class TurnRow(NamedTuple):
     reasoning: str
     action: str
     observation: str
@@ -29,7 +33,7 @@ class Turn(NamedTuple):
 class Turns:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.turns: list[Turn] = []
+        self.turns: list[TurnRow] = []
         self.timestamps: list[float] = []
         self.first = 0  # turns before this one stand in a summary
         self.summary_chars = self.summary_tokens = 0
@@ -64,7 +68,7 @@ class Turns:
         if tokens is None:
             frame = _render(1, reasoning, action, "")
             tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
-        self.turns.append(Turn(reasoning, action, observation, placeholder, *tokens))
+        self.turns.append(TurnRow(reasoning, action, observation, placeholder, *tokens))
         self.timestamps.append(timestamp)
         return len(self.turns)
 
@@ -130,7 +134,7 @@ class Turns:
         self.due, self.waste, self.retries = None, 0, Attempts()
         self.rows[-1] = self._tokens()
 
-    def chunks(self, known: int) -> tuple[int, list[str], str, bool]:
+    def chunks(self, known: int) -> Chunks:
         """The context of the next request after its prompts, in one open chunk."""
         self._request()
         masked = self._masked()
@@ -139,21 +143,22 @@ class Turns:
             _render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation))
             for place, turn in shown
         )
-        return 0, [], "".join(rendered), True
+        return Chunks(0, [], "".join(rendered), True)
 
-    def masked_turns(self, start: int) -> list[tuple[int, str]]:
+    def masked_turns(self, start: int) -> list[MaskedTurn]:
         """The turns that the context of the next request masks, from 1, and what stands there, from one of them on."""
         self._request()
-        return [(place + 1, text) for place, text in sorted(self._masked().items())][start:]
+        return [MaskedTurn(place + 1, text) for place, text in sorted(self._masked().items())][start:]
 
-    def turn(self, turn: int) -> tuple[tuple[str, str, str], float] | None:
-        return (self.turns[turn - 1][:3], self.timestamps[turn - 1]) if 0 < turn <= len(self.turns) else None
+    def turn(self, turn: int) -> Turn | None:
+        found = 0 < turn <= len(self.turns)
+        return Turn(turn, *self.turns[turn - 1][:3], self.timestamps[turn - 1]) if found else None
 
     def stats(self) -> TurnSessionStats:
         """Turns in the summary; what is masked; tokens of requests, all of them and those sent."""
         rows = self.requests(0, len(self.turns))
         return TurnSessionStats(
-            self.first, *self._figures(), sum(raw for raw, _ in rows), sum(sent for _, sent in rows)
+            self.first, *self._figures(), sum(one.raw_tokens for one in rows), sum(one.sent_tokens for one in rows)
         )
 
     def _figures(self) -> tuple[int, int, int, int]:
@@ -166,13 +171,13 @@ class Turns:
             sum(turn.masked_tokens for turn in masked),
         )
 
-    def requests(self, start: int, end: int) -> list[tuple[int, int]]:
+    def requests(self, start: int, end: int) -> list[TurnTokens]:
         """What the requests sent after so many turns: tokens of all turns before them, and those sent."""
         self._request()
-        return self.rows[start:end]
+        return [TurnTokens(turn, *row) for turn, row in enumerate(self.rows[start:end], start + 1)]
 
     def moves(self) -> list[Any]:
-        return list(self._fold().moves) if self.policy.boundary[0] == "break_even" else []
+        return [BoundaryMove(*move) for move in self._fold().moves] if self.policy.boundary[0] == "break_even" else []
 
     def _request(self) -> None:
         if len(self.rows) <= len(self.turns):

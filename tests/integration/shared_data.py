@@ -28,6 +28,29 @@ FORMATS = (
     "tau_openai",
 )
 
+# What `make test` reads: a short file of each format and of each oddity in SOURCES.md. `make test-slow` reads all.
+# The only files of pi and of tau_bench are long: `make test` reads them with the commands that are given all files.
+QUICK = frozenset(
+    (
+        "2025-05-12T20-28-13-04-00_no-samples.json",
+        "cli_37995ebed6e42.jsonl",  # glued lines
+        "cli_1755e38d324c0.jsonl",  # a result without its call
+        "cli_ab2b9748b1050.json",
+        "demonstrations__function_calling_simple.traj.json",
+        "git-sync_0f5c67992f740.jsonl",  # a call without its result
+        "git-sync_3456387d7a8a15.jsonl",
+        "git-sync_6023756b61210.jsonl",  # references of tools
+        "git-sync_cea42415e2390.jsonl",  # a result before its call
+        "github_issue.json",
+        "litellm_proxy__anthropic__claude-sonnet-4-20250514-1757015046.707.json",
+        "log_images_tc.json",
+        "pwn__warmup.traj.json",
+        "resolver-2.json",  # no ids
+        "stop-hook-reflection-first-stop.jsonl",
+        "wrong_initial_state.json",
+    )
+)
+
 # Nothing in it is a list of messages.
 WITHOUT_HISTORY = frozenset({"2025-05-12T20-28-13-04-00_no-samples.json"})
 
@@ -45,6 +68,22 @@ def corpus_files() -> list[Path]:
     if not CORPUS.is_dir():
         return []
     return sorted(path for name in FORMATS for path in (CORPUS / name).iterdir())
+
+
+def each_file(*formats: str) -> pytest.MarkDecorator:
+    """A test for each file, or each of these formats; slow where it is not one of QUICK."""
+    files = [path for path in corpus_files() if path.parent.name in (formats or FORMATS)]
+    return pytest.mark.parametrize(
+        "path",
+        [
+            pytest.param(path, id=name_of(path), marks=[pytest.mark.slow] if files and path.name not in QUICK else [])
+            for path in files or [CORPUS]
+        ],
+    )
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}-{path.name}"
 
 
 def need(folder: Path) -> None:

@@ -25,8 +25,12 @@ from transcript_files import CHAT, CLAUDE, INSPECT, lines
 
 import recede
 from recede import costs
+from recede.arrow import Reducer
 from recede.cli.batch.pool import Failed, in_workers
+from recede.cli.batch.rows import batches, parquet_batches
 from recede.cli.batch.spans import find
+from recede.cli.batch.units import Unit
+from recede.cli.batch.work import Job, do
 from support import dumps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
@@ -97,19 +101,30 @@ def line(number: int, messages: list[Any], wrap: str) -> bytes:
     [("text", 2_000), ("", 20_000), ("body", 20_000), ("params", 20_000), ("", 1 << 30), ("text", 1 << 30)],
 )
 def test_lines_keep_every_other_byte(wrap: str, unit_bytes: int, tmp_path: Path) -> None:
-    rows = [line(number, messages, wrap) for number, messages in enumerate(HISTORIES)]
-    (tmp_path / "in.jsonl").write_bytes(b"\n".join(rows[:30]) + b"\n\n" + b"\r\n".join(rows[30:]))
+    histories = HISTORIES[:12]
+    rows = [line(number, messages, wrap) for number, messages in enumerate(histories)]
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(rows[:6]) + b"\n\n" + b"\r\n".join(rows[6:]))
     run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--max-input-chars", 3_000, "--unit-bytes", unit_bytes)
     written = b"".join(data for name, data in results(tmp_path / "out").items() if name.endswith("-in.jsonl"))
     expected = []
-    for number, (row, messages) in enumerate(zip(rows, HISTORIES, strict=True)):
+    for number, (row, messages) in enumerate(zip(rows, histories, strict=True)):
         raw = json.dumps(messages, ensure_ascii=number % 2 == 0).encode()
         view = recede.reduce_json(raw, max_input_chars=3_000).json
         if wrap == "text":
             raw, view = (json.dumps(data.decode()).encode() for data in (raw, view))
         assert raw in row
         expected.append(row.replace(raw, view))
-    assert written == b"\n".join(expected[:30]) + b"\n\n" + b"\r\n".join(expected[30:])
+    assert written == b"\n".join(expected[:6]) + b"\n\n" + b"\r\n".join(expected[6:])
+
+
+def test_each_line_is_in_one_part_wherever_a_file_is_divided(tmp_path: Path) -> None:
+    data, path = b'{"messages": []}\n{"messages": [1]}\r\n\n{"messages": []}', tmp_path / "in.jsonl"
+    path.write_bytes(data)
+    for middle in range(len(data) + 1):
+        parts = [Unit("", "lines", (str(path),), *part, 0) for part in ((0, middle), (middle, len(data)))]
+        rows = [row for unit in parts for batch in batches(unit, None, text_mode=False) for row in batch]
+        assert b"".join(row.line for row in rows) == data
+        assert all(data[row.place["byte"] :].startswith(row.line) for row in rows if "byte" in row.place)
 
 
 @pytest.mark.parametrize("packed", ["gzip", "zstd"])
@@ -209,6 +224,7 @@ def test_figures_and_costs_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     assert summary["sessions"] == 60
     for cost, one in zip(expected, summary["policies"], strict=True):
         assert one["usage"] == cost.usage._asdict() and one["cost"] == pytest.approx(cost.cost)
+        assert "median_of_raw" not in one, "sums of usage do not say it"
     usage = [json.loads(row) for row in (tmp_path / "replay" / "usage.jsonl").read_bytes().splitlines()]
     [of_b] = [row for row in usage if (row["model"], row["policy"]) == ("b", policy)]
     assert of_b["sent_chars"] == sum(replay.usage.usage[policy].sent_chars for replay in replays[1::2])
@@ -281,7 +297,8 @@ def test_a_table_without_the_column_names_those_that_it_has(tmp_path: Path) -> N
         (["replay", "--policy", "none"], "none"),
         (["replay", "--by", "model"], "--by names columns of Parquet"),
         (["stats", "--id", "id"], "--id is for --engine ray"),
-        (["stats", "--engine", "ray"], "--engine ray"),
+        (["stats", "--jobs", "2", "--engine", "ray"], "--jobs is for --engine local"),
+        (["stats", "--engine", "ray"], "--engine ray reads Parquet alone"),
     ],
 )
 def test_wrong_usage_is_found_before_any_work(arguments: list[str], said: str, tmp_path: Path) -> None:
@@ -302,6 +319,8 @@ def test_a_done_job_is_not_done_again_and_another_is_refused(tmp_path: Path) -> 
     assert len(times) > 1 and {path: path.stat().st_mtime_ns for path in times} == times
     done = run(*arguments[:-4], "--keep", 3, code=2)
     assert b"has the results of another job (options, units differ)" in done.stderr
+    os.utime(tmp_path / "in.jsonl", (0, 0))
+    assert b"has the results of another job (files differ)" in run(*arguments, code=2).stderr
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("x")
     assert (
@@ -309,12 +328,12 @@ def test_a_done_job_is_not_done_again_and_another_is_refused(tmp_path: Path) -> 
     )
 
 
-def kill_and_resume(tmp_path: Path, kills: int, seed: int) -> None:
+def kill_and_resume(tmp_path: Path, kills: int, seed: int, count: int = 600) -> None:
     """Kill jobs so many times at random while they work; each is resumed until it ends, and then compared."""
     rng = random.Random(seed)
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
-    rows = [dumps({"id": number, "messages": HISTORIES[number % 60]}) for number in range(600)]
+    rows = [dumps({"id": number, "messages": HISTORIES[number % 60]}) for number in range(count)]
     rows[77] = b'{"id": 77, "messages": [1]}'
     (folder / "a.jsonl").write_bytes(b"\n".join(rows))
     (folder / "b.jsonl.gz").write_bytes(gzip.compress(b"\n".join(rows[:90]), mtime=0))
@@ -348,7 +367,7 @@ def units_done(out: Path) -> int:
 
 
 def test_a_job_that_was_killed_goes_on_to_the_same_result(tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, kills=3, seed=1)
+    kill_and_resume(tmp_path, kills=1, seed=1, count=120)
 
 
 @pytest.mark.slow
@@ -389,6 +408,7 @@ def test_a_worker_that_always_dies_is_given_up_and_the_others_go_on() -> None:
     assert found[1].kind == "died" and "exit code 9" in found[1].error
 
 
+@pytest.mark.slow
 def test_a_row_that_is_larger_than_memory_is_one_bad_row(tmp_path: Path) -> None:
     """The worker has not the memory to mask it; those before and behind it are done."""
     small = dumps({"messages": HISTORIES[0]})
@@ -419,15 +439,15 @@ def test_a_row_that_is_larger_than_memory_is_one_bad_row(tmp_path: Path) -> None
         assert [one["line"] for one in errors(tmp_path / "out")] == [2] and rows[1] == large
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_some_rows(tmp_path: Path) -> None:
-    """Rows of 25 MB, 200 MB of them in one row group and in one packed file."""
+    """Rows of 25 MB, 200 MB of them on one page, which pyarrow holds twice, and in one packed file."""
+    rng = random.Random(1)
     texts = [
-        json.dumps([{"role": "tool", "tool_call_id": "1", "content": f"line {number} of a log\n" * 1_400_000}])
-        for number in range(8)
+        json.dumps([{"role": "tool", "tool_call_id": "1", "content": rng.randbytes(12_500_000).hex()}])
+        for _ in range(8)
     ]
-    table = pa.table({"messages": texts})
-    # Pages as writers of large values make them; a page is read whole.
-    pq.write_table(table, tmp_path / "in.parquet", compression="zstd", write_batch_size=1, use_dictionary=False)
+    pq.write_table(pa.table({"messages": texts}), tmp_path / "in.parquet", compression="zstd")
     with pa.output_stream(str(tmp_path / "in.jsonl.zst"), compression="zstd") as stream:
         for text in texts:
             stream.write(b'{"messages": ' + text.encode() + b"}\n")
@@ -439,6 +459,30 @@ def test_memory_is_that_of_some_rows(tmp_path: Path) -> None:
         child = subprocess.run([sys.executable, "-c", code, *arguments, "--jobs", "1"], capture_output=True)
         assert not child.stderr, child.stderr
         assert int(child.stdout.split()[-1]) < 600_000  # kilobytes
+
+
+def test_parquet_is_worked_on_in_pieces_where_a_dictionary_hides_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recede.cli.batch.rows._BATCH_BYTES", 10_000)
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"id": range(50), "messages": ["x" * 4_000] * 50}), path, row_group_size=20)
+    pieces = list(parquet_batches(Unit("in", "parquet", (str(path),), 1, 3, 0)))
+    assert [one for first, table in pieces for one in range(first, first + table.num_rows)] == list(range(20, 50))
+    assert [id for _, table in pieces for id in table["id"].to_pylist()] == list(range(20, 50))
+    assert len(pieces) >= 10
+
+
+def test_a_row_of_parquet_on_which_workers_died_is_a_bad_one(tmp_path: Path) -> None:
+    path, out = tmp_path / "in.parquet", tmp_path / "out"
+    pq.write_table(pa.table({"messages": list(map(json.dumps, HISTORIES[:3]))}), path)
+    (out / ".recede").mkdir(parents=True)
+    job = Job("reduce", str(out), lambda column: Reducer(column, keep_results=0))
+    announced: list[int] = []
+    outcome = do(job, Unit("in", "parquet", (str(path),), 0, 1, 0), frozenset([1]), announced.append)
+    assert announced == [0, 1, 2] and outcome.rows == 3
+    assert [(one["row"], one["kind"]) for one in outcome.failed] == [(1, "died")]
+    assert [one is None for one in pq.read_table(out / "in.parquet")["messages"].to_pylist()] == [False, True, False]
 
 
 # Fields of lines

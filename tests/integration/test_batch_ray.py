@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,14 @@ def printed(child: subprocess.Popen[bytes]) -> str:
     return out.decode()
 
 
-def wait_for_a_file(out: Path, child: subprocess.Popen[bytes]) -> None:
+def wait_for(condition: Callable[[], object], child: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 200
-    while not list(out.glob("*.parquet")) and child.poll() is None and time.monotonic() < deadline:
+    while not condition() and child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
+
+
+def wait_for_a_file(out: Path, child: subprocess.Popen[bytes]) -> None:
+    wait_for(lambda: list(out.glob("*.parquet")), child)
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
@@ -117,3 +122,36 @@ def test_a_job_that_was_killed_resumes_with_distinct_ids_and_the_right_sums(
     keys = [(row["id"], row.get("recede_policy")) for row in rows]
     assert len(keys) == len(set(keys))
     assert {key for key, _ in keys} == set(range(ROWS * FILES))
+
+
+def test_a_raylet_that_is_removed_by_force_loses_no_row(folder: Path, tmp_path: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    each = {"num_cpus": 1, "object_store_memory": 80 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    out, local = tmp_path / "out", tmp_path / "local"
+    flags = ["--id", "id", "--unit-bytes", 1]  # a task for each file
+    try:
+        other = cluster.add_node(**each)
+        cluster.wait_for_nodes()
+        child = started("suggest", folder, "-o", out, "--engine", "ray", *flags, RAY_ADDRESS=cluster.address)
+        wait_for_a_file(out, child)
+        wait_for(lambda: works(other), child)
+        before = len(list(out.glob("*.parquet")))
+        cluster.remove_node(other, allow_graceful=False)
+        assert 0 < before < FILES - 1, "both had work, and more was left"
+        printed(child)
+    finally:
+        cluster.shutdown()
+    run("suggest", folder, "-o", local)
+    summaries = [json.loads((one / "summary.json").read_bytes()) for one in (local, out)]
+    assert summaries[0] == summaries[1]
+    keys = [(row["id"], row["recede_policy"]) for row in rows_of(out)]
+    assert len(keys) == len(set(keys)) and {key for key, _ in keys} == set(range(ROWS * FILES))
+
+
+def works(node: Any) -> bool:
+    """Whether a worker of the raylet is in the task that replays."""
+    raylet = node.all_processes["raylet"][0].process.pid
+    children = Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()
+    return any(b"MapBatches" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children)

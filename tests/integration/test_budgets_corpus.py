@@ -12,17 +12,14 @@ import pytest
 from answers import numbered
 from asked import WAITS, Asked
 from even import Evenly, all_masked, budgets_of, check_budgets, failing, summaries_of, task_of
-from shared_data import CORPUS, corpus_files, need, sources
-from test_corpus import history_of, name_of
+from shared_data import CORPUS, corpus_files, each_file, need, sources
+from test_corpus import history_of
 
 import recede
 import recede.transcripts
 from support import built_engines, dumps, facts, loads, using
 
-FILES = corpus_files()
 BUDGETS = 64
-# A larger file is read at a quarter of them in the quick run.
-QUICK_CHARS = 300_000
 # What the mirror reads of one file in the quick run, and at how many budgets.
 MIRROR_CHARS, MIRROR_BUDGETS = 120_000, 4
 
@@ -37,21 +34,19 @@ def histories_of(path: Path) -> Iterator[History]:
             yield numbered(history)
 
 
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_views_degrade_evenly(path: Path, record_property: Recorder) -> None:
     need(CORPUS)
-    histories = list(histories_of(path))
-    is_large = sum(map(recede.count_chars, histories)) > QUICK_CHARS
-    for history in histories:
+    for history in histories_of(path):
         with using(built_engines()[0]):
-            check_budgets(history, BUDGETS // 4 if is_large else BUDGETS)
+            check_budgets(history, BUDGETS // 4)
             check_budgets(history, BUDGETS // 8, fill=0.5, clip_results=1_000, keep_results=5, summarizer=failing)
         record_property("read: histories at many budgets", path.name)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_views_degrade_evenly_at_many_budgets(path: Path) -> None:
     need(CORPUS)
     for history in histories_of(path):
@@ -74,7 +69,7 @@ def assert_engines_agree(history: History, count: int) -> None:
             assert all(answer == answers[0] for answer in answers)
 
 
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_engines_agree(path: Path, record_property: Recorder) -> None:
     need(CORPUS)
     left = MIRROR_CHARS
@@ -87,17 +82,14 @@ def test_engines_agree(path: Path, record_property: Recorder) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_engines_agree_at_many_budgets(path: Path) -> None:
     need(CORPUS)
     for history in histories_of(path):
         assert_engines_agree(history, BUDGETS)
 
 
-CODEX = [path for path in FILES if path.parent.name == "codex"]
-
-
-@pytest.mark.parametrize("path", CODEX or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file("codex")
 def test_the_task_of_codex_stays(path: Path) -> None:
     """Codex begins with a message about the environment; the task comes second."""
     need(CORPUS)
@@ -119,7 +111,7 @@ def test_the_task_of_codex_stays(path: Path) -> None:
 
 
 @pytest.mark.parametrize("tokens", [8_000, 20_000])
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int) -> None:
     need(CORPUS)
     if "rust" not in built_engines():
@@ -155,14 +147,14 @@ def _requests(history: History) -> Iterator[tuple[Any, bool]]:
         yield message, is_last or history[place + 1].get("role") in ("assistant", "model")
 
 
-@pytest.mark.parametrize("tokens", [8_000, 20_000])
+@pytest.mark.parametrize("tokens", [8_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: int) -> None:
     """Where the window is small; else for what the budget leaves beside the window, the task and the summary."""
     need(CORPUS)
     if "rust" not in built_engines():
         pytest.skip("a session needs the core")
     budget, clipped, compactions = 4 * tokens, 4_000, 0
-    for history in (history for path in FILES for history in histories_of(path)):
+    for history in (history for path in corpus_files() for history in histories_of(path)):
         session = recede.History(max_input_tokens=tokens, summarizer=lambda messages, previous: "It went well. " * 9)
         base: History = []  # the view of the last compaction, which became the session
         new: History = []
@@ -187,13 +179,15 @@ def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: in
     assert compactions > 10
 
 
-@pytest.mark.parametrize(("tokens", "answer"), [(8_000, "raises"), (20_000, "empty")])
+@pytest.mark.parametrize(
+    ("tokens", "answer"), [(8_000, "raises"), pytest.param(20_000, "empty", marks=pytest.mark.slow)]
+)
 def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_budget(tokens: int, answer: str) -> None:
     need(CORPUS)
     if "rust" not in built_engines():
         pytest.skip("a session needs the core")
     most = 0
-    for history in (history for path in FILES for history in histories_of(path)):
+    for history in (history for path in corpus_files() for history in histories_of(path)):
         asked: list[int] = []  # after so many messages
         summarizer = Asked([answer])
         session = recede.History(max_input_tokens=tokens, summarizer=summarizer)

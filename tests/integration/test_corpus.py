@@ -9,20 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_data import CORPUS, FORMATS, WITHOUT_HISTORY, Source, corpus_files, need, sources
+from shared_data import CORPUS, FORMATS, WITHOUT_HISTORY, Source, corpus_files, each_file, need, sources
 
 import recede
 from support import assert_only_observations_differ, built_engines, elements, facts, findings, loads, members, using
 
-FILES = corpus_files()
 # What the mirror reads of one file in the quick run; the slow run reads the rest.
 MIRROR_CHARS = 800_000
 
 Recorder = Callable[[str, object], None]
-
-
-def name_of(path: Path) -> str:
-    return f"{path.parent.name}-{path.name}"
 
 
 def history_of(text: str) -> list[Any]:
@@ -97,17 +92,18 @@ def check_source(source: Source) -> None:
     assert history == before, "the input was changed"
 
 
-def test_the_corpus_is_complete(record_property: Recorder) -> None:
+def test_the_corpus_is_complete() -> None:
     need(CORPUS)
+    files = corpus_files()
     assert (
-        {path.parent.name for path in FILES}
+        {path.parent.name for path in files}
         == set(FORMATS)
         == {path.name for path in CORPUS.iterdir() if path.is_dir()}
     )
-    assert len(FILES) == 76
+    assert len(files) == 76
 
 
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_invariants(path: Path, record_property: Recorder) -> None:
     need(CORPUS)
     found = sources(path)
@@ -142,7 +138,7 @@ def assert_engines_agree(source: Source) -> None:
     assert all(answer == answers[0] for answer in answers)
 
 
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_engines_agree(path: Path, record_property: Recorder) -> None:
     need(CORPUS)
     budget = MIRROR_CHARS
@@ -155,14 +151,14 @@ def test_engines_agree(path: Path, record_property: Recorder) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_engines_agree_on_everything(path: Path) -> None:
     need(CORPUS)
     for source in sources(path):
         assert_engines_agree(source)
 
 
-@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: name_of(path) if path else "absent")
+@each_file()
 def test_cut_transcripts_are_refused(path: Path) -> None:
     """Cut at places spread over the file, and at each byte of its last stretch."""
     need(CORPUS)

@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 from budgets import check_replay
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, each_file, need
 from summarized import PRICES, SUMMARY, SYSTEM, expected_turns
 
 import recede
 from recede import transcripts
 from support import built_engines, using
-
-FILES = corpus_files()
-EACH_FILE = pytest.mark.parametrize("path", FILES or [None], ids=lambda path: path.name[:40] if path else "absent")
 
 OPTIONS: dict[str, Any] = {"prices": PRICES, "cache": "ideal", "system_chars": SYSTEM, "summary_chars": SUMMARY}
 POLICIES = (
@@ -36,7 +33,7 @@ def engine() -> str:
     return recede.reduction.ENGINE
 
 
-@EACH_FILE
+@each_file()
 def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
     need(CORPUS)
     for transcript in transcripts.read_all(path):
@@ -59,7 +56,7 @@ def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
             assert list(map(tuple, replayed.policies[3].turns)) == expected_turns(history, 20, 20, 8, keep_turns=5)
 
 
-@EACH_FILE
+@each_file()
 def test_a_budget_is_that_of_a_history(path: Path) -> None:
     need(CORPUS)
     for transcript in transcripts.read_all(path):

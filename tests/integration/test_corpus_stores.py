@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, each_file, need
 
 import recede
 from recede import History, transcripts
 from support import engine_module
 
-FILES = corpus_files()
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 3},
     {"keep": 3, "mask_chunk": 2, "recall_handles": True, "keep_errors": True},
@@ -22,7 +21,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_a_store_changes_no_view(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
@@ -60,7 +59,7 @@ def test_a_store_changes_no_view(
             file.unlink()
 
 
-@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_a_rewound_session_is_one_of_its_first_messages(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -230,13 +231,16 @@ def test_a_session_costs_what_its_replay_says() -> None:
     check(a_session(), pauses=frozenset({21, 47}))
 
 
-def long_sessions() -> Iterator[History]:
+@functools.cache
+def long_sessions() -> list[History]:
+    sessions = []
     for path in sorted(path for name in FORMATS for path in (CORPUS / name).iterdir()):
         with contextlib.suppress(recede.TranscriptError):
             for found in transcripts.read_all(path):
                 tools = recede.mask_observations(found.messages, keep_results=0).tools.values()
                 if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
-                    yield as_anthropic(found.messages)
+                    sessions.append(as_anthropic(found.messages))
+    return sessions
 
 
 def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
@@ -248,12 +252,11 @@ def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_long_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("number", range(21))
+def test_long_sessions_of_the_corpus_cost_what_their_replays_say(number: int) -> None:
     need(CORPUS)
-    count = 0
-    for messages in long_sessions():
-        check(messages)
-        check_conversation(messages)
-        count += 1
-    assert count == 21
+    sessions = long_sessions()
+    assert len(sessions) == 21
+    check(sessions[number])
+    check_conversation(sessions[number])

@@ -29,7 +29,7 @@ from support import (
 )
 
 # The mirror is some hundred times slower than the core.
-SIZES = {"rust": 20_000, "python": 2_000}
+SIZES = {"rust": 5_000, "python": 500}
 HUGE = {"rust": 1_000_000, "python": 20_000}
 
 ENGINES = pytest.mark.parametrize("engine_name", built_engines())
@@ -116,7 +116,7 @@ def test_a_chain_of_mates(engine_name: str, sizes: dict[str, int]) -> None:
 @SIZE
 @ENGINES
 def test_open_brackets(engine_name: str, sizes: dict[str, int]) -> None:
-    size = sizes[engine_name]
+    size = max(sizes[engine_name], 2_000)
     for raw in (
         b"[" * size,
         b'{"a":' * size,
@@ -240,11 +240,15 @@ def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -
         assert len(reduction.tools) == size
 
 
+@SIZE
 @ENGINES
 @pytest.mark.parametrize("option", ["keep_by_tool", "exclude_tools"])
-def test_a_tool_is_looked_up_once_among_any_number_of_names(engine_name: str, option: str) -> None:
-    """If each of the tools were compared with each of the names, this would take many minutes."""
-    size, rules = {"rust": (50_000, 1_000_000), "python": (2_000, 200_000)}[engine_name]
+def test_a_tool_is_looked_up_once_among_any_number_of_names(
+    engine_name: str, option: str, sizes: dict[str, int]
+) -> None:
+    """If each of the tools were compared with each of the names, the large size would take many minutes."""
+    size = min(sizes[engine_name], 50_000)
+    rules = 20 * size
     names = dict.fromkeys((f"tool {number}" for number in range(size // 2, size // 2 + rules)), 0)
     history = [message for number in range(size) for message in tool_turn(number)]
     options: dict[str, Any] = {option: names if option == "keep_by_tool" else [*names]}
@@ -255,10 +259,11 @@ def test_a_tool_is_looked_up_once_among_any_number_of_names(engine_name: str, op
         assert masked.masked_count == size // 2
 
 
+@SIZE
 @ENGINES
-def test_a_tool_is_looked_up_once_and_not_at_each_request(engine_name: str) -> None:
-    """As many tools as requests: if all were looked up at each, this would take many minutes."""
-    size = {"rust": 60_000, "python": 500}[engine_name]
+def test_a_tool_is_looked_up_once_and_not_at_each_request(engine_name: str, sizes: dict[str, int]) -> None:
+    """As many tools as requests: if all were looked up at each, the large size would take many minutes."""
+    size = min(sizes[engine_name], {"rust": 60_000, "python": 2_000}[engine_name])
     history = [message for number in range(size) for message in tool_turn(number)]
     options: dict[str, Any] = {"exclude_tools": [f"other {number}*" for number in range(20)]}
     with using(engine_name):
@@ -285,7 +290,7 @@ def test_the_mirror_holds_no_list_of_newer_results_for_each_result() -> None:
         return most
 
     with using("python"):
-        assert peak(4_000) < 2.7 * peak(2_000)
+        assert peak(2_000) < 2.7 * peak(1_000)
 
 
 @ENGINES

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, each_file, need
 
-from definitions.masker import cold_masks, cold_view
+from definitions.masker import cold_view, masks_of_dicts, stand_ins
 from recede import Masker, _pure, transcripts
 from recede.masker import Facts
 
-FILES = corpus_files() or [CORPUS]
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"keep": 2, "boundary": "sliding", "keep_errors": True},
@@ -61,27 +60,28 @@ def check(path: Path, most: int) -> None:
     for transcript in transcripts.read_all(path):
         messages = transcript.messages
         boxes = list(map(Box, messages))
+        dicts, again = stand_ins(Boxes(), boxes), copy.deepcopy(messages)
         for options in OPTIONS:
-            masker, own, adapter = Masker(**options), Masker[Box](Boxes(), **options), Boxes()
+            masker, own = Masker(**options), Masker[Box](Boxes(), **options)
             for end in ends(len(messages), most):
-                given = copy.deepcopy(messages[:end]) if end % 5 == 0 else messages[:end]
+                given = (messages if end % 5 else again)[:end]
                 expected, view = cold_view(None, given, options), masker.view(given)
                 assert view == expected
                 assert all(
                     (one is mine) == (other is mine) for one, other, mine in zip(view, expected, given, strict=True)
                 )
-                assert own.masks(boxes[:end]).masks == cold_masks(adapter, boxes[:end], options)[0]
+                assert own.masks(boxes[:end]).masks == masks_of_dicts(dicts[:end], options)[0]
             assert masker.stats().begun <= 1
             assert masker.stats().rewound == masker.stats().forked == 0
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_views_of_recorded_sessions_are_those_from_the_beginning(path: Path) -> None:
     check(path, 6)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_every_request_of_recorded_sessions_is_that_from_the_beginning(path: Path) -> None:
     check(path, 1 << 30)

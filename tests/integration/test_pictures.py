@@ -572,7 +572,7 @@ def test_thousands_of_turns_keep_the_page_small_and_their_teeth() -> None:
 def test_the_timeline_of_thousands_of_turns_stays_small() -> None:
     policies = ["sliding:window=10", "break_even:window=10", "keep_last:messages=20"]
     sizes = []
-    for requests in (2_500, 5_000):
+    for requests in (1_000, 2_000):
         one = session(history(requests, lines=3), policies=policies)
         text = page([one])
         sizes.append(len(text))
@@ -691,7 +691,7 @@ onload = () => {
 
 
 @browser
-@pytest.mark.parametrize("width", [360, 400, 800, 1200])
+@pytest.mark.parametrize("width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (400, 800, 1200))])
 def test_nothing_is_wider_than_the_screen(width: int, tmp_path: Path) -> None:
     policies = [
         "sliding:window=58",
@@ -739,6 +739,7 @@ def test_the_page_is_drawn_in_light_and_in_dark(tmp_path: Path) -> None:
 
 
 @browser
+@pytest.mark.slow
 def test_the_page_prints_on_few_sheets(tmp_path: Path) -> None:
     file, paper = tmp_path / "page.html", tmp_path / "page.pdf"
     file.write_text(page([session(history(60 + number), f"{number}.jsonl") for number in range(12)]), encoding="utf-8")
@@ -768,13 +769,14 @@ def test_the_image_shows_all_pictures() -> None:
     # No word is cut off at the edge.
     edges = (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:])
     assert all((edge[..., :3] == 1).all() for edge in edges)
-    assert plot(sessions[1:]) != png
     # What each request wrote has a color of its own, and there is far more of it where the mask slides.
     written = (abs(pixels[:, :, :3] - (0xB3 / 255, 0x45 / 255, 0x0B / 255)).max(axis=2) < 0.01).sum(axis=1)
     assert written[-230:].sum() > 1_000
 
 
-@pytest.mark.parametrize("count", [1, 3, 60])
+@pytest.mark.parametrize(
+    "count", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(60, marks=pytest.mark.slow)]
+)
 def test_no_word_of_the_image_lies_on_another_or_is_cut(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pytest.importorskip("matplotlib.text")
     found: dict[Any, Any] = {}  # the layout draws all once, too
@@ -806,9 +808,8 @@ def test_no_word_of_the_image_lies_on_another_or_is_cut(count: int, monkeypatch:
 def test_the_image_takes_hostile_names() -> None:
     pytest.importorskip("matplotlib")
     one = session(history(2 * len(HOSTILE), HOSTILE), "$x_{ \ud800 \x00 " + "name" * 100)
-    for each in (one, session(history(9), "長い名前" * 40), session(history(9), "\x00" * 200)):
-        pixels = decoded(plot([each]))
-        assert pixels.shape[1] == 1320 and (pixels[:, -3:, :3] == 1).all()
+    pixels = decoded(plot([one, session(history(9), "長い名前" * 40), session(history(9), "\x00" * 200)]))
+    assert pixels.shape[1] == 1320 and (pixels[:, -3:, :3] == 1).all()
 
 
 def test_the_image_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from marks import marks_of
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, each_file, need
 
 import recede
 from recede import transcripts
@@ -36,7 +36,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(element) for element in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("path", corpus_files() or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 @pytest.mark.parametrize("rule", ["sliding", "break_even"])
 def test_each_request(path: Path, rule: Any) -> None:
     need(CORPUS)

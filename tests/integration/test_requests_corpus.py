@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, corpus_files, each_file, need
 
 import recede
 from recede import transcripts
 
 CLAUDE_CODE = [path for path in corpus_files() if path.parent.name == "claude_code"]
-CODEX = [path for path in corpus_files() if path.parent.name == "codex"]
 LONGEST = ("git-sync_0c2a854b89080.jsonl.gz", "git-sync_fde63c6432fc16.jsonl.gz")
 
 # Messages that a reader takes as answers without a request: errors of the program, answers that were not counted.
@@ -38,7 +36,7 @@ def counted(session: transcripts.Transcript) -> list[transcripts.LoggedUsage]:
     return [request.usage for request in session.requests if request.usage is not None]
 
 
-@pytest.mark.parametrize("path", CLAUDE_CODE or [CORPUS], ids=lambda path: path.name)
+@each_file("claude_code")
 def test_each_message_of_claude_code_counts_once(path: Path) -> None:
     need(CORPUS)
     messages = {}
@@ -67,7 +65,7 @@ def test_claude_code_sessions_but_the_longest_log_785_requests_of_49_million_tok
     assert (len(usages), sum(usage.sent_tokens for usage in usages)) == (785, 49_228_431)
 
 
-@pytest.mark.parametrize("path", CODEX or [CORPUS], ids=lambda path: path.name)
+@each_file("codex")
 def test_the_counts_of_codex_add_up_to_its_own_total(path: Path) -> None:
     need(CORPUS)
     total: dict[str, int] = {}
@@ -80,7 +78,7 @@ def test_the_counts_of_codex_add_up_to_its_own_total(path: Path) -> None:
     assert sum(usage.output_tokens for usage in usages) == total["output_tokens"]
 
 
-@pytest.mark.parametrize("path", [*CLAUDE_CODE, *CODEX] or [CORPUS], ids=lambda path: path.name)
+@each_file("claude_code", "codex")
 def test_logged_requests_are_those_that_a_replay_makes(path: Path) -> None:
     need(CORPUS)
     contexts = transcripts.read(path).contexts

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, corpus_files, each_file, need
 
 import recede
 from recede import transcripts
@@ -39,9 +39,6 @@ class Row(NamedTuple):
 
 
 FILES = corpus_files()
-every_file = pytest.mark.parametrize(
-    "path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}"
-)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +55,7 @@ def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[by
     return done
 
 
-@every_file
+@each_file()
 def test_records_and_pairs_are_those_of_the_table(path: Path, rows: dict[str, Row]) -> None:
     row = rows[path.name]
     found = transcripts.read_all(path)
@@ -75,7 +72,7 @@ def test_records_and_pairs_are_those_of_the_table(path: Path, rows: dict[str, Ro
         assert note not in row.note or warning in warnings
 
 
-@every_file
+@each_file()
 def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> None:
     for transcript in transcripts.read_all(path):
         seen = []
@@ -88,7 +85,7 @@ def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> Non
         assert seen[0] == seen[-1]
 
 
-@every_file
+@each_file()
 def test_observations_have_about_the_share_of_the_table(path: Path, rows: dict[str, Row]) -> None:
     """The table also counts reasoning, which recede does not, so the share may be larger but hardly smaller."""
     results = [recede.mask_observations(one.messages, keep_results=0) for one in transcripts.read_all(path)]
@@ -97,7 +94,7 @@ def test_observations_have_about_the_share_of_the_table(path: Path, rows: dict[s
     assert 100 * observed / max(1, chars) >= rows[path.name].observation_percent - 4
 
 
-@every_file
+@each_file()
 def test_both_engines_play_all_sessions(path: Path, rows: dict[str, Row]) -> None:
     """The mirror plans each request anew, so only the beginning of long sessions is played with it."""
     for transcript in transcripts.read_all(path):
@@ -118,6 +115,7 @@ def test_both_engines_play_all_sessions(path: Path, rows: dict[str, Row]) -> Non
                 assert replayed.turns[place].masked_count == view.masked_count
 
 
+@pytest.mark.slow
 def test_one_command_plays_them_all(rows: dict[str, Row]) -> None:
     report = json.loads(run("replay", "--json", *FILES).stdout)
     assert report["failed"] == []
@@ -178,7 +176,7 @@ def test_the_costs_under_a_cache_are_those_that_were_measured(agent: str, rows: 
     assert by_name["sliding:window=10"].dearer_count > count / 2
 
 
-@pytest.mark.parametrize("agent", MEASURED)
+@pytest.mark.parametrize("agent", [pytest.param("claude_code", marks=pytest.mark.slow), "codex"])
 def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: str, rows: dict[str, Row]) -> None:
     sessions = [one for path in FILES if path.parent.name == agent for one in transcripts.read_all(path)]
     for session in sorted(sessions, key=lambda one: -len(one.messages))[:3]:
@@ -214,7 +212,9 @@ def observations(transcript: transcripts.Transcript) -> int:
     return sum(tool.observations for tool in tools)
 
 
-@pytest.mark.parametrize("document", ["caching.md", "replay.md", "transcripts.md"])
+@pytest.mark.parametrize(
+    "document", [pytest.param("caching.md", marks=pytest.mark.slow), "replay.md", "transcripts.md"]
+)
 def test_the_tables_of_the_documents_are_what_their_commands_print(document: str, rows: dict[str, Row]) -> None:
     if not CORPUS.samefile(ROOT.parent / "shared" / "corpus"):
         pytest.skip("the commands in the documents read ../shared/corpus, and the corpus is elsewhere")
@@ -273,7 +273,7 @@ def test_damaged_copies_are_named_and_do_not_stop_the_others(rows: dict[str, Row
     assert errors.stdout.count(b"total") == 1
 
 
-@every_file
+@each_file()
 def test_a_wrong_format_is_refused(path: Path, rows: dict[str, Row]) -> None:
     own = transcripts.detect(path)
     for wrong in {"claude_code", "codex", "gemini", "inspect", "openhands", "pi", "swe_agent", "tau_bench"} - {own}:

@@ -10,7 +10,7 @@ import anthropic
 import openai
 import pytest
 from answers import numbered, torn
-from shared_data import CORPUS, corpus_files, need
+from shared_data import CORPUS, corpus_files, each_file, need
 
 import recede
 from provider_rules import anthropic_fault, openai_fault
@@ -18,7 +18,6 @@ from provider_server import serving, text
 from recede import Budget, History, transcripts
 from sound import as_anthropic, as_openai, has_tool_blocks
 
-FILES = corpus_files()
 Messages = list[dict[str, Any]]
 
 FORMS: dict[str, tuple[Callable[[Messages], Messages], Callable[[dict[str, Any]], str | None]]] = {
@@ -46,7 +45,7 @@ def ready(history: Messages) -> Messages:
     return history[:end]
 
 
-@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 @pytest.mark.parametrize("form", FORMS)
 def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_property: Any) -> None:
     need(CORPUS)
@@ -77,7 +76,7 @@ def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_prop
         record_property(f"read: {path.parent.name} as {form}", 1)
 
 
-@pytest.mark.parametrize("path", FILES or [CORPUS], ids=lambda path: f"{path.parent.name}-{path.name[-30:]}")
+@each_file()
 def test_views_of_recorded_sessions_hold_an_answer_whole_or_not_at_all(path: Path, record_property: Any) -> None:
     need(CORPUS)
     for transcript in transcripts.read_all(path):
@@ -93,7 +92,7 @@ def test_views_of_recorded_sessions_hold_an_answer_whole_or_not_at_all(path: Pat
 def test_some_of_them_over_the_wire(record_property: Any) -> None:
     need(CORPUS)
     folders: dict[str, Path] = {}
-    for path in FILES:
+    for path in corpus_files():
         folders.setdefault(path.parent.name, path)
     with (
         serving() as server,

@@ -147,7 +147,7 @@ def test_views_do_not_depend_on_how_the_history_came(case: Any) -> None:
     messages = case.history(session())
     expected = cold(case, messages, keep=10)
     masking = case.masking(keep=10)
-    for count in range(1, len(messages) + 1):
+    for count in range(1 + (len(messages) - 1) % 3, len(messages) + 1, 3):
         grown = case.view(masking, messages[:count])
     assert case.results(grown) == expected
     for other in (messages, copy.deepcopy(messages), case.reloaded(messages), case.history(session())):
@@ -175,7 +175,7 @@ def test_forks_cuts_and_edits_are_as_from_cold(case: Any) -> None:
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
 def test_conversations_through_one_object_do_not_mix(case: Any, how: str) -> None:
-    sessions = [session(40, seed) for seed in range(8)]
+    sessions = [session(20, seed) for seed in range(8)]
     expected = [cold(case, case.history(turns), keep=4) for turns in sessions]
     masking = case.masking(keep=4)
 

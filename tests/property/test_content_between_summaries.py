@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from even import all_masked, even, summaries_of
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import recede
@@ -41,7 +41,6 @@ def sessions(draw: Any) -> Messages:
 
 
 @pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")
-@settings(max_examples=60)
 @given(
     messages=sessions(),
     budget=st.sampled_from([900, 1_500, 3_000]),

@@ -110,7 +110,7 @@ def test_a_larger_budget_keeps_all_text_that_a_smaller_one_keeps(
 
 
 @ENGINES
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     history=histories(max_turns=9), rule=st.sampled_from([{}, {"fill": 0.5, "clip_results": 100, "keep_results": 2}])
 )

@@ -106,7 +106,7 @@ def managers(draw: Any) -> tuple[str, dict[str, Any]]:
     return kind, {**options, **draw(st.sampled_from(BOUNDARIES)), **counter}
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     manager=managers(),
     turns=TURNS,

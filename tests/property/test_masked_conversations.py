@@ -219,7 +219,7 @@ class PinnedConversations(Conversations):
         self.masker = recede.Masker(check=check, **self.options)
 
 
-MACHINE = settings(max_examples=40, stateful_step_count=20)
+MACHINE = settings(max_examples=2 * settings.default.max_examples, stateful_step_count=20)
 TestDicts = Conversations.TestCase
 TestDicts.settings = MACHINE
 TestPinned = PinnedConversations.TestCase

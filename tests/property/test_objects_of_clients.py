@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from strategies import block_options, reduce_options
@@ -148,6 +148,7 @@ def test_each_function_reads_objects_as_their_dicts(
 
 
 @ENGINES
+@settings(max_examples=3 * settings.default.max_examples)
 @given(pair=pairs())
 def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Messages, Messages]) -> None:
     history, objects = pair

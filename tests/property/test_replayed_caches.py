@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recede
@@ -45,6 +45,7 @@ def policies(window: int, chunk: int) -> list[str]:
 
 
 @pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     history=histories(),
     window=st.integers(0, 4),

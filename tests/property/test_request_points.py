@@ -49,9 +49,10 @@ def test_points_are_those_of_the_definition(messages: list[dict[str, Any]]) -> N
 @given(histories(), st.data())
 def test_points_of_a_beginning_are_the_first_ones(messages: list[dict[str, Any]], data: st.DataObject) -> None:
     whole = asked(json.dumps({"messages": messages}).encode())
-    if not whole:
+    ends = [end for end, _ in whole if end]  # an empty history asks for nothing
+    if not ends:
         return
-    end = data.draw(st.sampled_from([messages for messages, _ in whole]))
+    end = data.draw(st.sampled_from(ends))
     beginning = asked(json.dumps({"messages": messages[:end]}).encode())
     assert beginning == [point for point in whole if point[0] <= end]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from test_sessions import HISTORIES, masked_options, session_options
 from test_stored_sessions import identities, outcome, recalled
@@ -61,7 +61,6 @@ def assert_same(rewound: History, plain: History, own: list[Any]) -> None:
         assert outcome(rewound, identity) == outcome(plain, identity)
 
 
-@settings(max_examples=50)
 @given(
     messages=MESSAGES,
     options=session_options() | masked_options(),

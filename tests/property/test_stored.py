@@ -140,7 +140,7 @@ class Stored(RuleBasedStateMachine):
 
 
 class TestStored(Stored.TestCase):  # type: ignore[name-defined,misc]
-    settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
+    settings = settings(stateful_step_count=40)
 
     @pytest.fixture(autouse=True)
     def _needs_the_core(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from test_sessions import HISTORIES, masked_options, session_options
 
@@ -60,7 +60,6 @@ def outcome(history: History, identity: str) -> str | None:
         return None
 
 
-@settings(max_examples=80)
 @given(
     messages=MESSAGES,
     options=session_options() | masked_options(),

@@ -62,7 +62,6 @@ def unmasked(calls: list[Any], messages: Messages) -> list[Any]:
 
 
 @ENGINES
-@settings(max_examples=40)
 @given(
     messages=sessions(),
     options=options(),
@@ -131,7 +130,6 @@ def _loaded(history: History, asked: Asked, options: dict[str, Any], built_in: b
     return loaded
 
 
-@settings(max_examples=60)
 @given(
     messages=sessions(),
     options=options(),
@@ -226,7 +224,6 @@ def run(manager: Any, asked: Asked, count: int, way: str) -> None:
 
 
 @ENGINES
-@settings(max_examples=40)
 @given(
     count=st.integers(1, 150),
     every=st.integers(1, 20),
@@ -267,7 +264,7 @@ def test_a_manager_asks_by_the_rule(
     event(f"failures: {len(failed)}")
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     count=st.integers(20, 120),
     answers=st.lists(st.sampled_from(["raises", "empty", "helps"]), max_size=8),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_sessions import masked_options, session_options
 
@@ -44,7 +44,6 @@ def edited(messages: list[Any], edit: str, part: list[Any], number: int) -> list
     return messages
 
 
-@settings(max_examples=60)
 @given(
     options=session_options() | masked_options(),
     steps=st.lists(

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import recede
@@ -120,10 +120,10 @@ def test_sequences_that_climb_to_the_worst_moment_stay_within_it(cache: str, bre
     def turn() -> Turn:
         return rng.choice(sizes), [rng.choice(sizes) for _ in range(rng.randint(1, 2))]
 
-    for _ in range(4):
+    for _ in range(settings.default.max_examples // 20):
         turns = [turn() for _ in range(12)]
         worst = worst_moment(turns, set(), 0, paid, False, **options)
-        for _ in range(60):
+        for _ in range(40):
             changed = list(turns)
             place = rng.randrange(len(changed) + 1)
             changed[place : place + rng.randint(0, 2)] = [turn() for _ in range(rng.randint(0, 2))]

@@ -225,6 +225,8 @@ def test_requests_that_a_resumed_session_copies_are_counted_once(tmp_path: Path)
     partly, wholly = done.stderr.decode().splitlines()
     assert partly.endswith("b.jsonl: warning: requests that are in another file too, counted only there: 2 times")
     assert "c.jsonl: warning: all its requests are in another file" in wholly
+    suggested = run("replay", tmp_path, "--suggest", "--keep", "5").stdout.decode()
+    assert "4 requests of 3 sessions" in suggested and "$12.75" in suggested
     alone = run("replay", tmp_path / "d.jsonl").stdout.decode()
     assert "logged: $3.00 for 1 request, tokens" in alone and "paid: $3.00 for 1 request, as logged" in alone
 
@@ -271,10 +273,18 @@ def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     assert out == b"" and err.strip() == b""
 
 
+def test_ctrl_c_while_modules_are_imported_ends_with_130(tmp_path: Path) -> None:
+    put(tmp_path / "click.py", b"raise KeyboardInterrupt")
+    command = [sys.executable, "-m", "recede.cli", "--version"]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 # Many files
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork beside the thread of the bar
 def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from recede.cli import processes
     from recede.cli.files import read

@@ -156,13 +156,14 @@ def test_cache_marks_are_no_departure() -> None:
 
 
 def test_a_fork_has_the_cache_marks_of_its_own_call() -> None:
-    masker, messages = Masker(keep=0, **SLIDING), conversation(30)
+    masker, messages = Masker(keep=0, **SLIDING), conversation(120)
     marked = {"type": "text", "text": "x" * 90, "cache_control": {"type": "ephemeral"}}
     messages[2]["content"] = [{"type": "text", "text": "x" * 90}]
-    masker.view(messages)
+    for end in range(1, len(messages) + 1, 40):  # so that a fork does not go back to the beginning
+        masker.view(messages[:end])
     messages = [*messages[:2], {**messages[2], "content": [marked]}, *messages[3:]]
     masker.masks(messages)  # makes no copies
-    fork = messages[:20]
+    fork = messages[:200]
     assert masker.view(fork) == cold_view(None, fork, {"keep": 0, **SLIDING})
     assert masker.stats().forked == 1
     assert "cache_control" in str(masker.view(fork)[2])

@@ -154,9 +154,9 @@ def test_a_budget_is_that_of_a_history() -> None:
     for unit, budget, fill in (("tokens", 1_500, 0.5), ("chars", 5_000, 0.9), ("tokens", 1_500, None)):
         asked = [
             check_replay(LONG, summary_chars, ANY_LENGTH, unit=unit, budget=budget, fill=fill)
-            for summary_chars in (0, 300, 4_000)
+            for summary_chars in (0, 300)
         ]
-        assert asked[0] == 0 < min(asked[1:]), "the budget is too small for all, and only a model is asked"
+        assert asked[0] == 0 < asked[1], "the budget is too small for all, and only a model is asked"
 
 
 def test_what_a_budget_costs() -> None:

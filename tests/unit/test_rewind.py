@@ -360,3 +360,39 @@ def test_of_a_damaged_summary_nothing_is_believed(path: Path, change: str) -> No
         history.view_json()
         history.rewind(3)
         assert history.view() == session(1) and store.count_records("summary") == 0
+
+
+@pytest.mark.parametrize("window", [{"boundary": "sliding", "keep": 3}, {"keep": 0}])
+@pytest.mark.parametrize("rule", [{"exclude_tools": ["dropped"]}, {"keep_by_tool": {"dropped": None}}])
+def test_a_tool_after_a_rewind_is_not_taken_for_a_dropped_one(window: Any, rule: Any) -> None:
+    def of_tool(name: str) -> list[dict[str, Any]]:
+        turns = [[call(f"{name}{turn}", name=name), result(f"{name}{turn}", "x" * 900)] for turn in range(20)]
+        return [*session(60), *(message for turn in turns for message in turn)]
+
+    options: dict[str, Any] = {**window, **rule}
+    history, masker = looked_at(of_tool("dropped"), **options), recede.Masker(**options)
+    masker.view(of_tool("dropped"))
+    history.rewind(121)
+    history.extend(of_tool("other")[121:])
+    whole = History.from_messages(of_tool("other"), **options)
+    assert history.view() == whole.view()
+    of_history, of_masker = (
+        [mask.message_index for mask in masks.masks] for masks in (whole.masks(), masker.masks(of_tool("other")))
+    )
+    assert of_history == of_masker != [] and masker.stats().forked == 1
+
+
+def test_a_rewind_takes_back_failures_of_the_summarizer() -> None:
+    asked: list[int] = []
+
+    def fails(*_: Any) -> str:
+        asked.append(len(history))
+        raise ValueError("down")
+
+    messages, history = session(60), History(max_input_chars=2_500, summarizer=fails)
+    for start in (0, 70):
+        history.rewind(start)
+        for message in messages[start:]:
+            history.append(message)
+            history.view_json()
+    assert asked == [77, 77]

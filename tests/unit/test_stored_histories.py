@@ -525,9 +525,14 @@ def test_functions_that_are_none_are_not_the_fault_of_a_file(path: Path) -> None
             History.load(path, **{name: wrong})
 
 
-@pytest.mark.parametrize(("value", "kind"), [("1" * 5_000, "number"), ("[" * 1_010 + "]" * 1_010, "depth")])
+_TOO_DEEP = pytest.param(
+    "[" * 1_010 + "]" * 1_010, "depth", marks=pytest.mark.skipif(sys.version_info >= (3, 14), reason="json reads it")
+)
+
+
+@pytest.mark.parametrize(("value", "kind"), [("1" * 5_000, "number"), _TOO_DEEP])
 def test_a_message_that_python_cannot_read_is_named(value: str, kind: str) -> None:
-    """The strict reader takes integers of any length, and nesting of 1,024 levels; Python's takes less."""
+    """The strict reader takes any integer and 1,024 levels; Python's fewer digits, and before 3.14 fewer levels."""
     message = f'{{"role": "user", "content": "x", "more": {value}}}'
     history = History()
     history.append(user("before"))

@@ -203,7 +203,7 @@ def test_what_was_due_at_the_end_of_a_block_is_due_after_a_restart(
                 stored.add_turn("lost", "lost", "lost")
         again = manager(store, count_turns)
         assert again._kept.summary_due() == stored._kept.summary_due() == plain._kept.summary_due() is not None
-        known = [(one._kept.figures(), one._kept.sums(), one.report()) for one in (plain, stored, again)]
+        known = [(one._kept.stats(), one.report()) for one in (plain, stored, again)]
         assert known[0] == known[1] == known[2]
         assert again.maybe_create_summary()
 

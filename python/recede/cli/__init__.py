@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-
-from recede.cli.about import ABOUT
 
 __all__ = ["main"]
 
@@ -13,12 +10,19 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line; without the extra, one line says how to get it."""
     try:
-        from recede.cli.commands import recede
-    except KeyboardInterrupt:
+        _run()
+    except KeyboardInterrupt:  # also while modules are imported
         sys.exit(130)
+
+
+def _run() -> None:
+    try:
+        from recede.cli.commands import recede
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
+        from recede.cli.about import ABOUT
+
         if sys.argv[1:] == ["--version"]:
             print(ABOUT)
             return
@@ -28,6 +32,8 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    import logging
+
     # Commands warn of a file themselves, with its name.
     logging.getLogger("recede").addHandler(logging.NullHandler())
     sys.setrecursionlimit(5_000)  # recede reads 1,024 levels of nesting, where json stops below 1,000

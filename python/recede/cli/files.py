@@ -40,6 +40,8 @@ _OWN_FORMS = ("body", "json_lines", "messages")
 # Errors of a `TranscriptError` in what is well-formed JSON.
 _WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
 
+# Of a larger file only the lengths of long texts are kept where they will do; smaller ones are read faster with them.
+_LARGE_BYTES = 16 << 20
 _PRIVATE = 0o600  # for data that was read from a pipe
 _EVENT = re.compile(r"(?:event-)?(\d{1,9})(?:-|$)")  # 17.json; of newer versions event-00017-<id>.json
 _GZIP = b"\x1f\x8b"
@@ -120,6 +122,8 @@ def read(path: str, reading: Reading) -> list[InputHistory]:
         if found in _OWN_FORMS and format in (None, found):
             data = source if isinstance(source, bytes) else read_bytes(path, max_bytes)
             return [replace(_own_form(name, found, data), path=path)]
+        if isinstance(source, bytes) or Path(path).stat().st_size < _LARGE_BYTES:
+            reading = reading._replace(keep_texts=True)
         histories = transcripts.read_all(source, name=name, **reading._asdict())
     except TranscriptError as error:
         raise _misread(error, name, source) from None

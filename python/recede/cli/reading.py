@@ -29,6 +29,7 @@ class Reading(NamedTuple):
     path: str | None = None
     text_mode: bool = False
     max_bytes: int = transcripts.MAX_BYTES
+    keep_texts: bool = True
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:

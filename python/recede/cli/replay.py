@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from click.core import ParameterSource
 
 from recede import mask_observations
 from recede.cli.anatomy import anatomy
-from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies
+from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies, without_requests
 from recede.cli.comparison import as_json as session_as_json
 from recede.cli.comparison import costs_as_json, for_people, verdict_lines
-from recede.cli.files import InputHistory, keep_apart, write
+from recede.cli.files import InputHistory, keep_apart, read, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
@@ -32,11 +32,15 @@ from recede.costs import (
     SYSTEM_CHARS,
     ModelPrices,
     Prices,
+    Replay,
+    SessionPrices,
     Suggestion,
     compare_costs,
+    reads_texts,
     replay_json,
     replay_policies,
     replay_transcript,
+    suggest_policies,
     suggest_window,
 )
 
@@ -260,28 +264,39 @@ def replay(
             replayed = history.run(lambda data: replay_json(data, wanted, **used, **options))
         else:
             found = log.prices if prices is None else log.prices._replace(prices=prices)
-            used = {"prices": found.prices, "cache": cache or found.provider}
             replayed = replay_transcript(history.session, wanted, prices=found, cache=cache, pauses=pauses, **options)
         raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
         drawn = None if html is png is None else anatomy(history.parsed(), replayed)
         session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
         if not suggest or _results(session) < min_results:
             return session, None
-        return session, suggest_window([history.session or history.parsed()], **used, **grid, **options)
+        return session, suggested(history, session.replay)
+
+    def suggested(history: InputHistory, replayed: Replay, copied: Collection[int] = ()) -> Suggestion:
+        """At the prices of the replay, without the requests that are in another file too."""
+        used: dict[str, Any] = {"cache": replayed.cache, **options}
+        if history.session is None or not copied:
+            return suggest_window([history.session or history.parsed()], prices=replayed.prices, **grid, **used)
+        found = SessionPrices(replayed.prices, history.format)
+        again = replay_transcript(history.session, suggest_policies(**grid), prices=found, **used)
+        return Suggestion.of_usage([without_requests(again, copied)])
 
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
+    reading = reading._replace(keep_texts=reads_texts(wanted, summary_chars) or not html is png is None)
     played, failed = over(files_read, reading, play, is_parallel=True)
-    read, done, suggestions = [], [], []
+    done, shown, suggestions = [], [], []
     without = without_copies([session for _, (session, _) in played])
-    for (history, (_, suggested)), (session, warnings) in zip(played, without, strict=True):
-        read.append((dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session))
+    for (history, (_, suggestion)), (session, copied, warnings) in zip(played, without, strict=True):
+        done.append((dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session))
         if session is not None and _results(session) >= min_results:
-            done.append((history, session))
-            suggestions += [] if suggested is None else [suggested]
-    sessions = [session for _, session in done]
+            shown.append((history, session))
+            if suggestion is not None and copied:
+                suggestion = suggested(read(history.path, reading)[history.index], session.replay, copied)
+            suggestions += [] if suggestion is None else [suggestion]
+    sessions = [session for _, session in shown]
     suggestion = Suggestion.total(suggestions) if suggestions else None
-    paths = [history.path for history, _ in done]
+    paths = [history.path for history, _ in shown]
     drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]
     if drawn and html is not None:
         write(html, page(drawn, suggestion, context_window).encode(), paths)
@@ -290,12 +305,12 @@ def replay(
     if sessions and check:
         write(None, check_text(drawn).encode())
     elif sessions and as_json:
-        histories = [session_as_json(history, session, turns) for history, session in done]
+        histories = [session_as_json(history, session, turns) for history, session in shown]
         total = costs_as_json(compare_costs(session.replay for session in sessions))
         if suggestion is not None:
             total["suggestion"] = suggestion_as_json(suggestion)
         write_report(histories, {"histories": len(sessions), **total}, failed)
-    elif read and not sessions:
+    elif done and not sessions:
         write(None, f"no session has {min_results} results or more\n".encode())
     elif suggestion is not None:
         lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
@@ -305,7 +320,7 @@ def replay(
         said = logged_lines(sessions, is_flat=prices is not None)
         text = for_people(sessions, said, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
         write(None, text.encode())
-    finish(read, failed, warn=not as_json)
+    finish(done, failed, warn=not as_json)
 
 
 def _is_given(parameter: str) -> bool:

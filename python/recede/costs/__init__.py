@@ -7,7 +7,7 @@ from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy
 from recede.costs._models import MODELS, ModelPrices, model_prices
-from recede.costs._policies import parse_policy, replay_policies
+from recede.costs._policies import parse_policy, reads_texts, replay_policies
 from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json
@@ -44,6 +44,7 @@ __all__ = [
     "model_prices",
     "parse_policy",
     "read_prices",
+    "reads_texts",
     "replay",
     "replay_json",
     "replay_policies",

@@ -10,7 +10,7 @@ from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
 from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
-from recede.costs._policies import DEFAULT_POLICIES
+from recede.costs._policies import DEFAULT_POLICIES, reads_texts
 from recede.costs._prices import CHARS_PER_TOKEN, SUMMARY_CHARS, Prices
 from recede.costs._replay import SYSTEM_CHARS, Replay, replay
 from recede.costs._turn import ReplayedTurn
@@ -88,7 +88,7 @@ def replay_transcript(
         `ReplayedTurn.messages` counts the messages of the transcript.
 
     Raises:
-        ValueError: `pauses` is unknown.
+        ValueError: `pauses` is unknown, or a policy needs texts that were left out (`Transcript.has_texts`).
 
     Example:
         >>> from recede import costs, transcripts
@@ -98,10 +98,12 @@ def replay_transcript(
     """
     if pauses not in _PAUSES:
         raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
+    policies = list(policies)
+    if not transcript.has_texts and reads_texts(policies, summary_chars):
+        raise ValueError("budgets and built-in summaries read texts: read the file with keep_texts=True")
     found = session_prices(transcript, own_prices) if prices is None else prices
     options: dict[str, Any] = {"prices": found.prices, "cache": found.provider if cache is None else cache}
     options |= {"system_chars": system_chars, "summary_prices": summary_prices, "summary_chars": summary_chars}
-    policies = list(policies)
     starts = [0, *(compaction.messages for compaction in transcript.compactions)]
     replays = []
     for start, context in zip(starts, transcript.contexts, strict=True):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recede import _engine
 from recede._errors import meant, one_of
 from recede.costs._cache import CacheFacts
-from recede.costs._prices import SUMMARY_PROMPT_CHARS, Prices
+from recede.costs._prices import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
 from recede.reduction._options import SESSION_DEFAULTS
 from recede.reduction._policy import replay_policy
 
@@ -19,6 +19,7 @@ __all__ = [
     "is_optimum",
     "optimum_of",
     "parse_policy",
+    "reads_texts",
     "replay_policies",
     "values_of",
     "window_of",
@@ -280,6 +281,24 @@ def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int
     # The hybrid counts all turns, like its preset; summaries alone count only turns older than the tail.
     first = every if "at" in values else every + tail
     return (first, every), prices, tail, model
+
+
+def reads_texts(policies: Iterable[str], summary_chars: int = SUMMARY_CHARS) -> bool:
+    """Whether a replay reads what results say, and not only how long they are: with a budget, or the built-in summary.
+
+    Args:
+        policies: as for `replay`.
+        summary_chars: as for `replay`.
+
+    Raises:
+        TypeError, ValueError: there is no such policy, or a value is wrong; says which.
+
+    Example:
+        >>> from recede.costs import reads_texts
+        >>> reads_texts(["sliding:window=10", "summary:every=30"]), reads_texts(["budget:tokens=20000"])
+        (False, True)
+    """
+    return not summary_chars or any(parse_policy(policy)[0] == "budget" for policy in policies)
 
 
 def values_of(policy: str) -> dict[str, int | str]:

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from itertools import groupby
 from typing import Any
 
+from recede.reduction._exchange import FactsUpdate
 from recede.reduction._masks import MaskColumns
 from recede.reduction._report import BoundaryMove
 from recede.session._known import NEWEST, KnownMessages
@@ -23,6 +24,7 @@ class KnownConversation:
         self.session = session
         self.known = known
         self.masks = MaskColumns()
+        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0)
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
@@ -37,7 +39,7 @@ class KnownConversation:
     def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
         other = KnownConversation(self._reader, self.session.copy(), key, self.known.copy(), pins=self._pins)
-        other.masks, other._copies = self.masks, dict(self._copies)
+        other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
         other._told_moves = self._told_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
         other._is_plain, other._marked = self._is_plain, set(self._marked)
@@ -54,9 +56,10 @@ class KnownConversation:
             newest = range(max(0, min(same, len(messages) - NEWEST)), len(messages))  # others are taken to be unchanged
             self._marked = {*(place for place in self._marked if place < same), *marked, *newest}
         self.known.take(messages, same, marked)
-        first, *columns = self.session.masks()
-        self.masks = self.masks.replaced(first, *columns)
-        first = min(first, same)
+        self.update = update = self.session.update()
+        columns = update.message_indices, update.result_indices, update.text_sizes, update.texts
+        self.masks = self.masks.replaced(update.first_changed, *columns)
+        first = min(update.first_changed, same)
         self.changed_from = min(self.changed_from, first)
         self._copied_from = min(self._copied_from, first)
         if first < before:
@@ -64,16 +67,16 @@ class KnownConversation:
             self._copies = {place: copy for place, copy in self._copies.items() if place < first}
         self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
         if same < before and self._told_moves is not None:
-            self._told_moves = min(self._told_moves, self.session.moves(self._told_moves)[0])
+            self._told_moves = min(self._told_moves, update.settled_moves)
 
     def new_moves(self) -> list[BoundaryMove]:
         """The moves of the boundary that no view had; for the first view only that of the newest request."""
-        before, moves = self.session.moves(self._told_moves or 0)
+        moves: list[BoundaryMove] = self.session.moves(self._told_moves or 0)
         if self._told_moves is None:
-            self._told_moves, moves = len(moves), moves[before:]
+            self._told_moves, moves = len(moves), moves[self.update.settled_moves :]
         else:
             self._told_moves += len(moves)
-        return list(map(BoundaryMove._make, moves))
+        return moves
 
     def view(self) -> list[Any]:
         """The messages, with copies of those that have masks."""

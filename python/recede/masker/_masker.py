@@ -186,7 +186,8 @@ class Masker(Generic[_M]):
             TypeError: the facts of a message have another form.
         """
         with self._alone():
-            return approx_tokens(self._synced(messages).session.sizes()[is_off()])
+            update = self._synced(messages).update
+            return approx_tokens(update.raw_chars if is_off() else update.view_chars)
 
     def place(self, messages: list[_M], observation: int | str) -> tuple[int, int]:
         """The place of an observation: its message, and its place among the results of that.
@@ -247,7 +248,7 @@ class Masker(Generic[_M]):
                 conversation = self._synced(messages)
             if conversation is None:
                 return
-            reported = Reported.of(usage, conversation.epoch, conversation.session.sizes()[0])
+            reported = Reported.of(usage, conversation.epoch, conversation.update.view_chars)
             if reported is not None:
                 _, is_cold = conversation.reports.add([], reported)
                 if is_cold:

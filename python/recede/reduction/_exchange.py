@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from recede.reduction._report import BoundaryMove
 
 __all__ = [
+    "Changes",
+    "Chunks",
     "CountRequest",
+    "FactsUpdate",
     "MessageTexts",
+    "Moves",
     "ObservationTexts",
+    "RecountRequest",
+    "Rendered",
     "Repair",
     "ReplayedRequest",
     "SentView",
@@ -19,7 +28,7 @@ class SummaryRequest(NamedTuple):
     """An engine's request for a summary; it is then called again with one.
 
     Attributes:
-        dropped: the messages to summarize: their indices, or in bytes their spans.
+        dropped: the messages to summarize: their indices; in bytes their spans; of a session themselves.
         previous: the summary of an earlier reduction, or None.
         built_in: the built-in summary.
     """
@@ -107,3 +116,80 @@ class SentView(NamedTuple):
     summarized_turns: int
     summary_input_chars: int
     summary_output_chars: int
+
+
+class RecountRequest(NamedTuple):
+    """A session's request for the costs of the messages after a compaction.
+
+    Attributes:
+        messages: the messages.
+        numbers: the numbers of their observations.
+    """
+
+    messages: list[bytes]
+    numbers: list[int]
+
+
+class Chunks(NamedTuple):
+    """The serialized view of a session: bytes, or of turns text.
+
+    Attributes:
+        reused: how many of the closed chunks that the reader has are still valid.
+        closed: the closed chunks after them.
+        open: the end of the view, which still grows.
+        is_kept: whether the reader is to cache them.
+    """
+
+    reused: int
+    closed: list[Any]
+    open: Any
+    is_kept: bool
+
+
+class Rendered(NamedTuple):
+    """A message of a view that was appended and is masked: its place, and what is sent."""
+
+    message_index: int
+    data: bytes
+
+
+class Changes(NamedTuple):
+    """The view of a session as a list, from the first change on.
+
+    Attributes:
+        first: the first message that changed.
+        messages: from there on: the place of an unchanged message, `Rendered`, or the bytes of another one.
+        is_kept: whether the reader is to cache them.
+    """
+
+    first: int
+    messages: list[int | Rendered | bytes]
+    is_kept: bool
+
+
+class Moves(NamedTuple):
+    """Moves of the boundary of a session, and how many it has in all."""
+
+    total: int
+    moves: list[BoundaryMove]
+
+
+class FactsUpdate(NamedTuple):
+    """What changed in the view of a session of facts, and its sizes.
+
+    Attributes:
+        first_changed: the first message that changed.
+        message_indices, result_indices, text_sizes, texts: the masks from there on, for `MaskColumns.replaced`.
+        settled_moves: how many moves the boundary made before the current request.
+        view_chars: characters of the view.
+        raw_chars: characters of the messages.
+    """
+
+    first_changed: int
+    message_indices: bytes
+    result_indices: bytes
+    text_sizes: bytes
+    texts: bytes
+    settled_moves: int
+    view_chars: int
+    raw_chars: int

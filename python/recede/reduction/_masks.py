@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import Any, NamedTuple, overload
 
 __all__ = ["Mask", "MaskColumns", "Masks"]
@@ -33,30 +34,43 @@ class Mask(NamedTuple):
 class MaskColumns(Sequence[Mask]):
     """The masks of a conversation, of which there may be many thousands: in columns, from which each is made."""
 
-    __slots__ = ("_messages", "_places", "_texts")
+    __slots__ = ("_ends", "_messages", "_places", "_texts")
 
     def __init__(self) -> None:
-        self._messages, self._places = array("I"), array("I")
-        self._texts: list[str] = []
+        self._messages, self._places, self._ends = array("I"), array("I"), array("I")
+        self._texts = b""  # one after the other; objects of their own would be the most of what a conversation takes
 
-    def replaced(self, first: int, messages: bytes, places: bytes, texts: list[str]) -> MaskColumns:
+    def replaced(self, first: int, messages: bytes, places: bytes, sizes: bytes, texts: bytes) -> MaskColumns:
         """These, with other ones from this message on."""
         end = bisect_left(self._messages, first)
-        if end == len(self._texts) and not texts:
+        if end == len(self) and not messages:
             return self
         other = MaskColumns()
-        other._messages, other._places = self._messages[:end], self._places[:end]
+        other._messages, other._places, other._ends = self._messages[:end], self._places[:end], self._ends[:end]
         other._messages.frombytes(messages)
         other._places.frombytes(places)
-        other._texts = [*self._texts[:end], *texts]
+        start = self._start(end)
+        other._ends.extend(islice(accumulate(memoryview(sizes).cast("I"), initial=start), 1, None))
+        other._texts = self._texts[:start] + texts
         return other
 
     def of_messages(self, first: int, end: int) -> list[Mask]:
         """Those of some messages."""
         return self[bisect_left(self._messages, first) : bisect_left(self._messages, end)]
 
+    def _start(self, index: int) -> int:
+        """Where the text of a mask begins."""
+        return self._ends[index - 1] if index else 0
+
+    def _of(self, places: Iterable[int]) -> Iterator[Mask]:
+        texts: dict[bytes, str] = {}  # placeholders repeat: equal ones are one object
+        for place in places:
+            raw = self._texts[self._start(place) : self._ends[place]]
+            text = texts.get(raw) or texts.setdefault(raw, raw.decode("utf-8", "surrogatepass"))
+            yield Mask(self._messages[place], self._places[place], text)
+
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._messages)
 
     @overload
     def __getitem__(self, index: int) -> Mask: ...
@@ -64,11 +78,11 @@ class MaskColumns(Sequence[Mask]):
     def __getitem__(self, index: slice) -> list[Mask]: ...
     def __getitem__(self, index: int | slice) -> Mask | list[Mask]:
         if isinstance(index, slice):
-            return list(map(Mask, self._messages[index], self._places[index], self._texts[index]))
-        return Mask(self._messages[index], self._places[index], self._texts[index])
+            return list(self._of(range(len(self))[index]))
+        return next(self._of([range(len(self))[index]]))
 
     def __iter__(self) -> Iterator[Mask]:
-        return map(Mask, self._messages, self._places, self._texts)
+        return self._of(range(len(self)))
 
     def __eq__(self, other: Any) -> bool:
         return list(self) == list(other) if isinstance(other, (list, MaskColumns)) else NotImplemented

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, counted
 from recede.reduction._on_move import tell_move
 from recede.reduction._options import CEILING
 from recede.reduction._planning import asked_summary
-from recede.reduction._report import BoundaryMove
 from recede.session._json import loads
 from recede.session._options import HistoryOptions
+
+if TYPE_CHECKING:
+    from recede.reduction._exchange import RecountRequest, SummaryRequest
 
 __all__ = ["Callbacks"]
 
@@ -58,43 +60,46 @@ class Callbacks:
         (cost,), observations = self._costs_of([own._replace(observations=shown)])
         return cost, observations
 
-    def costs_of_kept(self, messages: list[bytes], numbers: list[int]) -> Any:
+    def costs_of_kept(self, asked: RecountRequest) -> Any:
         """The costs of messages that stay after a summary."""
-        return self._costs_of(self._options.engine.texts(list(map(loads, messages)), self._options.policy, numbers))
+        messages = list(map(loads, asked.messages))
+        return self._costs_of(self._options.engine.texts(messages, self._options.policy, asked.numbers))
 
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
 
     def tell_moves(self, session: Any) -> None:
         """Report of the moves that are new; those of a session before a summary are no longer counted."""
-        self._told_moves, new = session.moves(self._told_moves)
+        found = session.moves(self._told_moves)
+        self._told_moves = found.total
         if not self.is_loading:
-            for move in new:
-                self._called(tell_move, BoundaryMove._make(move), self._on_move)
+            for move in found.moves:
+                self._called(tell_move, move, self._on_move)
 
     def begin_loading(self, session: Any) -> None:
         """The moves up to the next view were reported before the session was stored."""
         self.is_loading = True
-        self._told_moves, _ = session.moves(CEILING)
+        self._told_moves = session.moves(CEILING).total
 
     def forget_moves(self, session: Any) -> None:
         """Report of the moves after those that the session has after a rewind."""
-        self._told_moves = min(self._told_moves, session.moves(CEILING)[0])
+        self._told_moves = min(self._told_moves, session.moves(CEILING).total)
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
         """Each text and its cost."""
         found: list[tuple[str, int]] = self._called(counted, texts, self._options.counter)
         return found
 
-    def summary(self, messages: list[bytes], previous: str | None, built_in: str) -> Any:
+    def summary(self, asked: SummaryRequest) -> Any:
         """The summary that was asked for, and its cost; or False."""
         summarizer, counter = self._options.summarizer, self._options.counter
         try:
-            objects = [] if summarizer is None else list(map(loads, messages))
+            objects = [] if summarizer is None else list(map(loads, asked.dropped))
         except TranscriptError as fault:  # JSON that Python cannot read: no call
             self._record(fault)
             return False
-        summary, error = self._called(asked_summary, objects, previous, built_in, summarizer, counter)
+        given = objects, asked.previous, asked.built_in
+        summary, error = self._called(asked_summary, *given, summarizer, counter)
         self._record(error)
         return summary
 

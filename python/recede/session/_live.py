@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
+from recede.reduction._exchange import CountRequest, RecountRequest, SummaryRequest
 from recede.session._callbacks import Callbacks
 from recede.session._known import DictComparison, KnownMessages
 from recede.session._messages import Messages, serialized
@@ -132,28 +133,26 @@ class LiveSession:
     def _plan_view(self) -> None:
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
-        while (answer := self.core.update_view(summary, texts, mark=self._own_mark)) is not None:
-            kind, *asked = answer
-            if kind == "costs":
+        while (asked := self.core.update_view(summary, texts, mark=self._own_mark)) is not None:
+            if isinstance(asked, RecountRequest):
                 self._has_uncounted = True
                 self._count_kept()
                 return
             try:
-                if kind == "texts":
-                    texts = self.callbacks.counted(*asked)
+                if isinstance(asked, CountRequest):
+                    texts = self.callbacks.counted(asked.texts)
                 else:
-                    summary = self.callbacks.summary(*asked)
+                    summary = self.callbacks.summary(asked)
             except Exception:  # of the counter: do not pay for the same summary twice
-                if kind == "summary" or summary is not None:
+                if isinstance(asked, SummaryRequest) or summary is not None:
                     self.core.update_view(False)
                 raise
 
     def _count_kept(self) -> None:
         """Count the messages after a new summary, with which the session then continues."""
-        answer = self.core.update_view()
-        if answer is not None and self.options.counts:
-            _, messages, numbers = answer
-            self.core.update_view(costs=self.callbacks.costs_of_kept(messages, numbers))
+        asked = self.core.update_view()
+        if asked is not None and self.options.counts:
+            self.core.update_view(costs=self.callbacks.costs_of_kept(asked))
         self._has_uncounted = False
 
     def mark_newest(self, mark: tuple[bytes, int]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recede._objects import is_object, plain, plain_message, restored
 from recede.reduction._input import as_bytes
 from recede.session._json import loads
+
+if TYPE_CHECKING:
+    from recede.reduction._exchange import Rendered
 
 __all__ = ["Messages", "serialized"]
 
@@ -77,13 +80,13 @@ class Messages:
                 self.add(index, message, False)
         return message
 
-    def shown(self, session: Any, item: int | bytes | tuple[int, bytes]) -> Any:
+    def shown(self, session: Any, item: int | bytes | Rendered) -> Any:
         """A message of the view: unchanged; of the store; or masked, in the kind in which it was appended."""
         if isinstance(item, int):
             return self.at(session, item)
         if isinstance(item, bytes):
             return loads(item)
-        index, masked = item
-        if index not in self._of_clients:
-            return loads(masked)
-        return restored(self._objects[index - self.first], loads(session.message(index)), loads(masked))
+        if item.message_index not in self._of_clients:
+            return loads(item.data)
+        appended = loads(session.message(item.message_index))
+        return restored(self._objects[item.message_index - self.first], appended, loads(item.data))

@@ -19,8 +19,7 @@ class StoredMoves(Sequence[BoundaryMove]):
         self._session, self._stored, self._newest = session, stored, newest
 
     def _read(self, start: int, end: int) -> Iterator[BoundaryMove]:
-        _, moves = self._session.moves(start, end)
-        return map(BoundaryMove._make, moves)
+        return iter(self._session.moves(start, end).moves)
 
     def __len__(self) -> int:
         return self._stored + len(self._newest)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from recede._errors import no_such
 from recede._files import is_same_file, write_whole
 from recede._recall import recall_tool
-from recede.reduction._masks import Mask, Masks
+from recede.reduction._masks import Masks
 from recede.reduction._options import CEILING, whole_number
 from recede.session._stats import HistoryStats, stats_of
 
@@ -145,8 +145,8 @@ class HistoryReader:
             raise ValueError("masks are of a History without a budget: with one, messages may be dropped")
         with self._lock:
             self._live.update_view()
-            first, masks = self._live.core.masks(0 if since is None else since)
-            return Masks(first, list(map(Mask._make, masks)))
+            masks: Masks = self._live.core.masks(0 if since is None else since)
+            return masks
 
     def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
         """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""

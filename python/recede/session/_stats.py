@@ -83,7 +83,7 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
     """The figures of a session, whose view is current."""
     stats: SessionStats = session.stats()
     changed_message, changed_byte = stats.changed or (None, None)
-    moves = tuple(map(BoundaryMove._make, session.moves(stats.stored_moves)[1]))
+    moves = tuple(session.moves(stats.stored_moves).moves)
     return HistoryStats(
         messages=len(session),
         turns=stats.turns,

@@ -27,24 +27,24 @@ class CurrentView:
 
     def messages(self, core: Any, objects: Messages) -> list[Any]:
         """A new list of the messages."""
-        start, items, is_kept = core.changes(len(self._messages))
+        changes = core.changes(len(self._messages))
         try:
-            self._messages[start:] = [objects.shown(core, item) for item in items]
+            self._messages[changes.first :] = [objects.shown(core, item) for item in changes.messages]
         except BaseException:
             self.clear()
             raise
         view = self._messages.copy()
-        if not is_kept:
+        if not changes.is_kept:
             self._messages = []
         return view
 
     def chunks(self, core: Any) -> list[bytes]:
         """A new list of the chunks, most of them the objects of the last time."""
-        reused, closed, last, is_kept = core.chunks(len(self._chunks))
-        del self._chunks[reused:]
-        self._chunks += closed
-        self._last = self._last if last == self._last else last
+        found = core.chunks(len(self._chunks))
+        del self._chunks[found.reused :]
+        self._chunks += found.closed
+        self._last = self._last if found.open == self._last else found.open
         chunks = [*self._chunks, self._last]
-        if not is_kept:
+        if not found.is_kept:
             self._chunks, self._last = [], b""
         return chunks

@@ -11,6 +11,7 @@ from recede._errors import TranscriptError
 from recede.reduction._reduce import reduce
 from recede.reduction._unrecognized import unrecognized
 from recede.transcripts._draft import Draft, parsed
+from recede.transcripts._omitted import omit_texts
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
 from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
@@ -39,6 +40,7 @@ class Transcript:
         requests: what the log says of each request, in order; empty if it says nothing.
         compactions: where the agent replaced the history; `contexts` splits it there.
         shown: how many messages at the beginning replace a compacted history; there were no requests between them.
+        has_texts: whether the messages have all their texts (`keep_texts`).
 
     Example:
         >>> from recede import transcripts
@@ -58,6 +60,7 @@ class Transcript:
     requests: tuple[LoggedRequest, ...] = field(default=(), repr=False)
     compactions: tuple[Compaction, ...] = field(default=(), repr=False)
     shown: int = field(default=0, repr=False)
+    has_texts: bool = field(default=True, repr=False)
 
     @property
     def contexts(self) -> tuple[Transcript, ...]:
@@ -150,6 +153,7 @@ def read_all(
     text_mode: bool = False,
     name: str | None = None,
     max_bytes: int = MAX_BYTES,
+    keep_texts: bool = True,
 ) -> list[Transcript]:
     """Read every history in a file: runs of a benchmark, samples of a log, one request body per line.
 
@@ -160,6 +164,10 @@ def read_all(
         text_mode: as for `read`.
         name: as for `read`.
         max_bytes: as for `read`.
+        keep_texts: False leaves out texts of 1,000 characters or more, so that a file with long results can be larger
+            than memory: in their place is a str of the same length without the characters. That is all that
+            `recede.costs.replay_transcript` reads of them, unless `recede.costs.reads_texts`. Files with one record
+            per line of Claude Code, Codex and pi, and JSON Lines; others keep them.
 
     Returns:
         A list of `Transcript`, in the order of the file; at least one.
@@ -176,9 +184,9 @@ def read_all(
     with open_source(source, name, max_bytes) as opened:
         wanted = _checked(format)
         try:
-            name_of_format, drafts = _drafts(opened, wanted, path)
+            name_of_format, drafts = _drafts(opened, wanted, path, keep_texts)
             found = [
-                _transcript(draft, name_of_format, opened.name, index, text_mode=text_mode)
+                _transcript(draft, name_of_format, opened.name, index, text_mode=text_mode, has_texts=keep_texts)
                 for index, draft in enumerate(drafts)
             ]
         except RecursionError:
@@ -211,7 +219,7 @@ def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES
         return _name(kind, value)
 
 
-def _drafts(source: Source, format: str | None, path: str | None) -> tuple[str, Iterable[Draft]]:
+def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bool) -> tuple[str, Iterable[Draft]]:
     """The name of the format, and the histories."""
     if path is not None:
         return _at_path(source, format, path)
@@ -220,7 +228,7 @@ def _drafts(source: Source, format: str | None, path: str | None) -> tuple[str, 
         return _name(kind, value), kind.read(value)
     if isinstance(kind, DocumentFormat):
         return _name(kind, value), _of_each_line(kind, records, source.name)
-    return _name(kind, value), _of_lines(kind, records)
+    return _name(kind, value), _of_lines(kind, records, None if keep_texts else kind.texts_at)
 
 
 def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterable[Draft]]:
@@ -297,9 +305,9 @@ def _object(record: Record, name: str) -> dict[str, Any]:
     return record.value
 
 
-def _of_lines(kind: LineFormat, records: Iterator[Record]) -> list[Draft]:
+def _of_lines(kind: LineFormat, records: Iterator[Record], omitted_at: tuple[str, ...] | None) -> list[Draft]:
     glued: list[int] = []
-    drafts = list(kind.read(_watched(records, glued)))
+    drafts = list(kind.read(_watched(records, glued, omitted_at)))
     for line in glued:
         drafts[0].note("several records on one line, all read", line)
     return drafts
@@ -312,14 +320,16 @@ def _of_each_line(kind: DocumentFormat, records: Iterator[Record], name: str) ->
         yield from kind.read(record.value)
 
 
-def _watched(records: Iterator[Record], glued: list[int]) -> Iterator[Record]:
+def _watched(records: Iterator[Record], glued: list[int], omitted_at: tuple[str, ...] | None) -> Iterator[Record]:
     for record in records:
         if record.is_glued and record.line not in glued[-1:]:
             glued.append(record.line)
+        if omitted_at is not None:
+            omit_texts(record.value, omitted_at)
         yield record
 
 
-def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode: bool = False) -> Transcript:
+def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode: bool, has_texts: bool) -> Transcript:
     if text_mode:
         draft.pair_texts()
     try:
@@ -340,4 +350,5 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
         draft.context,
         tuple(draft.requests),
         tuple(draft.compactions),
+        has_texts=has_texts,
     )

@@ -26,11 +26,19 @@ __all__ = ["DOCUMENTS", "LINES", "DocumentFormat", "LineFormat"]
 
 
 class LineFormat(NamedTuple):
-    """A history with one record per line."""
+    """A history with one record per line.
+
+    Attributes:
+        name: as users know it.
+        recognizes: whether a record belongs to it.
+        read: its histories.
+        texts_at: the fields that lead to the part of a record whose texts its messages have unchanged; None: none is.
+    """
 
     name: str
     recognizes: Callable[[dict[str, Any]], bool]
     read: Callable[[Iterable[Record]], Iterator[Draft]]
+    texts_at: tuple[str, ...] | None = None
 
 
 class DocumentFormat(NamedTuple):
@@ -42,15 +50,15 @@ class DocumentFormat(NamedTuple):
 
 
 LINES = (
-    LineFormat("codex", _codex.recognizes, _codex.read),
+    LineFormat("codex", _codex.recognizes, _codex.read, ("payload",)),
     LineFormat("gemini", _gemini.recognizes_line, _gemini.read_lines),
-    LineFormat("claude_code", _claude_code.recognizes, _claude_code.read),
-    LineFormat("pi", _pi.recognizes, _pi.read),
+    LineFormat("claude_code", _claude_code.recognizes, _claude_code.read, ("message", "content")),
+    LineFormat("pi", _pi.recognizes, _pi.read, ("message", "content")),
     LineFormat("openhands_v1", _openhands_v1.recognizes_line, _openhands_v1.read_lines),
     LineFormat("langsmith", _langsmith.recognizes_line, _langsmith.read_lines),
     LineFormat("openinference", _spans.is_openinference_line, _spans.read_openinference_lines),
     LineFormat("otel", _spans.is_otel_line, _spans.read_otel_lines),
-    LineFormat("json_lines", _chat.recognizes, _chat.read_lines),
+    LineFormat("json_lines", _chat.recognizes, _chat.read_lines, ()),
 )
 DOCUMENTS = (
     DocumentFormat("inspect", _evaluations.is_inspect, _evaluations.read_inspect),

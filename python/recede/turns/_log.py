@@ -16,13 +16,14 @@ from recede import _engine
 from recede._errors import StoreError
 from recede._strict import are_numbers, unique
 from recede.reduction._on_move import tell_move
-from recede.reduction._report import BoundaryMove
 from recede.turns._turn import Summary, Turn
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
+    from recede.turns._report import TurnTokens
 
 __all__ = ["Turns"]
 
@@ -93,11 +94,9 @@ class Turns:
             self._evict()
             texts = turn.reasoning, turn.action, turn.observation
             self._session.append(*texts, turn.timestamp, tokens(*texts))
-            self._session.summary_due()  # it was called at that point in the original session, too
             self._summarize_again(waiting)
         if self._session.stats().summarized_turns != (self.summary.end_turn if self.summary else 0):
             raise _damaged(store, "its last summary is of other turns than its snapshot says")
-        self._mask()
         self._new_moves()  # they were reported of
 
     def _summarize_again(self, waiting: list[dict[str, int]]) -> None:
@@ -149,14 +148,7 @@ class Turns:
             self._evict()
             self._store.append(reasoning, action, observation, timestamp=now)
         number: int = self._session.append(reasoning, action, observation, now, tokens)
-        self._mask()
         return number
-
-    def _mask(self) -> None:
-        """Mask in the store what the next context masks: durable after the next sync, repeated if it fails."""
-        if self._store is not None and not self._store.is_read_only:
-            with contextlib.suppress(StoreError):  # the turn itself is stored: `add` must not fail
-                self._session.mask_stored()
 
     def _evict(self) -> None:
         """Before the first turn and at the end of each block, store a snapshot and evict settled turns."""
@@ -186,14 +178,13 @@ class Turns:
                 yield Turn(turn.turn_id, turn.reasoning, turn.action, observation, turn.timestamp or 0.0)
             return
         for number in range(start + 1, end + 1):
-            (reasoning, action, observation), timestamp = self._session.turn(number)
-            yield Turn(number, reasoning, action, observation, timestamp)
+            yield self._session.turn(number)
 
     def recall(self, turn: int) -> str:
         """The observation of an existing turn."""
         if self._store is not None:
             return self._store.recall(turn)
-        observation: str = self._session.turn(turn)[0][2]
+        observation: str = self._session.turn(turn).observation
         return observation
 
     # Contexts
@@ -204,7 +195,8 @@ class Turns:
             tell_move(move, on_move)
 
     def _new_moves(self) -> list[BoundaryMove]:
-        moves, last = list(map(BoundaryMove._make, self._session.moves())), self._last_move
+        moves: list[BoundaryMove] = self._session.moves()
+        last = self._last_move
         if last in moves:  # a summary and the next request may have moved it at the same number
             moves = moves[moves.index(last) + 1 :]
         elif last is not None:
@@ -214,11 +206,11 @@ class Turns:
 
     def context(self, before: str) -> str:
         """The context of the next request, after the text that precedes its turns."""
-        unchanged, done, last, keeps = self._session.chunks(len(self._chunks))
-        del self._chunks[unchanged:]
-        self._chunks += done
-        context = "".join([before, *self._chunks, last])
-        if not keeps:
+        found = self._session.chunks(len(self._chunks))
+        del self._chunks[found.reused :]
+        self._chunks += found.closed
+        context = "".join([before, *self._chunks, found.open])
+        if not found.is_kept:
             self._chunks = []
         return context
 
@@ -227,18 +219,18 @@ class Turns:
         if self._store is not None:
             return self._stored_messages(start)
         for turn in self._read(len(self._chat) // 2, len(self)):
-            self._chat += _chat_messages(turn.reasoning, turn.action, turn.observation)
+            self._chat += _chat_messages(turn)
         masked = self._session.masked_turns(self._masked)
-        for number, text in masked:
-            self._chat[2 * number - 1] = {"role": "user", "content": text}
+        for turn, placeholder in masked:
+            self._chat[2 * turn - 1] = {"role": "user", "content": placeholder}
         self._masked += len(masked)
         return self._chat[2 * start :]
 
     def _stored_messages(self, start: int) -> list[dict[str, str]]:
         messages: list[dict[str, str]] = []
         for first in range(start, len(self), _BLOCK):
-            for texts in self._session.shown_turns(first, min(first + _BLOCK, len(self))):
-                messages += _chat_messages(*texts)
+            for turn in self._session.shown_turns(first, min(first + _BLOCK, len(self))):
+                messages += _chat_messages(turn)
         return messages
 
     # Summaries
@@ -272,7 +264,6 @@ class Turns:
             fields = [json.dumps(head).encode(), summary.content.encode("utf-8", "surrogatepass")]
             self._store.append_record("summary", fields)
         self._session.summarized(summary.end_turn, chars, tokens)
-        self._mask()
         self._chunks = []
         self.summary, self.masking_turns, self.spent_tokens = summary, masking_turns, spent_tokens
         self.summary_count += 1
@@ -286,32 +277,26 @@ class Turns:
 
     # Statistics
 
-    def figures(self) -> tuple[int, int, int, int]:
-        """The number of masked turns; tokens of all observations, of the masked ones, and of their placeholders."""
+    def stats(self) -> TurnSessionStats:
+        """The figures of the session."""
         stats: TurnSessionStats = self._session.stats()
-        return stats[1:5]
+        return stats
 
-    def requests(self) -> list[tuple[int, int]]:
-        """For the request before each turn: tokens of all earlier turns, and tokens sent."""
-        requests: list[tuple[int, int]] = self._session.requests(0, len(self))
-        return requests
-
-    def sums(self) -> tuple[int, int]:
-        """The sums of `requests`."""
-        stats: TurnSessionStats = self._session.stats()
-        return stats.raw_tokens, stats.sent_tokens
+    def requests(self) -> tuple[TurnTokens, ...]:
+        """The tokens of the request before each turn."""
+        return tuple(self._session.requests(0, len(self)))
 
     def raw_tokens(self, start: int, end: int) -> int:
         """Tokens of the turns after the first `start`, up to and including `end`."""
-        before, after = (self._session.requests(turn, turn + 1)[0][0] for turn in (start, end))
+        before, after = (self._session.requests(turn, turn + 1)[0].raw_tokens for turn in (start, end))
         return max(0, int(after - before))  # a damaged store may hold any value
 
 
-def _chat_messages(reasoning: str, action: str, observation: str) -> list[dict[str, str]]:
+def _chat_messages(turn: Turn) -> list[dict[str, str]]:
     """A turn as two messages."""
     return [
-        {"role": "assistant", "content": f"Reasoning: {reasoning}\nAction: {action}"},
-        {"role": "user", "content": observation},
+        {"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"},
+        {"role": "user", "content": turn.observation},
     ]
 
 

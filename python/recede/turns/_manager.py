@@ -12,7 +12,7 @@ from recede.reduction._counting import count_tokens
 from recede.reduction._options import optional_function
 from recede.reduction._policy import turn_policy
 from recede.turns._log import Turns
-from recede.turns._report import ContextReport, TurnTokens
+from recede.turns._report import ContextReport
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -92,7 +92,7 @@ class TurnManager:
 
     def __repr__(self) -> str:
         with self._lock:
-            masked = self._kept.figures()[0]
+            masked = self._kept.stats().masked_turns
             return f"<{type(self).__name__}: {self._numbers()}; {len(self):,} turns, {masked:,} masked>"
 
     def _numbers(self) -> str:
@@ -129,7 +129,7 @@ class TurnManager:
     def stats(self) -> TurnStats:
         """The figures of this manager; `report` has those of its requests."""
         with self._lock:
-            masked, kept = self._kept.figures()[0], self._kept
+            masked, kept = self._kept.stats().masked_turns, self._kept
             summarized = kept.summary.end_turn if kept.summary else 0
             return TurnStats(len(self), masked, summarized, kept.summary_count, self._failures)
 
@@ -219,8 +219,7 @@ class TurnManager:
         Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            turns = tuple(TurnTokens(turn, *tokens) for turn, tokens in enumerate(self._kept.requests(), 1))
-            return ContextReport(turns, self._kept.spent_tokens, price_per_token)
+            return ContextReport(self._kept.requests(), self._kept.spent_tokens, price_per_token)
 
 
 def check_texts(reasoning: object, action: object, observation: object) -> None:

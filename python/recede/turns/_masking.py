@@ -181,11 +181,12 @@ class ObservationMaskingContextManager(TurnManager):
             72.0
         """
         with self._lock:
-            masked_turns, total, masked, shown = self._kept.figures()
+            stats = self._kept.stats()
+        saved, total = stats.masked_tokens - stats.placeholder_tokens, stats.observation_tokens
         return {
             "total_obs_tokens": total,
-            "masked_turns": masked_turns,
-            "visible_turns": len(self) - masked_turns,
-            "estimated_saved_tokens": masked - shown,
-            "reduction_percent": 100 * (masked - shown) / total if total else 0.0,
+            "masked_turns": stats.masked_turns,
+            "visible_turns": len(self) - stats.masked_turns,
+            "estimated_saved_tokens": saved,
+            "reduction_percent": 100 * saved / total if total else 0.0,
         }

@@ -316,13 +316,13 @@ class ProductionHybridContextManager(HybridContextManager):
     def metrics(self) -> dict[str, int]:
         """The number of turns in each phase, summaries made, and tokens saved over all requests."""
         with self._lock:
-            raw, sent = self._kept.sums()
+            stats = self._kept.stats()
             masking = len(self) if self._kept.masking_turns is None else self._kept.masking_turns
             return {
                 "masking_turns": masking,
                 "summarizing_turns": len(self) - masking,
                 "summaries_created": self._kept.summary_count,
-                "tokens_saved": raw - sent,
+                "tokens_saved": stats.raw_tokens - stats.sent_tokens,
             }
 
     def report(self, price_per_token: float | None = None) -> ContextReport:
@@ -344,7 +344,7 @@ class ProductionHybridContextManager(HybridContextManager):
             (5418, 0.584)
         """
         with self._lock:
-            metrics, (raw, _) = self.metrics, self._kept.sums()
+            metrics, raw = self.metrics, self._kept.stats().raw_tokens
         count, saved = metrics["summaries_created"], metrics["tokens_saved"]
         return {
             "phases": {"masking": metrics["masking_turns"], "summarizing": metrics["summarizing_turns"]},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Summary", "Turn"]
+__all__ = ["MaskedTurn", "Summary", "Turn"]
 
 
 class Turn(NamedTuple):
@@ -74,6 +74,13 @@ class Summary(NamedTuple):
     def keys(self) -> tuple[str, ...]:
         """The names of the items, so that ``dict(...)`` and ``**`` take it."""
         return self._fields
+
+
+class MaskedTurn(NamedTuple):
+    """A turn that the next context masks, and its placeholder."""
+
+    turn: int
+    placeholder: str
 
 
 def _field(row: Turn | Summary, key: Any, what: str) -> Any:

@@ -3,9 +3,9 @@
 
 use super::needle::Needle;
 use super::strings::{
-    Counted, Fault, Found, Rare, count_continuations_body, find_escaped, newlines_body, plain, scan_body,
-    unicode_newlines,
+    Fault, Found, Rare, count_continuations_body, find_escaped, newlines_body, plain, scan_body, unicode_newlines,
 };
+use crate::text::Counted;
 use std::sync::OnceLock;
 
 #[cfg(target_arch = "aarch64")]

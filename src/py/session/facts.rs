@@ -1,6 +1,6 @@
 //! The session of facts for Python: of messages that stay with their owner.
 
-use super::shared::{MoveNumbers, Observation, Shared, numbers_of, texts_of};
+use super::shared::{Observation, Shared, moves_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::policy::Policy;
@@ -9,6 +9,7 @@ use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
+use crate::py::named::{NamedTuple, named};
 use crate::py::values::Any;
 use crate::py::walk::walk;
 use crate::session::{Mask, ResultPlace, Session, TextFormat};
@@ -16,8 +17,7 @@ use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-/// Numbers as an array in bytes.
-type Column<'py> = Bound<'py, PyBytes>;
+static FACTS_UPDATE: NamedTuple = NamedTuple::of_exchange("FactsUpdate");
 
 /// Called by `recede.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
@@ -106,36 +106,37 @@ impl PyFactsSession {
         guarded(|| self.shared.change(py, |session, _| session.rewind(messages, None).map(drop)))
     }
 
-    /// The first message that changed since this was called last, and from there on the masked results: their messages, their
-    /// places, both as arrays of `u32`, and their texts.
-    fn masks<'py>(&self, py: Python<'py>) -> PyResult<(usize, Column<'py>, Column<'py>, Vec<Bound<'py, PyString>>)> {
+    /// Makes the view current, and returns what changed in it since this was called last.
+    fn update<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (first, masks) = self.shared.change(py, |session, _| {
+            let ((first, masks), counts, raw_chars, settled_moves) = self.shared.change(py, |session, _| {
                 session.update_facts();
-                session.masks(usize::MAX, None)
+                let masks = session.masks(usize::MAX, None)?;
+                Ok((masks, session.counts(), session.raw_chars(), session.settled_moves()))
             })?;
             let column = |number: fn(&Mask) -> usize| {
                 let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
                 PyBytes::new(py, &bytes)
             };
-            let (messages, places) = (column(|((message, _), _)| *message), column(|((_, place), _)| *place));
-            Ok((first, messages, places, texts_of(py, &masks)?))
+            let texts: Vec<u8> = masks.iter().flat_map(|(_, text)| text).copied().collect();
+            named!(
+                FACTS_UPDATE,
+                py,
+                first_changed = first,
+                message_indices = column(|((message, _), _)| *message),
+                result_indices = column(|((_, place), _)| *place),
+                text_sizes = column(|(_, text)| text.len()),
+                texts = PyBytes::new(py, &texts),
+                settled_moves = settled_moves,
+                view_chars = counts.chars,
+                raw_chars = raw_chars
+            )
         })
     }
 
-    /// Characters of the view, and of the messages.
-    fn sizes(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        guarded(|| self.shared.change(py, |session, _| Ok((session.counts().chars, session.raw_chars()))))
-    }
-
-    /// How many moves the boundary made before the current request; and those from this one on, with that of the request.
-    fn moves(&self, py: Python<'_>, first: usize) -> PyResult<(usize, Vec<MoveNumbers>)> {
-        guarded(|| {
-            self.shared.change(py, |session, _| {
-                let (before, moves) = session.moves_from(first);
-                Ok((before, numbers_of(moves)))
-            })
-        })
+    /// The moves of the boundary from this one on, with that of the current request.
+    fn moves<'py>(&self, py: Python<'py>, first: usize) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| moves_of(py, &self.shared.change(py, |session, _| Ok(session.moves_from(first)))?))
     }
 
     /// The place of an observation, by its number or the id of its call.

@@ -1,19 +1,25 @@
 //! The session of messages for Python.
 
-use super::shared::{MoveNumbers, Observation, PyMask, Shared, masks_of, numbers_of};
-use crate::py::convert::{PyPolicy, RawCosts, bytes_of, costs_of, field_of, summary_of, text_of, to_str};
+use super::shared::{Observation, Shared, chunks_of, moves_of, texts_of};
+use crate::py::convert::{PyPolicy, RawCosts, bytes_of, costs_of, count_request, summary_of, summary_request, text_of};
 use crate::py::guard::guarded;
-use crate::py::named::NamedTuple;
+use crate::py::named::{NamedTuple, named};
 use crate::py::store::PyStore;
 use crate::py::values::Any;
-use crate::session::{Chunks, Failure, MessageCosts, Session, TextFormat, Update, ViewMessage};
+use crate::session::{Failure, MessageCosts, Session, TextFormat, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 static SESSION_STATS: NamedTuple = NamedTuple::new("recede.session._stats", "SessionStats");
+static RECOUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("RecountRequest");
+static CHANGES: NamedTuple = NamedTuple::of_exchange("Changes");
+static RENDERED: NamedTuple = NamedTuple::of_exchange("Rendered");
+static MOVES: NamedTuple = NamedTuple::of_exchange("Moves");
+static MASKS: NamedTuple = NamedTuple::new("recede.reduction._masks", "Masks");
+static MASK: NamedTuple = NamedTuple::new("recede.reduction._masks", "Mask");
 
 /// Called by `recede.History` only.
 #[pyclass(frozen, name = "Session", module = "recede._core")]
@@ -150,10 +156,9 @@ impl PySession {
 
     // Views
 
-    /// Makes the view current. Returns None; or ("summary", messages, earlier summary, built-in summary), to be called again
-    /// with a summary; or ("texts", texts), to be called again with each and its costs; or ("costs", messages, numbers of their
-    /// observations), to be called again with the costs. With a mark, the last block of each view has that, no other is sent but
-    /// those at the boundary, and so many are around the messages.
+    /// Makes the view current. Returns None; or a `SummaryRequest`, to be called again with a summary; or a `CountRequest`, to be
+    /// called again with each text and its costs; or a `RecountRequest`, to be called again with the costs. With a mark, the last
+    /// block of each view has that, no other is sent but those at the boundary, and so many are around the messages.
     #[pyo3(signature = (summary=None, texts=None, costs=None, mark=None))]
     fn update_view<'py>(
         &self,
@@ -162,7 +167,7 @@ impl PySession {
         texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
         costs: Option<RawCosts>,
         mark: Option<(Vec<u8>, usize)>,
-    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         guarded(|| {
             let summary = summary_of(summary)?;
             let texts = texts.unwrap_or_default();
@@ -182,61 +187,58 @@ impl PySession {
             })?;
             let list =
                 |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
-            Ok(Some(match update {
-                Update::Done => return Ok(None),
+            match update {
+                Update::Done => Ok(None),
                 Update::AskSummary(messages, previous, built_in) => {
-                    ("summary", list(messages)?, text_of(py, previous.as_deref())?, to_str(py, &built_in)?)
-                        .into_pyobject(py)?
+                    summary_request(list(messages)?.into_any(), previous.as_deref(), &built_in).map(Some)
                 }
-                Update::AskTextCosts(texts) => {
-                    let texts = texts.iter().map(|text| to_str(py, text)).collect::<PyResult<Vec<_>>>()?;
-                    ("texts", texts).into_pyobject(py)?
-                }
+                Update::AskTextCosts(texts) => count_request(py, &texts).map(Some),
                 Update::AskCosts => {
                     let (messages, numbers) = self.shared.look(py, Session::pending_messages);
-                    ("costs", list(messages)?, numbers).into_pyobject(py)?
+                    named!(RECOUNT_REQUEST, py, messages = list(messages)?, numbers = numbers).map(Some)
                 }
-            }))
+            }
         })
     }
 
-    /// The chunks of the view, for a reader that has so many of the closed ones: how many of them are reused, the closed chunks
-    /// after them, the open one, and whether to cache them.
-    #[expect(clippy::type_complexity, reason = "as Python takes it")]
-    fn chunks<'py>(
-        &self,
-        py: Python<'py>,
-        known: usize,
-    ) -> PyResult<(usize, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, bool)> {
+    /// The chunks of the view, for a reader that has so many of the closed ones.
+    fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (Chunks { reused, closed, open }, keeps) =
+            let (chunks, is_kept) =
                 self.shared.change(py, |session, store| Ok((session.chunks(known, store)?, !session.is_long())))?;
-            let closed = closed.iter().map(|chunk| PyBytes::new(py, chunk)).collect();
-            Ok((reused, closed, PyBytes::new(py, &open), keeps))
+            chunks_of(py, &chunks, is_kept, |chunk| Ok(PyBytes::new(py, chunk).into_any()))
         })
     }
 
-    /// The changes of the view's list, for a reader that has so many of its messages: the first changed message, and from there
-    /// on each as its index, its bytes, or if it is masked both; and whether to cache it.
-    fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<(usize, Bound<'py, PyList>, bool)> {
+    /// The changes of the view's list, for a reader that has so many of its messages.
+    fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let ((from, items), keeps) =
+            let ((first, items), is_kept) =
                 self.shared.change(py, |session, store| Ok((session.changes(known, store)?, !session.is_long())))?;
             let list = PyList::empty(py);
             for item in items {
                 match item {
                     ViewMessage::Appended(index) => list.append(index)?,
-                    ViewMessage::Rendered(index, bytes) => list.append((index, PyBytes::new(py, &bytes)))?,
+                    ViewMessage::Rendered(index, bytes) => {
+                        list.append(named!(RENDERED, py, message_index = index, data = PyBytes::new(py, &bytes))?)?;
+                    }
                     ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }
-            Ok((from, list, keeps))
+            named!(CHANGES, py, first = first, messages = list, is_kept = is_kept)
         })
     }
 
     /// The first message that changed since this was called last, and the masked results from there on, or from `since` on.
-    fn masks<'py>(&self, py: Python<'py>, since: usize) -> PyResult<(usize, Vec<PyMask<'py>>)> {
-        guarded(|| masks_of(py, self.shared.change(py, |session, store| session.masks(since, store))?))
+    fn masks<'py>(&self, py: Python<'py>, since: usize) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let (first, masks) = self.shared.change(py, |session, store| session.masks(since, store))?;
+            let list = PyList::empty(py);
+            for (((message, place), _), text) in masks.iter().zip(texts_of(py, &masks)?) {
+                list.append(named!(MASK, py, message_index = *message, result_index = *place, text = text)?)?;
+            }
+            named!(MASKS, py, first_changed = first, masks = list)
+        })
     }
 
     // Figures
@@ -254,33 +256,34 @@ impl PySession {
                     reports,
                 )
             });
-            let fields = [
-                ("evicted_messages", field_of(py, evicted)?),
-                ("raw_chars", field_of(py, totals.0)?),
-                ("turns", field_of(py, totals.1)?),
-                ("orphans", field_of(py, totals.2)?),
-                ("view_messages", field_of(py, counts.messages)?),
-                ("view_chars", field_of(py, counts.chars)?),
-                ("masked_count", field_of(py, counts.masked)?),
-                ("changed", field_of(py, changed)?),
-                ("stored_moves", field_of(py, moves.0)?),
-                ("moves", field_of(py, moves.1)?),
-                ("cold_requests", field_of(py, reports.0)?),
-                ("reported_sums", field_of(py, reports.1)?),
-            ];
-            SESSION_STATS.make(py, &fields)
+            named!(
+                SESSION_STATS,
+                py,
+                evicted_messages = evicted,
+                raw_chars = totals.0,
+                turns = totals.1,
+                orphans = totals.2,
+                view_messages = counts.messages,
+                view_chars = counts.chars,
+                masked_count = counts.masked,
+                changed = changed,
+                stored_moves = moves.0,
+                moves = moves.1,
+                cold_requests = reports.0,
+                reported_sums = reports.1
+            )
         })
     }
 
-    /// How many moves of the boundary there are; and those from one on, up to another or the last.
+    /// The moves of the boundary from one on, up to another or the last.
     #[pyo3(signature = (start, end=None))]
-    fn moves(&self, py: Python<'_>, start: usize, end: Option<usize>) -> PyResult<(usize, Vec<MoveNumbers>)> {
+    fn moves<'py>(&self, py: Python<'py>, start: usize, end: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let end = end.unwrap_or(usize::MAX);
-            let (count, moves) = self
+            let (total, moves) = self
                 .shared
                 .read(py, |session, store| Ok((session.move_counts().1, session.moves(start..end, store)?)))?;
-            Ok((count, numbers_of(moves)))
+            named!(MOVES, py, total = total, moves = moves_of(py, &moves)?)
         })
     }
 }

@@ -2,22 +2,20 @@
 
 use crate::plan::Move;
 use crate::py::convert::{bytes_of, to_str, transcript_error};
+use crate::py::named::{NamedTuple, named};
+use crate::py::reduction::boundary_move;
 use crate::py::store::PyStore;
 use crate::py::values::{Any, number};
-use crate::session::{Failure, Mask, Result, Session};
+use crate::session::{Chunks, Failure, Mask, Result, Session};
 use crate::store::Store;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A masked result: message, place among its results, text.
-pub type PyMask<'py> = (usize, usize, Bound<'py, PyString>);
-
-/// See `BoundaryMove` in Python.
-pub type MoveNumbers = (usize, usize, usize, usize);
+static CHUNKS: NamedTuple = NamedTuple::of_exchange("Chunks");
 
 /// A session and its store.
 pub struct Shared {
@@ -108,13 +106,21 @@ impl Observation {
     }
 }
 
-pub fn numbers_of(moves: Vec<Move>) -> Vec<MoveNumbers> {
-    moves.into_iter().map(|step| step.numbers().into()).collect()
+/// A list of `BoundaryMove`s.
+pub fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyList>> {
+    let moves: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
+    PyList::new(py, moves?)
 }
 
-pub fn masks_of(py: Python<'_>, (first, masks): (usize, Vec<Mask>)) -> PyResult<(usize, Vec<PyMask<'_>>)> {
-    let texts = texts_of(py, &masks)?.into_iter();
-    Ok((first, masks.iter().zip(texts).map(|(((message, place), _), text)| (*message, *place, text)).collect()))
+/// The chunks of a view as Python has them, each made by `made`.
+pub fn chunks_of<'py>(
+    py: Python<'py>,
+    chunks: &Chunks,
+    is_kept: bool,
+    made: impl Fn(&[u8]) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let closed = chunks.closed.iter().map(|chunk| made(chunk)).collect::<PyResult<Vec<_>>>()?;
+    named!(CHUNKS, py, reused = chunks.reused, closed = closed, open = made(&chunks.open)?, is_kept = is_kept)
 }
 
 /// The texts of masks; placeholders repeat, so there is one object for equal ones.

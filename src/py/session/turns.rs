@@ -1,17 +1,19 @@
 //! The session of turns for Python.
 
-use super::shared::{MoveNumbers, Shared, numbers_of};
-use crate::py::convert::{PyPolicy, bytes_of, field_of, text_of, to_str};
+use super::shared::{Shared, chunks_of, moves_of};
+use crate::py::convert::{PyPolicy, bytes_of, text_of, to_str};
 use crate::py::guard::guarded;
-use crate::py::named::NamedTuple;
+use crate::py::named::{NamedTuple, named};
 use crate::py::store::PyStore;
-use crate::session::{Chunks, Failure, Figures, RequestTokens, Session, TextFormat, TurnTokens};
+use crate::session::{Failure, Figures, RequestTokens, Session, TextFormat, TurnTokens};
+use crate::store::Store;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
-
-type PyTexts<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
+use pyo3::types::{PyList, PyString};
 
 static TURN_SESSION_STATS: NamedTuple = NamedTuple::new("recede.turns._log", "TurnSessionStats");
+static TURN: NamedTuple = NamedTuple::new("recede.turns._turn", "Turn");
+static MASKED_TURN: NamedTuple = NamedTuple::new("recede.turns._turn", "MaskedTurn");
+static TURN_TOKENS: NamedTuple = NamedTuple::new("recede.turns._report", "TurnTokens");
 
 /// Called by the managers of turns only.
 #[pyclass(frozen, name = "TurnSession", module = "recede._core")]
@@ -36,10 +38,18 @@ impl PyTurnSession {
 
     /// Resumes its store; False if that has no snapshot of turns. The caller appends the others.
     fn open(&self, py: Python<'_>) -> PyResult<bool> {
-        guarded(|| self.shared.change(py, |session, store| Ok(session.open_turns(store.ok_or(Failure::Closed)?)?)))
+        guarded(|| {
+            self.shared.change(py, |session, store| {
+                let store = store.ok_or(Failure::Closed)?;
+                let is_resumed = session.open_turns(store)?;
+                mask_stored(session, Some(store));
+                Ok(is_resumed)
+            })
+        })
     }
 
-    /// Tokens are those of the turn without its observation, of the observation, and of its placeholder.
+    /// Appends a turn, and masks in the store what the next request masks. Tokens are those of the turn without its observation,
+    /// of the observation, and of its placeholder.
     #[pyo3(signature = (reasoning, action, observation, timestamp, tokens=None))]
     fn append(
         &self,
@@ -53,8 +63,9 @@ impl PyTurnSession {
             let py = reasoning.py();
             let tokens = tokens.map(|(own, observation, masked)| TurnTokens { own, observation, masked });
             let [reasoning, action, observation] = [reasoning, action, observation].map(bytes_of);
-            self.shared.change(py, |session, _| {
+            self.shared.change(py, |session, store| {
                 session.add_turn((&reasoning, &action, &observation), timestamp, tokens);
+                mask_stored(session, store);
                 Ok(session.turn_count())
             })
         })
@@ -68,48 +79,45 @@ impl PyTurnSession {
         })
     }
 
-    /// A turn in memory as it was appended, with its timestamp.
-    fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<(PyTexts<'py>, f64)>> {
+    /// A turn in memory as it was appended.
+    fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         guarded(|| {
-            let texts = self.shared.look(py, |session| {
+            let found = self.shared.look(py, |session| {
                 let ((one, two, three), timestamp) = session.turn(turn)?;
                 Some(([one, two, three].map(<[u8]>::to_vec), timestamp))
             });
-            texts.map(|(texts, timestamp)| Ok((self.texts_of(py, &texts)?, timestamp))).transpose()
+            found.map(|(texts, timestamp)| self.turn_of(py, turn, &texts, timestamp)).transpose()
         })
     }
 
-    /// The texts in the context of the next request of the turns after the first `start` ones, up to and with `end`.
-    fn shown_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<PyTexts<'py>>> {
+    /// The turns after the first `start` ones, up to and with `end`, as the context of the next request shows them; without their
+    /// times.
+    fn shown_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         guarded(|| {
             let turns = self.shared.change(py, |session, store| session.shown_turns(start, end, store))?;
-            turns.iter().map(|texts| self.texts_of(py, texts)).collect()
+            turns.iter().zip(start + 1..).map(|(texts, turn)| self.turn_of(py, turn, texts, 0.0)).collect()
         })
     }
 
-    /// The masked turns in memory after the first so many, and their placeholders.
-    fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<(usize, Bound<'py, PyString>)>> {
+    /// The masked turns in memory after the first so many.
+    fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         guarded(|| {
             let masked = self.shared.change(py, |session, _| Ok(session.masked_turns(from)))?;
-            masked.into_iter().map(|(turn, text)| Ok((turn, to_str(py, &text)?))).collect()
+            let made = |(turn, text): &(usize, Vec<u8>)| {
+                named!(MASKED_TURN, py, turn = *turn, placeholder = to_str(py, text)?)
+            };
+            masked.iter().map(made).collect()
         })
     }
 
     /// The chunks of the turns in the context of the next request; see `Session.chunks`.
-    #[expect(clippy::type_complexity, reason = "as Python takes it")]
-    fn chunks<'py>(
-        &self,
-        py: Python<'py>,
-        known: usize,
-    ) -> PyResult<(usize, Vec<Bound<'py, PyString>>, Bound<'py, PyString>, bool)> {
+    fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (Chunks { reused, closed, open }, keeps) = self.shared.change(py, |session, store| {
+            let (chunks, is_kept) = self.shared.change(py, |session, store| {
                 session.figures(); // the request is made
                 Ok((session.chunks(known, store)?, !session.is_long()))
             })?;
-            let closed = closed.iter().map(|chunk| self.shared.text(py, chunk)).collect::<PyResult<_>>();
-            let read = closed.and_then(|closed| Ok((reused, closed, self.shared.text(py, &open)?, keeps)));
-            read.or_else(|error| {
+            chunks_of(py, &chunks, is_kept, |chunk| Ok(self.shared.text(py, chunk)?.into_any())).or_else(|error| {
                 // A damaged text reaches no reader, so none has cached it.
                 self.shared.change(py, |session, _| {
                     session.forget_chunks();
@@ -125,29 +133,33 @@ impl PyTurnSession {
             let (ends, figures, sums) =
                 self.shared.change(py, |session, _| Ok((session.ends(), session.figures(), session.sums())))?;
             let Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, .. } = figures;
-            let fields = [
-                ("summarized_turns", field_of(py, ends.0)?),
-                ("masked_turns", field_of(py, masked_turns)?),
-                ("observation_tokens", field_of(py, observation_tokens)?),
-                ("masked_tokens", field_of(py, masked_tokens)?),
-                ("placeholder_tokens", field_of(py, placeholder_tokens)?),
-                ("raw_tokens", field_of(py, sums.raw)?),
-                ("sent_tokens", field_of(py, sums.sent)?),
-            ];
-            TURN_SESSION_STATS.make(py, &fields)
+            named!(
+                TURN_SESSION_STATS,
+                py,
+                summarized_turns = ends.0,
+                masked_turns = masked_turns,
+                observation_tokens = observation_tokens,
+                masked_tokens = masked_tokens,
+                placeholder_tokens = placeholder_tokens,
+                raw_tokens = sums.raw,
+                sent_tokens = sums.sent
+            )
         })
     }
 
     /// The moves of the boundary since the last eviction.
-    fn moves(&self, py: Python<'_>) -> PyResult<Vec<MoveNumbers>> {
-        guarded(|| Ok(numbers_of(self.shared.look(py, |session| session.moves_from(0).1))))
+    fn moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| moves_of(py, &self.shared.look(py, |session| session.moves_from(0))))
     }
 
-    /// (raw, sent) of the requests before the turns after the first `start` ones, up to that after turn `end`.
-    fn requests(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Vec<(usize, usize)>> {
+    /// The tokens of the requests before the turns after the first `start` ones, up to that after turn `end`.
+    fn requests<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         guarded(|| {
             let requests = self.shared.change(py, |session, store| session.requests(start, end, store))?;
-            Ok(requests.into_iter().map(|RequestTokens { raw, sent }| (raw, sent)).collect())
+            let made = |(RequestTokens { raw, sent }, turn): (&RequestTokens, usize)| {
+                named!(TURN_TOKENS, py, turn = turn, raw_tokens = *raw, sent_tokens = *sent)
+            };
+            requests.iter().zip(start + 1..).map(made).collect()
         })
     }
 
@@ -166,9 +178,12 @@ impl PyTurnSession {
     #[pyo3(signature = (turn=None, chars=0, tokens=0))]
     fn summarized(&self, py: Python<'_>, turn: Option<usize>, chars: usize, tokens: usize) -> PyResult<()> {
         guarded(|| {
-            self.shared.change(py, |session, _| {
+            self.shared.change(py, |session, store| {
                 match turn {
-                    Some(turn) => session.summarize_through(turn, chars, tokens),
+                    Some(turn) => {
+                        session.summarize_through(turn, chars, tokens);
+                        mask_stored(session, store);
+                    }
                     None => session.summary_failed(),
                 }
                 Ok(())
@@ -177,11 +192,6 @@ impl PyTurnSession {
     }
 
     // The store
-
-    /// Masks in the store what the next request masks.
-    fn mask_stored(&self, py: Python<'_>) -> PyResult<()> {
-        guarded(|| self.shared.change(py, |session, store| Ok(session.mask_stored(store.ok_or(Failure::Closed)?)?)))
-    }
 
     /// Stores a snapshot, and evicts the turns whose rendering is final.
     fn evict(&self, py: Python<'_>, options: &[u8]) -> PyResult<()> {
@@ -192,8 +202,30 @@ impl PyTurnSession {
 }
 
 impl PyTurnSession {
-    fn texts_of<'py>(&self, py: Python<'py>, [one, two, three]: &[Vec<u8>; 3]) -> PyResult<PyTexts<'py>> {
-        let text = |text| self.shared.text(py, text);
-        Ok((text(one)?, text(two)?, text(three)?))
+    fn turn_of<'py>(
+        &self,
+        py: Python<'py>,
+        turn: usize,
+        [reasoning, action, observation]: &[Vec<u8>; 3],
+        timestamp: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let text = |text| PyResult::Ok(self.shared.text(py, text)?.into_any());
+        named!(
+            TURN,
+            py,
+            turn = turn,
+            reasoning = text(reasoning)?,
+            action = text(action)?,
+            observation = text(observation)?,
+            timestamp = timestamp
+        )
+    }
+}
+
+/// Masks in the store what the next request masks. The change itself is done, so an error is left to the next one, which repeats
+/// this.
+fn mask_stored(session: &mut Session, store: Option<&mut Store>) {
+    if let Some(store) = store {
+        let _ = session.mask_stored(store);
     }
 }

@@ -169,7 +169,7 @@ impl Session {
     fn prepare_compaction(&mut self, plan: &Plan, view: &[u8]) {
         let before = &self.log;
         let outline = scan(view, true).unwrap_or_default(); // it was rendered, so it is valid
-        let messages: Vec<&[u8]> = outline.messages.iter().map(|message| message.span.of(view)).collect();
+        let messages: Vec<&[u8]> = outline.spans.iter().map(|message| message.of(view)).collect();
         let kept: Vec<usize> = (0..before.len()).filter(|message| plan.keeps(*message)).collect();
         let mut sources: Vec<Option<usize>> = kept.iter().copied().map(Some).collect();
         let mut summary_message = vec![];

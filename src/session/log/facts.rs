@@ -3,7 +3,7 @@
 
 use super::Log;
 use crate::dispatch::dispatch_blocks;
-use crate::outline::{Call, Message, Outline, Span, ToolResult};
+use crate::outline::{Call, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
 use crate::plan::Move;
 use crate::policy::Policy;
@@ -11,9 +11,6 @@ use crate::session::Session;
 use crate::source::{OneText, Source};
 use crate::text::clip;
 use std::collections::HashMap;
-
-/// So many messages at once leave no room for growth.
-const LONG: usize = 256;
 
 /// The place of a result: its message, and its place among the results of that.
 pub type ResultPlace = (usize, usize);
@@ -61,16 +58,13 @@ impl Source for Known<'_> {
 impl Log {
     /// Appends the messages of an outline.
     fn extend(&mut self, policy: &Policy, new: &Outline) {
-        if new.messages.len() > LONG {
-            self.outline.messages.reserve_exact(new.messages.len());
-            self.outline.calls.reserve_exact(new.calls.len());
-            self.outline.results.reserve_exact(new.results.len());
-        }
+        reserve(&mut self.outline.messages, new.messages.len());
+        reserve(&mut self.outline.calls, new.calls.len());
+        reserve(&mut self.outline.results, new.results.len());
         for message in 0..new.messages.len() {
             let outline = &mut self.outline;
             let place = outline.messages.len() as u32;
             outline.messages.push(Message {
-                span: Span::default(),
                 first_call: outline.calls.len() as u32,
                 first_result: outline.results.len() as u32,
                 first_piece: 0,
@@ -171,11 +165,17 @@ impl Session {
         self.log.chars
     }
 
-    /// How many moves the boundary made before the current request; and those from this one on, with that of the request.
+    /// How many moves the boundary made before the current request.
     #[must_use]
-    pub fn moves_from(&self, first: usize) -> (usize, Vec<Move>) {
+    pub fn settled_moves(&self) -> usize {
+        self.shown_moves().0.len()
+    }
+
+    /// The moves in memory from this one on, with that of the current request.
+    #[must_use]
+    pub fn moves_from(&self, first: usize) -> Vec<Move> {
         let (moves, step) = self.shown_moves();
-        (moves.len(), moves.iter().copied().chain(step).skip(first).collect())
+        moves.iter().copied().chain(step).skip(first).collect()
     }
 
     /// The place of an observation by its number, from 1.

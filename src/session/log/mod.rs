@@ -106,7 +106,7 @@ impl Log {
     }
 
     pub fn message(&self, message: usize) -> &[u8] {
-        self.outline.messages[message].span.of(&self.data)
+        self.outline.spans[message].of(&self.data)
     }
 
     pub fn format(&self) -> TextFormat {
@@ -153,7 +153,7 @@ impl Log {
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
         if policy.pins_boundary && self.format == TextFormat::Json {
-            let newest = marks::newest(&self.data, self.outline.messages[message].span);
+            let newest = marks::newest(&self.data, self.outline.spans[message]);
             self.marks.extend(newest.map(|(block, value)| (message, block, value)));
         }
     }
@@ -172,18 +172,16 @@ impl Log {
         let first_result = self.outline.results.len() as u32;
         let result = result_of(&self.data, value, self.len() as u32 + 1);
         let of_agent = Message {
-            span: Span { start, end: value.start },
             chars: count_chars(&self.data[start..]) - result.chars,
             first_result,
             role: Role::Assistant,
             is_agent_made: true,
             ..Message::default()
         };
-        let span = Span { start: value.start, end: self.data.len() };
-        let of_observation = Message { span, chars: result.chars, first_result, ..Message::default() };
-        self.outline.messages.push(of_agent);
+        let of_observation = Message { chars: result.chars, first_result, ..Message::default() };
+        self.outline.push(of_agent, Span { start, end: value.start });
         self.admit(policy, &[]);
-        self.outline.messages.push(of_observation);
+        self.outline.push(of_observation, Span { start: value.start, end: self.data.len() });
         self.outline.results.push(result);
         self.admit(policy, &[]);
         let TurnTokens { own, observation, masked } = tokens;
@@ -213,7 +211,8 @@ impl Log {
         });
         (self.chars, self.cost) = (self.chars.saturating_sub(chars), self.cost.saturating_sub(cost));
         self.pairs.truncate(outline, calls, results);
-        let bytes = messages.checked_sub(1).map_or(outline.array_start, |last| outline.messages[last].span.end);
+        let last = messages.checked_sub(1).and_then(|last| outline.spans.get(last));
+        let bytes = last.map_or(outline.array_start, |last| last.end);
         self.truncate(&(self.outline.mark_before(messages), bytes));
         self.turns.truncate(messages);
         self.texts.retain(|result, _| (*result as usize) < results);
@@ -338,8 +337,8 @@ impl Log {
         if start >= end {
             return;
         }
-        let messages = &self.outline.messages;
-        let span = Span { start: messages[start].span.start, end: messages[end - 1].span.end };
+        let spans = &self.outline.spans;
+        let span = Span { start: spans[start].start, end: spans[end - 1].end };
         if self.format == TextFormat::Json {
             let marks = MarkEdits { cleared: cleared.to_vec(), ..MarkEdits::default() };
             return self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, marks, out));

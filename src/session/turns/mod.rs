@@ -132,8 +132,8 @@ impl Session {
     pub fn masked_text(&self, observation: &[u8]) -> Option<Vec<u8>> {
         let result = result_of(observation, Span { start: 0, end: observation.len() }, 0);
         let turn = self.turn_count() + 1;
-        let facts =
-            ObservationFacts { chars: result.chars, newlines: result.newlines, turn, ..ObservationFacts::default() };
+        let newlines = result.newlines as usize;
+        let facts = ObservationFacts { chars: result.chars, newlines, turn, ..ObservationFacts::default() };
         let mut alone = Outline::default();
         alone.results.push(result);
         let placeholder = Placeholder::of(&self.policy);

@@ -31,7 +31,7 @@ pub fn result_of(text: &[u8], value: Span, message: u32) -> ToolResult {
         name: None,
         value,
         chars: count_chars(observation),
-        newlines: memchr_iter(b'\n', observation).count(),
+        newlines: memchr_iter(b'\n', observation).count() as u32,
         message,
         block: 0,
         images: 0,

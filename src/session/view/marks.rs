@@ -229,7 +229,7 @@ impl Session {
             return self.rendered_message(here);
         }
         let newest = self.view.marks.first().filter(|newest| newest.message == message);
-        let has_blocks = outline.messages[here].shape.path().blocks.is_some();
+        let has_blocks = outline.messages[here].shape.has_blocks();
         let is_newest = |block: usize| newest.is_some_and(|newest| !has_blocks || newest.block == block);
         let results = outline.results_of(here).map(|result| outline.results[result].block as usize);
         let cleared: Vec<BlockPlace> = results.filter(|block| !is_newest(*block)).map(|block| (here, block)).collect();

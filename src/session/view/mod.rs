@@ -265,11 +265,11 @@ impl Session {
     fn changed_between(&mut self, before: &[u8], after: &[u8]) {
         // Both were written here, so they are valid.
         let [before_outline, after_outline] = [before, after].map(|view| scan(view, true).unwrap_or_default());
-        let (old, new) = (&before_outline.messages, &after_outline.messages);
+        let (old, new) = (&before_outline.spans, &after_outline.spans);
         let start = |outline: &Outline, view: &[u8], message: usize| {
-            outline.messages.get(message).map_or(view.len(), |message| message.span.start)
+            outline.spans.get(message).map_or(view.len(), |message| message.start)
         };
-        let same = old.iter().zip(new).take_while(|(old, new)| old.span.of(before) == new.span.of(after)).count();
+        let same = old.iter().zip(new).take_while(|(old, new)| old.of(before) == new.of(after)).count();
         if same < old.len() {
             self.view.changed = Some((same, Some(start(&after_outline, after, same))));
         } else if let Some((message, byte @ None)) = &mut self.view.changed {

@@ -127,7 +127,7 @@ impl Session {
     /// Approximate bytes of a message in memory in the view.
     fn bytes_of(&self, message: usize) -> usize {
         let outline = &self.log.outline;
-        let span = outline.messages[message].span;
+        let span = outline.spans[message];
         let of_result = |result: usize| {
             let value = outline.results[result].value;
             (value.end - value.start).saturating_sub(PLACEHOLDER_BYTES)

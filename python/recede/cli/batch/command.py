@@ -69,7 +69,10 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Processes of this machine, or a Ray cluster (Parquet alone; needs the extra recede[ray]).",
         ),
         click.option(
-            "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes.  [default: one for each core]"
+            "--jobs",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="For --engine local: processes.  [default: one for each core]",
         ),
         click.option(
             "--text-mode",
@@ -221,6 +224,9 @@ def _run(
     by: tuple[str, ...] = (),
 ) -> None:
     """Do a job, and say what came of it."""
+    for flag, value, of in (("--id", id_column, "ray"), ("--jobs", jobs, "local")):
+        if value is not None and engine != of:
+            raise click.UsageError(f"{flag} is for --engine {of}")
     _checked(operator)
     keep_apart("--output", out, inputs)
     job = Job(command, out, operator, column, text_mode, by)
@@ -228,20 +234,26 @@ def _run(
     others = [unit for unit in units if unit.kind != "parquet"]
     if others and job.by:
         raise click.UsageError(f"--by names columns of Parquet, and {others[0].paths[0]} is none")
-    begin(out, _description(job, options, units))
-    if engine == "ray":
-        if others:
-            raise click.UsageError(f"--engine ray reads Parquet alone, and {others[0].paths[0]} is none")
-        from recede.cli.batch.ray import run
-
+    if others and engine == "ray":
+        raise click.UsageError(f"--engine ray reads Parquet alone, and {others[0].paths[0]} is none")
+    on_ray = _ray() if engine == "ray" else None
+    begin(out, {**_description(job, options, units), "engine": engine, "id": id_column})
+    if on_ray:
         lost: list[dict[str, Any]] = []
-        found = run(job, units, id_column)
+        found = on_ray.run(job, units, id_column, unit_bytes)
     else:
-        if id_column is not None:
-            raise click.UsageError("--id is for --engine ray")
         lost = _locally(job, units, jobs or cores())
         found = outcomes(out, units)
     _report(job, options, found, lost)
+
+
+def _ray() -> Any:
+    """The module that imports Ray."""
+    try:
+        from recede.cli.batch import ray
+    except ImportError:
+        raise click.UsageError("--engine ray needs Ray: pip install 'recede[ray]'") from None
+    return ray
 
 
 def _checked(operator: Callable[[str], Any]) -> None:

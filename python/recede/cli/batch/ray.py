@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
+import ray.data
+from ray.data.checkpoint import CheckpointConfig
 
 from recede.cli.batch.units import Unit
 from recede.cli.batch.work import DONE, Job, Outcome, UnitSums, of_table
@@ -34,16 +36,12 @@ class _Mapped(NamedTuple):
         return _usage(self.job, table.schema, sums.outcome()) if self.job.replays else result
 
 
-def run(job: Job, units: Sequence[Unit], id_column: str | None) -> Iterator[Outcome]:
+def run(job: Job, units: Sequence[Unit], id_column: str | None, unit_bytes: int) -> Iterator[Outcome]:
     """Do the job on the cluster that `ray.init` finds, or on one that it starts here.
 
-    With a column of ids a stopped job resumes by the checkpoints of Ray; otherwise it begins again.
+    With a column of ids a stopped job resumes by the checkpoints of Ray; otherwise it begins again. A task reads row
+    groups of up to `unit_bytes`, of one file or of several.
     """
-    try:
-        import ray.data
-        from ray.data.checkpoint import CheckpointConfig
-    except ImportError:
-        raise click.UsageError("--engine ray needs Ray: pip install 'recede[ray]'") from None
     done = Path(job.out, DONE, "done")
     if not done.exists():
         if id_column is None:
@@ -56,6 +54,7 @@ def run(job: Job, units: Sequence[Unit], id_column: str | None) -> Iterator[Outc
             )
         with suppress(ImportError):  # threads of Ray import it at once, and fail where it is not yet there
             import_module("fsspec.implementations.http")
+        os.environ["RAY_DATA_PARQUET_BIN_PACKING_BYTES"] = str(unit_bytes)  # Ray has no argument for it
         paths = [str(Path(path).resolve()) for path in dict.fromkeys(unit.paths[0] for unit in units)]
         rows = ray.data.read_parquet(paths)
         # An id must be in the result; usage is then that of each row.
@@ -66,7 +65,7 @@ def run(job: Job, units: Sequence[Unit], id_column: str | None) -> Iterator[Outc
             batch_size=None,
             zero_copy_batch=True,
         )
-        mapped.write_parquet(str(Path(job.out).resolve()))
+        mapped.write_parquet(str(Path(job.out).resolve()), compression="zstd")
         done.touch()
     return _outcomes(job, id_column)
 

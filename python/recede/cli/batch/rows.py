@@ -186,7 +186,8 @@ def parquet_batches(unit: Unit, *, most_rows: int = _BATCH_ROWS) -> Iterator[tup
     import pyarrow.parquet
 
     [path] = unit.paths
-    with pyarrow.parquet.ParquetFile(path, buffer_size=1 << 20) as file:
+    # Without pre_buffer, which holds the packed bytes of a whole row group.
+    with pyarrow.parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
         groups = range(unit.start, unit.end)
         metadata = file.metadata
         row = sum(metadata.row_group(group).num_rows for group in range(unit.start))
@@ -200,3 +201,4 @@ def parquet_batches(unit: Unit, *, most_rows: int = _BATCH_ROWS) -> Iterator[tup
             for start in range(0, table.num_rows, step):
                 yield row + start, table.slice(start, step)
             row += table.num_rows
+            del batch, table  # before the next one is read

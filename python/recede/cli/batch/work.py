@@ -85,6 +85,7 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, announce: Callable[
                 place = {"file": unit.paths[0]}
                 places = [{**place, "row": first + number} for number in range(table.num_rows)]
                 write.table(of_table(job, table, places, sums, is_skipped=first in (skipped or ())))
+                del table  # before the next one is read
         else:
             number = 0
             for rows in batches(unit, job.column, text_mode=job.text_mode, **most):
@@ -262,8 +263,15 @@ class _Parquet(_Nothing):
         if self._writer is None:
             # Pages of about a megabyte: a reader must hold one, and pyarrow looks at their size after so many rows.
             rows = max(1, min(1_024, result.num_rows * (1 << 20) // max(result.nbytes, 1)))
+            # Views are of a large type, and each is another: a dictionary would be a copy of them, as would statistics.
+            small = [field.name for field in result.schema if not str(field.type).startswith("large_")]
             self._writer = pyarrow.parquet.ParquetWriter(
-                self._path, result.schema, compression="zstd", write_batch_size=rows
+                self._path,
+                result.schema,
+                compression="zstd",
+                write_batch_size=rows,
+                use_dictionary=small,
+                write_statistics=small,
             )
         self._writer.write_table(result)
 

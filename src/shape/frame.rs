@@ -1,0 +1,58 @@
+//! What surrounds the text of an observation.
+
+use super::Key;
+
+/// What surrounds the text that replaces an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Frame {
+    /// Nothing: it is a string.
+    #[default]
+    Text,
+    /// Nothing: it is the string that is the only member of an object, which is the observation's value in dicts.
+    Only,
+    /// It is the `text` of the one block of a list.
+    TextBlocks,
+    /// The same, for a list that contained more than text.
+    Blocks,
+    /// It is the `output` of an object, for an observation that was no text.
+    Output,
+}
+
+/// A container of a [`Frame`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrap {
+    /// A list with one element.
+    List,
+    /// An object with one member.
+    Member(Key),
+}
+
+impl Frame {
+    /// Its containers, outermost first.
+    #[must_use]
+    pub fn wraps(self) -> &'static [Wrap] {
+        match self {
+            Frame::Text | Frame::Only => &[],
+            Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
+            Frame::Output => &[Wrap::Member(Key::Output)],
+        }
+    }
+
+    /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
+    #[must_use]
+    pub fn holds_text(self) -> bool {
+        !matches!(self, Frame::Output | Frame::Blocks)
+    }
+
+    /// Writes a string in its frame; `text` writes it with its quotes.
+    pub fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+        for wrap in self.wraps() {
+            match wrap {
+                Wrap::List => out.push(b'['),
+                Wrap::Member(key) => out.extend([b"{\"", key.name().as_bytes(), b"\":"].concat()),
+            }
+        }
+        text(out);
+        out.extend(self.wraps().iter().rev().map(|wrap| if *wrap == Wrap::List { b']' } else { b'}' }));
+    }
+}
