@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import recede
+from recede.costs import SUMMARY_CHARS, Prices
+from recede.costs._prices import SUMMARY_PROMPT_CHARS
 from support import (
     assistant,
     block_mask,
@@ -261,3 +263,55 @@ def test_a_masked_history_is_left_as_it_is() -> None:
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         recede.mask_observations([], keep_results=1, boundary="break_even", **options)
+
+
+def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, warranty: float) -> list[int]:
+    """The turns after which a manager that masks nothing makes a summary, by what all requests so far have cost."""
+    least, rest = {"ideal": (0, 0), "prefix": (4_096, 511), "breakpoints": (8_192, 0)}[cache]
+    frames = (f"\n\nTurn {number}:\nReasoning: \nAction: \nObservation: \n" for number in range(1, len(seen) + 1))
+    sizes = [len(frame) + chars for frame, chars in zip(frames, seen, strict=True)]
+    sent = raw = 0.0  # what all requests so far have cost, with summaries and without
+    made, first, summary, waste = [], 0, 0, 0  # of the newest summary: how many turns it stands for, and its chars
+    for count, new in enumerate(sizes, 1):
+        older, end = sizes[: count - 1], count - tail
+        is_short = sum(older) + new < least
+        raw_now = sum(older) * prices.cached + new * (prices.cached if is_short else prices.write)
+        kept = summary + sum(older[first:]) - rest
+        sent_now = kept * prices.cached + (new + rest) * prices.write if first else raw_now
+        raw, sent = raw + raw_now, sent + sent_now
+        replaced = summary + sum(older[first : max(first, end)])
+        if end <= first or replaced <= SUMMARY_CHARS:
+            continue
+        waste += replaced - SUMMARY_CHARS
+        call = (replaced + SUMMARY_PROMPT_CHARS) * prices.input + SUMMARY_CHARS * prices.output
+        again = SUMMARY_CHARS + sum(older[end:])
+        # All of the view is written, and as much of the system prompt as the cache may not have without it.
+        cost = (again + new + least) * prices.write + call
+        pays = waste * prices.cached >= again * (prices.write - prices.cached) + call
+        if pays and sent - sent_now + cost <= (1 + warranty) * raw:
+            # The request for which it comes may have been made without it, so that stays paid.
+            made, first, summary, waste, sent = [*made, count], end, SUMMARY_CHARS, 0, sent + cost
+    return made
+
+
+# After a short first part a summary is cheap, and saves little, so that later ones depend on what it has cost.
+@pytest.mark.parametrize(
+    ("cache", "warranty", "short"), [("ideal", 0.1, 30), ("prefix", 0.15, 30), ("breakpoints", 0.15, 40)]
+)
+def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
+    cache: Any, warranty: float, short: int
+) -> None:
+    tail, prices, seen = 3, Prices(input=0.3, output=1.5), [1_000] * short + [40_000] * 15
+
+    def summarizer(told: list[Any], previous: str | None) -> str:
+        frame = f"\n\n[Summary through turn {told[-1].turn}:\n\n]"
+        return "s" * (SUMMARY_CHARS - len(frame))
+
+    manager = recede.HybridContextManager(
+        summarizer, 99, "break_even", tail, boundary="break_even", cache=cache, warranty=warranty, prices=prices
+    )
+    for chars in seen:
+        manager.add_turn("", "", "x" * chars)
+    made = [summary.end_turn + tail for summary in manager.summaries]
+    assert made == summaries_by_cost(seen, tail, cache, prices, warranty)
+    assert len(made) == 2

@@ -82,7 +82,8 @@ def test_prefixes_are_served_in_steps_from_a_minimum_on() -> None:
 
 def test_a_pause_that_outlives_the_entries_makes_the_cache_cold() -> None:
     requests = [turn.messages for turn in played("raw")]
-    pauses = ("anthropic", 301, [12]), ("anthropic", 300, []), ("anthropic_1h", 301, []), ("ideal", 9e9, [])
+    pauses = [("anthropic", 301, [12]), ("anthropic", 300, []), ("anthropic_1h", 301, []), ("ideal", 9e9, [])]
+    pauses += [("openai", 301, [12]), ("openai", 300, [])]
     for cache, pause, cold in pauses:
         times = {messages: float(pause * (place >= 12)) for place, messages in enumerate(requests)}
         raw = played("raw", cache=cache, times=times)
