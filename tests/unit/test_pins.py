@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recede
-from support import call, dumps, loads, mask, masked, result, tool_result, tool_use, user
+from support import call, dumps, loads, mask, masked, reduce, result, tool_result, tool_use, user
 
 LONG = "x" * 500
 MARK = {"type": "ephemeral"}
@@ -180,6 +180,24 @@ def test_marks_in_a_message_that_is_replaced_stay() -> None:
     view = mask(marked(history, 14, 16), cache_breakpoint="boundary", **options).messages
     assert view[10]["content"] == [{"type": "text", "text": masked(3 * 500), "cache_control": HOUR}]
     assert marks(view[10:11] + view[11:]) == {0: HOUR, 2: MARK, 6: MARK}
+
+
+def test_a_result_that_is_cut_is_not_the_boundary() -> None:
+    """It is in the window of its tool: that of turn 4, where that of turn 5 is too short to be masked."""
+    history = marked(session(9), 18)
+    history[9]["content"][0]["name"] = "look"
+    history[12]["content"][0]["content"] = "ok"
+    view = reduce(
+        history,
+        max_input_chars=1_800,
+        keep_results=2,
+        keep_by_tool={"look": 9},
+        clip_results=100,
+        fill=None,
+        cache_breakpoint="boundary",
+    ).messages
+    assert len(view[10]["content"][0]["content"]) == 100
+    assert marks(view) == {8: MARK, 18: MARK}
 
 
 def test_nothing_is_carried_at_a_move() -> None:
