@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
 from recede.reduction._policy import compiled, replay_policy
 from recede.testing import histories
-from support import built_engines, dumps, engine_module, outcome, using
+from support import built_engines, call, dumps, engine_module, outcome, result, user, using
 
 pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
 
@@ -96,6 +97,28 @@ def test_replay_under_any_policy_that_masks_or_truncates(
         return of_dicts
 
     assert replayed("rust") == replayed("python")
+
+
+@pytest.mark.parametrize("cache", ["ideal", "prefix", "breakpoints"])
+def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
+    """Where many requests have been paid for, which a drawn history seldom has."""
+    rng = random.Random(cache)
+    for _ in range(24):
+        history: History = [user("Go.")]
+        for number in range(40):
+            ids = [f"{number}.{place}" for place in range(rng.choice([1, 1, 2]))]
+            history.append({**call(*ids), "content": "y" * rng.choice([0, 300, 3_000])})
+            history += [result(one, "x" * rng.choice([10, 300, 3_000, 9_000])) for one in ids]
+        cold = rng.sample([place for place, one in enumerate(history) if one["role"] == "assistant"], 5)
+        window, warranty, breakpoint = (
+            rng.choice([0, 2]),
+            rng.choice([0.02, 0.1, 0.5]),
+            rng.choice(["keep", "boundary"]),
+        )
+        options: dict[str, Any] = {"cache": cache, "cache_breakpoint": breakpoint, "warranty": warranty}
+        options |= {"keep_results": window, "break_even_at": rng.choice([0, 0.5])}
+        for is_cold in (sorted(cold), True):
+            assert_agree(recede.mask_observations, history, boundary="break_even", cache_cold=is_cold, **options)
 
 
 @given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())
