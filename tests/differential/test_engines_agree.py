@@ -99,11 +99,14 @@ def test_replay_under_any_policy_that_masks_or_truncates(
     assert replayed("rust") == replayed("python")
 
 
-@pytest.mark.parametrize("cache", ["ideal", "prefix", "breakpoints"])
+CACHE_OF = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
+
+
+@pytest.mark.parametrize("cache", CACHE_OF)
 def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
     """Where many requests have been paid for, which a drawn history seldom has."""
     rng = random.Random(cache)
-    for _ in range(24):
+    for _ in range(9):
         history: History = [user("Go.")]
         for number in range(40):
             ids = [f"{number}.{place}" for place in range(rng.choice([1, 1, 2]))]
@@ -119,6 +122,10 @@ def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
         options |= {"keep_results": window, "break_even_at": rng.choice([0, 0.5])}
         for is_cold in (sorted(cold), True):
             assert_agree(recede.mask_observations, history, boundary="break_even", cache_cold=is_cold, **options)
+        policy = f"hybrid:window={rng.choice([2, 99])},at=break_even,tail=3,boundary=break_even"
+        policy += f",cache_breakpoint={options['cache_breakpoint']},warranty={options['warranty']}"
+        prices: dict[str, Any] = {"summary_prices": Prices(input=0.3, output=1.5), "system_chars": 0}
+        assert_agree(recede.costs.replay, history, [policy], cache=CACHE_OF[cache], **prices)
 
 
 @given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())
