@@ -114,8 +114,7 @@ impl Cache {
         let requests = sent.iter().zip(self.seconds(requests));
         let served = requests.map(|(sent, now)| {
             let view = self.system_chars + sent.view.chars;
-            let read = session.request(*sent, now);
-            let read = sent.read.unwrap_or(read);
+            let read = sent.read.unwrap_or_else(|| session.request(*sent, now));
             Served { view, read, written: if self.takes(view) { view - read } else { 0 } }
         });
         served.collect()
@@ -123,8 +122,11 @@ impl Cache {
 
     /// A place in the request, which begins with the system prompt.
     fn after_system(&self, place: CachePlace) -> CachePlace {
-        let blocks = usize::from(self.system_chars > 0);
-        CachePlace { chars: self.system_chars + place.chars, blocks: blocks + place.blocks }
+        CachePlace { chars: self.system_chars + place.chars, blocks: self.system_blocks() + place.blocks }
+    }
+
+    fn system_blocks(&self) -> usize {
+        usize::from(self.system_chars > 0)
     }
 }
 
@@ -162,9 +164,9 @@ impl CachedSession<'_> {
     fn read_entries(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
         let cache = self.cache;
         let marks = self.marks(sent);
-        let same = cache.system_chars + sent.same_block_chars;
+        let same = cache.system_blocks() + sent.same_blocks;
         // Only those after the change, since all others may be many.
-        while self.entries.last_key_value().is_some_and(|(_, (chars, _))| *chars > same) {
+        while self.entries.last_key_value().is_some_and(|(blocks, _)| *blocks > same) {
             self.entries.pop_last();
         }
         let found = marks.iter().filter_map(|mark| {
