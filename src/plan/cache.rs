@@ -4,6 +4,9 @@
 //! breakpoints the cache has entries only where a request was marked: a request reads the longest entry that ends at a mark of
 //! its own or few blocks before one, and writes the rest up to its last mark. So after a change in the middle hardly any entry but
 //! that of the system prompt is found, unless a mark was kept at the boundary.
+//!
+//! Entries are compared with the previous request alone: those of a view that a late result brings back, since it undoes a
+//! summary, are taken to be gone.
 
 use super::replay::Sent;
 use std::collections::BTreeMap;
