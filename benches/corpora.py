@@ -60,7 +60,7 @@ def generate(path: Path, megabytes: float, seed: int = 0) -> _Corpus:
 
 def batches(corpus: _Corpus) -> Iterator[Any]:
     """One row group after the other."""
-    with pq.ParquetFile(corpus.path) as file:
+    with pq.ParquetFile(corpus.path, pre_buffer=False) as file:
         for number in range(file.num_row_groups):
             yield file.read_row_group(number, use_threads=False)
 

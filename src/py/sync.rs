@@ -1,5 +1,6 @@
 //! Comparing a list of messages with the one before: what both begin with.
 
+use super::cpython::first_not_identical;
 use super::guard::guarded;
 use super::values::{Any, cast};
 use crate::marks::FIELD;
@@ -21,24 +22,27 @@ pub fn common_prefix(
     same: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(usize, Vec<usize>)> {
     guarded(|| {
-        // Elements of tuples can be borrowed, which most of the time is all that there is to do.
-        let (old, new, mut marked) = (old.to_tuple(), new.to_tuple(), vec![]);
-        for (index, (old, new)) in old.iter_borrowed().zip(new.iter_borrowed()).enumerate() {
+        let (mut index, mut marked) = (0, vec![]);
+        loop {
+            index = first_not_identical(old, new, index);
+            if index >= old.len().min(new.len()) {
+                return Ok((index, marked));
+            }
+            let (one, other) = (old.get_item(index)?, new.get_item(index)?);
             let is_same = match same {
-                _ if old.is(new) => true,
-                Some(same) => same.call1((old, new))?.is_truthy()?,
-                None if is_equal(&old, &new) => true,
+                Some(same) => same.call1((&one, &other))?.is_truthy()?,
+                None if is_equal(&one, &other) => true,
                 None => {
                     marked.push(index);
-                    is_unmarked_equal(&old, &new, MARKED_LEVELS)
+                    is_unmarked_equal(&one, &other, MARKED_LEVELS)
                 }
             };
             if !is_same {
                 marked.pop_if(|last| *last == index);
                 return Ok((index, marked));
             }
+            index += 1;
         }
-        Ok((old.len().min(new.len()), marked))
     })
 }
 

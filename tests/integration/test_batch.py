@@ -127,6 +127,13 @@ def test_each_line_is_in_one_part_wherever_a_file_is_divided(tmp_path: Path) -> 
         assert all(data[row.place["byte"] :].startswith(row.line) for row in rows if "byte" in row.place)
 
 
+def test_text_of_a_history_that_is_not_changed_keeps_its_bytes(tmp_path: Path) -> None:
+    row = r'{"messages": "[{\"role\": \"user\", \"content\": \"é \u00e9\"}]"}'.encode()
+    (tmp_path / "in.jsonl").write_bytes(row)
+    run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--keep", 1)
+    assert results(tmp_path / "out")["000000-in.jsonl"] == row
+
+
 @pytest.mark.parametrize("packed", ["gzip", "zstd"])
 def test_packed_lines_are_packed_again(packed: str, tmp_path: Path) -> None:
     rows = b"".join(dumps({"messages": messages}) + b"\n" for messages in HISTORIES)

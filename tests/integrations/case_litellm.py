@@ -19,7 +19,8 @@ from litellm.utils import custom_llm_setup
 
 from recede.integrations.litellm import MaskToolMessages
 
-# In the oldest release some `acompletion` of many in one loop does not return.
+# In the oldest release `asyncio.run` may not end once all calls have returned, with an empty `CustomLogger` too:
+# closing the loop waits for LiteLLM's own tasks.
 _IS_OLDEST = version("litellm") == "1.80.0"
 WAYS = ("sync", "stream") if _IS_OLDEST else ("sync", "async", "stream")
 

@@ -180,7 +180,8 @@ def test_a_mark_that_came_is_no_change_of_later_calls() -> None:
 
 
 def test_masks_after_a_rewind_name_the_places_of_their_results() -> None:
-    results = [{"type": "tool_result", "tool_use_id": str(number), "content": "x" * 90} for number in range(2)]
+    texts = enumerate(["x" * 90, "x" * 1_000])
+    results = [{"type": "tool_result", "tool_use_id": str(number), "content": text} for number, text in texts]
     messages = [{"role": "user", "content": results[:count]} for count in (2, 1, 2, 2)]
     masker = Masker(keep=0, **SLIDING)
     assert [mask[:2] for mask in masker.masks(messages[:3]).masks] == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)]

@@ -27,8 +27,8 @@ def _run() -> None:
             print(ABOUT)
             return
         print(
-            "recede: the command line needs its extra: pip install 'recede[cli]' "
-            "(until there is a release, in a checkout: pip install '.[cli]')",
+            "recede: the command line needs its extra: pip install 'recede[cli]', or uvx --from 'recede[cli]' recede "
+            "(until there is a release, in a checkout: '.[cli]')",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -133,6 +133,8 @@ def _placed(played: Replay, start: int, shown: int) -> Replay:
     def placed(turns: Iterable[ReplayedTurn]) -> tuple[ReplayedTurn, ...]:
         return tuple(turn._replace(messages=turn.messages - shown + start) for turn in turns if turn.messages >= shown)
 
+    if start == shown == 0:
+        return played
     return played._replace(policies=tuple(policy._replace(turns=placed(policy.turns)) for policy in played.policies))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
-from operator import attrgetter, itemgetter, mul
+from operator import attrgetter, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
@@ -64,7 +64,7 @@ class PolicyReplay(NamedTuple):
     def usage(self) -> Usage:
         """The usage of all requests."""
         calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
-        *sent, asked, summaries = (sum(map(itemgetter(place), map(_PRICED, self.turns))) for place in range(6))
+        *sent, asked, summaries = map(sum, zip((0,) * 6, *map(_PRICED, self.turns), strict=True))
         return Usage._make((len(self.turns), *sent, calls, asked, summaries))
 
 

@@ -292,7 +292,8 @@ class Masker(Generic[_M]):
         known = conversation.known.messages
         if len(known) != len(messages):
             return False
-        identical, _ = self._core.common_prefix(known, list(messages), lambda old, new: False)
+        given = messages if isinstance(messages, list) else list(messages)
+        identical, _ = self._core.common_prefix(known, given, lambda old, new: False)
         return bool(identical == len(known))
 
     def _found(self, messages: list[_M]) -> tuple[KnownConversation, int, list[int]]:

@@ -77,6 +77,8 @@ class Transcript:
             >>> [[message["content"] for message in context.messages] for context in session.contexts]
             [['Go.'], ['Went.', 'On.']]
         """
+        if not self.compactions and not self.shown:
+            return (self,)
         starts = [Compaction(0, []), *self.compactions]
         ends = [*(compaction.messages for compaction in self.compactions), len(self.messages)]
         return tuple(self._between(start, end) for start, end in zip(starts, ends, strict=True))
