@@ -120,11 +120,11 @@ def test_otherwise_they_stay(tools: int, system: int) -> None:
     assert ("cache_control" in view["tools"][1]) is bool(tools)
 
 
-def with_long_run(blocks: int = 24) -> list[dict[str, Any]]:
+def with_long_run(blocks: int = 24, calls: int = 1) -> list[dict[str, Any]]:
     """Message 16 ends so many blocks after message 14; the boundary, in message 8, stays."""
     texts = [{"type": "text", "text": "hm"}] * (blocks - 2)
     run = {"role": "assistant", "content": [*texts, *tool_use("long")["content"]]}
-    return [*session(7), run, user([tool_result("long", LONG)])]
+    return [*session(7, calls), run, user([tool_result("long", LONG)])]
 
 
 def test_a_mark_is_carried_to_the_end_of_the_request_before() -> None:
@@ -132,10 +132,12 @@ def test_a_mark_is_carried_to_the_end_of_the_request_before() -> None:
     assert marks(view["messages"]) == {8: MARK, 14: MARK, 16: MARK}
 
 
-def test_it_is_carried_where_the_newest_looks_back_too_few_blocks() -> None:
+@pytest.mark.parametrize(("calls", "boundary"), [(1, 8), (2, 12)])
+def test_it_is_carried_where_the_newest_looks_back_too_few_blocks(calls: int, boundary: int) -> None:
     # The newest mark looks at 20 blocks, its own the first of them.
-    assert pin(marked(with_long_run(19), 16), mask_chunk=4, marks_elsewhere=1) == {8: MARK, 16: MARK}
-    assert pin(marked(with_long_run(20), 16), mask_chunk=4, marks_elsewhere=1) == {8: MARK, 14: MARK, 16: MARK}
+    near, far = (marked(with_long_run(blocks, calls), 16) for blocks in (19, 20))
+    assert pin(near, mask_chunk=4, marks_elsewhere=1) == {boundary: MARK, 16: MARK}
+    assert pin(far, mask_chunk=4, marks_elsewhere=1) == {boundary: MARK, 14: MARK, 16: MARK}
 
 
 def test_the_mark_before_gives_way_only_where_the_newest_finds_its_entry() -> None:
@@ -165,6 +167,9 @@ def test_an_escaped_key_is_a_mark_too() -> None:
 
 def test_where_four_would_be_passed_the_carried_mark_displaces_the_pin() -> None:
     assert pin(marked(with_long_run(), 16), mask_chunk=4) == {14: MARK, 16: MARK}
+    # Also where a mark of the client could give way.
+    view = pin(marked(with_long_run(), 4, 6, 16), mask_chunk=4, marks_elsewhere=0)
+    assert view == {4: MARK, 6: MARK, 14: MARK, 16: MARK}
 
 
 def test_marks_in_a_message_that_is_replaced_stay() -> None:

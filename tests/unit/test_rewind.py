@@ -122,7 +122,11 @@ def test_what_comes_again_is_shown_as_if_nothing_else_had_come(options: dict[str
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_stored: bool) -> None:
+@pytest.mark.parametrize("is_up_again", [False, True])
+def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_stored: bool, is_up_again: bool) -> None:
+    """Nor does one that was made later hasten it."""
+    up_from = 1_000
+
     def asked_at(messages: list[dict[str, Any]], rewound_to: int | None = None) -> list[int]:
         """When a summary is asked for; of a history that is rewound when all messages came, only then."""
         path.unlink(missing_ok=True)
@@ -130,10 +134,12 @@ def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_store
 
         def summarizer(messages: list[Any], previous: str | None) -> str:
             asked.append(len(history))
-            raise RuntimeError("no summary today")
+            if len(history) < up_from:
+                raise RuntimeError("no summary today")
+            return "short"
 
         store = recede.TurnStore(path) if is_stored else None
-        history = History(max_input_chars=2_000, summarizer=summarizer, store=store)
+        history = History(max_input_chars=1_000, keep_turns=2, fill=None, summarizer=summarizer, store=store)
         for message in messages:
             history.append(message)
             history.view_json()
@@ -147,10 +153,13 @@ def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_store
             store.close()
         return asked
 
-    messages = session(200)
+    messages = session(60)
     straight = asked_at(messages)
-    assert len(straight) > 2
-    for count in (1, straight[0] - 1, straight[0], straight[1] + 1, straight[-1]):
+    if is_up_again:
+        up_from = straight[4]
+        straight = asked_at(messages)
+    assert len(straight) > 5
+    for count in (1, straight[0] - 1, straight[0], straight[1] + 1, straight[3] + 1, straight[-1]):
         assert asked_at(messages, count) == [at for at in straight if at > count], count
 
 
