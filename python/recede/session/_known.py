@@ -66,7 +66,7 @@ class KnownMessages:
         return same < min(len(messages), len(self.messages)) and self.messages[same] is messages[same]
 
     def trusts(self, place: int, messages: list[Any]) -> bool:
-        """Whether its `prefix` takes this message to be the same without a look, since it is the object of the last call."""
+        """Whether its `prefix` takes this message, the object of the last call, to be the same without a look."""
         return place < len(self.messages) - len(self._snapshots) and self.messages[place] is messages[place]
 
     def take(self, messages: list[Any], same: int, marked: list[int]) -> None:
