@@ -108,13 +108,12 @@ def contract(python: Path, name: str, framework: str, end: float) -> tuple[bool,
             [python, *command],
             cwd=ROOT,
             env={**os.environ, "RECEDE_INTEGRATION": framework, "RECEDE_RELEASE": name.rpartition("-")[2]},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             text=True,
             timeout=left(end),
         )
         if done.returncode:
-            print(done.stdout)
+            print(done.stdout, done.stderr)
         output.append(re.sub(r" in [\d.]+s.*", "", done.stdout.strip().splitlines()[-1]))
         if done.returncode:
             return False, f"{', '.join(output)}: FAILED"

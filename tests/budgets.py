@@ -77,7 +77,8 @@ def _seen(view: list[Any], end: int) -> list[Seen]:
 def _blocks(source: Any, message: Message) -> tuple[Block, ...]:
     """The content blocks. All but the observations counts for the first one."""
     count = max(message.blocks, len(message.calls), len(message.results), 1)
-    no_texts = {result.block: "" for result in message.results}
+    # A result without a response shows nothing that could be hidden.
+    no_texts = {result.block: "" for result in message.results if result.observation or result.images or result.json}
     hidden = (message.shape or PLAIN).masked(source, no_texts) if no_texts else source
     texts, chars = [[json.dumps(hidden)], *([] for _ in range(count - 1))], [0] * count
     chars[0] = message.own_chars(IMAGE_CHARS)

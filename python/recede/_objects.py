@@ -113,15 +113,27 @@ def restored(original: Any, before: Any, after: Any) -> Any:
             for part, old, form in zip(original, before, after, strict=True)
         ]
     is_readable = isinstance(original, dict) or is_object(original)
-    if is_readable and isinstance(after, dict) and isinstance(before, dict) and after.keys() == before.keys():
+    # A block may have got the cache mark of what was masked in it.
+    is_copied = isinstance(after, dict) and isinstance(before, dict) and after.keys() >= before.keys()
+    if is_readable and is_copied and _may_have(original, after.keys() - before.keys()):
         names = _names_of(original)
         fields: dict[str, Any] = {}
         for key, form in after.items():
             name = str(names.get(key, key))
-            if form is not before[key] and form != before[key]:
-                fields[name] = restored(read(original, name), before[key], form)
+            old = before.get(key)
+            if form is not old and form != old:
+                fields[name] = restored(read(original, name), old, form)
         return changed(original, **fields)
     return after
+
+
+def _may_have(value: Any, names: set[str]) -> bool:
+    """Whether a copy may have these fields too, and be sent with them."""
+    return (
+        isinstance(value, dict)
+        or names <= _names_of(value).keys()
+        or (getattr(value, "model_config", None) or {}).get("extra") == "allow"
+    )
 
 
 def _names_of(value: Any) -> dict[str, str]:

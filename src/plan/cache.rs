@@ -4,6 +4,9 @@
 //! breakpoints the cache has entries only where a request was marked: a request reads the longest entry that ends at a mark of
 //! its own or few blocks before one, and writes the rest up to its last mark. So after a change in the middle hardly any entry but
 //! that of the system prompt is found, unless a mark was kept at the boundary.
+//!
+//! Entries are compared with the previous request alone: those of a view that a late result brings back, since it undoes a
+//! summary, are taken to be gone.
 
 use super::replay::Sent;
 use std::collections::BTreeMap;
@@ -114,8 +117,7 @@ impl Cache {
         let requests = sent.iter().zip(self.seconds(requests));
         let served = requests.map(|(sent, now)| {
             let view = self.system_chars + sent.view.chars;
-            let read = session.request(*sent, now);
-            let read = sent.read.unwrap_or(read);
+            let read = sent.read.unwrap_or_else(|| session.request(*sent, now));
             Served { view, read, written: if self.takes(view) { view - read } else { 0 } }
         });
         served.collect()
@@ -123,8 +125,11 @@ impl Cache {
 
     /// A place in the request, which begins with the system prompt.
     fn after_system(&self, place: CachePlace) -> CachePlace {
-        let blocks = usize::from(self.system_chars > 0);
-        CachePlace { chars: self.system_chars + place.chars, blocks: blocks + place.blocks }
+        CachePlace { chars: self.system_chars + place.chars, blocks: self.system_blocks() + place.blocks }
+    }
+
+    fn system_blocks(&self) -> usize {
+        usize::from(self.system_chars > 0)
     }
 }
 
@@ -162,9 +167,9 @@ impl CachedSession<'_> {
     fn read_entries(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
         let cache = self.cache;
         let marks = self.marks(sent);
-        let same = cache.system_chars + sent.same_block_chars;
+        let same = cache.system_blocks() + sent.same_blocks;
         // Only those after the change, since all others may be many.
-        while self.entries.last_key_value().is_some_and(|(_, (chars, _))| *chars > same) {
+        while self.entries.last_key_value().is_some_and(|(blocks, _)| *blocks > same) {
             self.entries.pop_last();
         }
         let found = marks.iter().filter_map(|mark| {

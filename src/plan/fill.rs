@@ -224,10 +224,11 @@ impl Filling<'_> {
         Ok(Replacement::Nothing)
     }
 
-    /// Without a new summary, earlier ones stay if they fit the budget.
+    /// Without a new summary, earlier ones stay if they fit the budget, or are all there is.
     fn keep_earlier_summaries(&self, kept: &mut Kept) {
         let size = self.planner.size(self.earlier.iter().copied(), &self.masking);
-        if kept.cost.saturating_add(size) as i128 <= self.budget {
+        let is_all = self.earlier.len() == self.planner.end;
+        if is_all || kept.cost.saturating_add(size) as i128 <= self.budget {
             kept.messages.extend(&self.earlier);
         }
     }

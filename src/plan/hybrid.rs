@@ -187,7 +187,7 @@ impl<'a> HybridReplay<'a> {
         // A view with a new summary differs from the summary on, and before it where masks have changed.
         let changed = self.place.min(self.first_new(&masked_before)).min(before);
         let same_chars = self.fold.chars_before(changed);
-        Sent { same_chars, same_block_chars: same_chars, ..sent }
+        Sent { same_chars, same_blocks: self.blocks[changed], ..sent }
     }
 
     /// Starts a view with the current summary, for which a model was called. Returns the previously masked observations.

@@ -80,7 +80,6 @@ impl Planner<'_> {
             Sent {
                 view: views.view(*end, masked),
                 same_chars: same,
-                same_block_chars: same,
                 earlier: views.end_of(earlier, masked),
                 boundary: views.boundaries[masked],
                 masked,

@@ -32,8 +32,8 @@ pub struct Sent {
     pub view: CachePlace,
     /// Characters of the leading messages that the previous view began with too.
     pub same_chars: usize,
-    /// The same, content block by content block: more where a message changes after its first observation.
-    pub same_block_chars: usize,
+    /// Leading content blocks that the previous view began with too: also those of a changed message before its change.
+    pub same_blocks: usize,
     /// The end of what the previous request had sent.
     pub earlier: CachePlace,
     /// The end of the last masked observation; 0 if none is masked.
@@ -137,21 +137,12 @@ impl Planner<'_> {
         Sent {
             view: CachePlace { chars: fold.chars_before(end), blocks: blocks[end] },
             same_chars,
-            same_block_chars: within.map_or(same_chars, |first| self.start_of(fold, first.result as usize)),
+            same_blocks: within.map_or(blocks[changed], |first| self.block_end(first.result as usize, blocks) - 1),
             earlier: CachePlace { chars: fold.chars_before(before), blocks: blocks[before] },
             boundary: self.boundary(fold, blocks),
             masked: fold.masked.len(),
             ..Sent::default()
         }
-    }
-
-    /// Characters of a view before a result; other text of its message precedes it.
-    fn start_of(&self, fold: &Fold, result: usize) -> usize {
-        let message = self.outline.results[result].message as usize;
-        let results = result..self.outline.results_of(message).end;
-        let raw = self.outline.observation_chars(result, self.policy.image_chars) + self.later_chars(result);
-        let removed: usize = super::masked_in(&fold.masked, results).iter().map(|one| one.removed).sum();
-        fold.chars_before(message + 1) + removed - raw
     }
 
     /// The end of the last masked result.
@@ -163,10 +154,14 @@ impl Planner<'_> {
 
     /// The end of a result in a view with so many characters up to the end of its message, where later results are not masked.
     pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> CachePlace {
+        CachePlace { chars: message_end - self.later_chars(result), blocks: self.block_end(result, blocks) }
+    }
+
+    /// Content blocks of a view up to a result.
+    fn block_end(&self, result: usize, blocks: &[usize]) -> usize {
         let (message, block) =
             (self.outline.results[result].message as usize, self.outline.results[result].block as usize);
-        let chars = message_end - self.later_chars(result);
-        CachePlace { chars, blocks: (blocks[message] + block + 1).min(blocks[message + 1]) }
+        (blocks[message] + block + 1).min(blocks[message + 1])
     }
 
     fn later_chars(&self, result: usize) -> usize {
@@ -193,9 +188,9 @@ impl Planner<'_> {
                     blocks: place.blocks + blocks_of(self.outline, message),
                 })
             };
-            let same_chars = place(&kept[..same]).chars;
+            let same = place(&kept[..same]);
             let (view, earlier) = (place(&kept), place(&kept[..before.len()]));
-            sent.push(Sent { view, same_chars, same_block_chars: same_chars, earlier, ..Sent::default() });
+            sent.push(Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() });
             before = kept;
         }
         sent

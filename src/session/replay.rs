@@ -33,14 +33,14 @@ pub fn replay(
         let shown = items.into_iter().map(|item| session.shown(item)).collect::<Result<Vec<_>>>()?;
         let same = from + view[from..].iter().zip(&shown).take_while(|(before, now)| before.bytes == now.bytes).count();
         let changed = view.get(same).zip(shown.get(same - from));
-        let in_changed = changed.map_or(0, |(before, now)| now.chars_same_as(before, policy.image_chars));
+        let in_changed = changed.map_or(0, |(before, now)| now.blocks_same_as(before));
         view.truncate(from);
         view.extend(shown);
-        let same_chars = end_of(&view[..same]).chars;
+        let same_end = end_of(&view[..same]);
         sent.push(Sent {
             view: end_of(&view),
-            same_chars,
-            same_block_chars: same_chars + in_changed,
+            same_chars: same_end.chars,
+            same_blocks: same_end.blocks + in_changed,
             earlier: end_of(&view[..view.len().saturating_sub(appended.len())]),
             masked: session.counts().masked,
             summarized: session.ledger.totals.turns - session.log.turns.count(),
@@ -59,16 +59,12 @@ struct Shown {
 }
 
 impl Shown {
-    /// Characters before the first result that differs from the one in this place before; 0 if something else differs first.
-    fn chars_same_as(&self, before: &Shown, image_chars: usize) -> usize {
+    /// Content blocks before the first result that differs from the one in this place before; 0 if something else differs first.
+    fn blocks_same_as(&self, before: &Shown) -> usize {
         let same = self.bytes.iter().zip(&before.bytes).take_while(|(now, before)| now == before).count();
-        let results = &self.outline.results;
-        let Some(first) = results.iter().position(|result| result.value.end > same) else { return 0 };
-        if results[first].value.start > same {
-            return 0;
-        }
-        let later = first..results.len();
-        self.end.chars - later.map(|result| self.outline.observation_chars(result, image_chars)).sum::<usize>()
+        let changed = self.outline.results.iter().find(|result| result.value.end > same);
+        let within = changed.filter(|result| result.value.start <= same);
+        within.map_or(0, |result| (result.block as usize).min(self.end.blocks - 1))
     }
 }
 

@@ -138,6 +138,8 @@ class _Breakpoints:
         marked = [blocks[: len(system) + mark] for mark in self._marks(sent)]
         marked = [prefix for prefix in marked if prefix and takes(self.cache, _chars(prefix))]
         self.before = sent
+        # As with `_Prefix`, what the request before did not begin with is forgotten, even if a later one should.
+        self.entries = {prefix: used for prefix, used in self.entries.items() if blocks[: len(prefix)] == prefix}
         hits = [hit for prefix in marked for hit in self._hits(prefix, now)]
         used = max(hits, key=lambda prefix: (_chars(prefix), len(prefix)), default=())
         self.entries.update((prefix, now) for prefix in (used, *marked) if prefix)

@@ -90,7 +90,8 @@ class Session:
         self.waste = 0  # chars that requests since the last summary sent without need
         self.masked: dict[int, Masked] = {}
         hidden = frozenset(place for place in range(len(self.turns_of)) if self._is_within(place, summary.turns))
-        self.fold = Fold(self.facts, hidden, summary.chars, self.before or None)  # at first nothing was sent
+        # The first view is no rewritten one.
+        self.fold = Fold(self.facts, hidden, summary.chars, self.before or None)
         self.fold.paid, self.fold.paid_raw = self.paid
         self.fold.calls = self.calls
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import block_options, json_values, mask_options, mutated, reduce_options, spelled, stage_options
 
@@ -72,7 +72,6 @@ SUMMARIES = st.tuples(
 )
 
 
-@settings(max_examples=3 * settings.default.max_examples)
 @given(
     history=histories(max_turns=9, max_parallel_calls=3), options=mask_options(), summaries=SUMMARIES, data=st.data()
 )

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
-from importlib.metadata import version
 from typing import Any
 
 from chat_messages import calls, reloaded, results  # noqa: F401 (the contract asks a case for them)
@@ -19,10 +18,7 @@ from litellm.utils import custom_llm_setup
 
 from recede.integrations.litellm import MaskToolMessages
 
-# In the oldest release `asyncio.run` may not end once all calls have returned, with an empty `CustomLogger` too:
-# closing the loop waits for LiteLLM's own tasks.
-_IS_OLDEST = version("litellm") == "1.80.0"
-WAYS = ("sync", "stream") if _IS_OLDEST else ("sync", "async", "stream")
+WAYS = ("sync", "async", "stream")
 
 
 def _call(call: Any) -> dict[str, Any]:

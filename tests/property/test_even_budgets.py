@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from answers import numbered, torn
 from even import check_budgets, even, failing, summaries_of, task_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import words
 
@@ -110,7 +110,6 @@ def test_a_larger_budget_keeps_all_text_that_a_smaller_one_keeps(
 
 
 @ENGINES
-@settings(max_examples=settings.default.max_examples // 2)
 @given(
     history=histories(max_turns=9), rule=st.sampled_from([{}, {"fill": 0.5, "clip_results": 100, "keep_results": 2}])
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 
@@ -106,7 +106,6 @@ def managers(draw: Any) -> tuple[str, dict[str, Any]]:
     return kind, {**options, **draw(st.sampled_from(BOUNDARIES)), **counter}
 
 
-@settings(max_examples=2 * settings.default.max_examples)
 @given(
     manager=managers(),
     turns=TURNS,

@@ -178,7 +178,9 @@ class Conversations(RuleBasedStateMachine):
         return self.conversations[data.draw(st.integers(0, len(self.conversations) - 1))]
 
     def compare(self, messages: list[Any]) -> None:
-        if self.adapter is not None and names_an_orphan(self.adapter, messages):
+        # Stand-ins have ids of their own.
+        names_ids = "{id}" in (self.options.get("placeholder") or "")
+        if self.adapter is not None and (names_ids or names_an_orphan(self.adapter, messages)):
             fresh = recede.Masker(self.adapter, **self.options)
             assert self.masker.view(messages) == fresh.view(messages)
             return
@@ -219,7 +221,7 @@ class PinnedConversations(Conversations):
         self.masker = recede.Masker(check=check, **self.options)
 
 
-MACHINE = settings(max_examples=2 * settings.default.max_examples, stateful_step_count=20)
+MACHINE = settings(stateful_step_count=20)
 TestDicts = Conversations.TestCase
 TestDicts.settings = MACHINE
 TestPinned = PinnedConversations.TestCase

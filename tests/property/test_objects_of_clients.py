@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from strategies import block_options, reduce_options
@@ -148,7 +148,6 @@ def test_each_function_reads_objects_as_their_dicts(
 
 
 @ENGINES
-@settings(max_examples=3 * settings.default.max_examples)
 @given(pair=pairs())
 def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Messages, Messages]) -> None:
     history, objects = pair
@@ -158,8 +157,12 @@ def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Mess
         for dict_, dict_shown, object_, shown in zip(history, plain_view, objects, view, strict=True):
             assert (shown is object_) == (dict_shown is dict_)
             assert type(shown) is type(object_)
-            for part, part_shown in zip(blocks(object_), blocks(shown), strict=False):
-                is_new = plain(part).keys() != plain(part_shown).keys()  # a text in the place of an image
+            parts, parts_shown = blocks(object_), blocks(shown)
+            if len(parts) != len(parts_shown):  # one new text in the place of all of them
+                assert len(parts_shown) <= 1
+                continue
+            for part, part_shown in zip(parts, parts_shown, strict=True):
+                is_new = not plain(part).keys() <= plain(part_shown).keys()  # a text in the place of an image
                 assert is_new or type(part) is type(part_shown)
 
 

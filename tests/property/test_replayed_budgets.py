@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgets import check_replay
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import spelled
 
@@ -17,7 +17,6 @@ SESSIONS = histories("openai", max_turns=14) | histories("anthropic", max_turns=
 FILLS = st.sampled_from([None, 0.1, 0.5, 0.9, 1])
 
 
-@settings(max_examples=3 * settings.default.max_examples)
 @given(
     history=SESSIONS,
     unit=st.sampled_from(["chars", "tokens"]),

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import recede
@@ -14,7 +14,7 @@ from definitions.cache import Seen, Sent, served
 from recede.costs import Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.testing import histories
-from support import built_engines, turns_of, using
+from support import assistant, built_engines, call, result, turns_of, user, using
 
 History = list[dict[str, Any]]
 
@@ -45,7 +45,15 @@ def policies(window: int, chunk: int) -> list[str]:
 
 
 @pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")
-@settings(max_examples=3 * settings.default.max_examples)
+@example(  # the dropped result has a block, but no characters
+    history=[user("task"), result("1", ""), assistant(""), call("2"), result("2", ""), result("2", "y"), call("3")],
+    window=0,
+    chunk=1,
+    cache=recede.costs.CACHES["anthropic"],
+    prices=Prices(),
+    times={},
+    system_chars=12_000,
+)
 @given(
     history=histories(),
     window=st.integers(0, 4),

@@ -71,7 +71,7 @@ class Stored(RuleBasedStateMachine):
         else:
             assert self.store.append_record("session", [b"note", note]) == len(self.notes) + 1
             self.notes.append(note)
-            self.note_append(False)
+        self.note_append(False)
 
     @rule(share=st.floats(0, 1.1))
     def mask(self, share: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from asked import FAILING, WAITS, Asked, Reducing, Waiting
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from strategies import words
 
@@ -264,7 +264,6 @@ def test_a_manager_asks_by_the_rule(
     event(f"failures: {len(failed)}")
 
 
-@settings(max_examples=2 * settings.default.max_examples)
 @given(
     count=st.integers(20, 120),
     answers=st.lists(st.sampled_from(["raises", "empty", "helps"]), max_size=8),

@@ -115,6 +115,13 @@ def test_with_steps_a_move_must_save_what_they_may_leave_unserved(saved: int, co
     assert (found.chars_before, found.masked_count) == (5_000 + saved, count)
 
 
+def test_min_masked_chars_counts_what_was_masked_before() -> None:
+    """The first move waits for it; later ones remove less."""
+    assert moves(session(40), warranty=None)[0][2] < 9_000
+    first, *later = [removed for _, _, removed, _ in moves(session(40), min_masked_chars=9_000, warranty=None)]
+    assert first >= 9_000 and later and max(later) < 9_000
+
+
 def test_it_rests_in_between() -> None:
     found = moves(session(60))
     assert 2 < len(found) < 15

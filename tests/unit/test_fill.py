@@ -461,6 +461,11 @@ def test_an_earlier_summary_that_does_not_fit_goes() -> None:
     assert (view.messages[0], view.within_budget) == (history[1], True)
 
 
+def test_earlier_summaries_that_are_all_there_is_stay() -> None:
+    history = [user("Conversation summary:\n" + "- outcome: run: ok\n" * 50)]
+    assert reduce(history, max_input_chars=100, fill=0.9, keep_messages=0).messages == history
+
+
 def test_a_summary_has_what_the_window_and_the_task_leave() -> None:
     history = [user("task"), *said(60, 100), user("e" * 900)]
     for budget, chars in ((904 + 29, 0), (904 + 30, 30), (904 + 100, 100), (904 + 300, 270)):

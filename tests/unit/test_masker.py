@@ -135,6 +135,15 @@ def test_a_message_changed_in_place_is_seen_if_it_is_new_or_all_are_checked(
         assert masker.view(messages) == cold_view(None, messages, {"keep": 0, **SLIDING})
 
 
+def test_a_change_that_one_conversation_sees_is_seen_by_a_longer_one_with_the_same_object() -> None:
+    masker, messages = Masker(keep=0, **SLIDING), conversation(30)
+    masker.view(messages)
+    masker.view(messages[:5])  # a fork: of the longer one these are no longer the newest
+    messages[2]["content"] = "changed"
+    assert masker.view(messages[:5]) == cold_view(None, messages[:5], {"keep": 0, **SLIDING})
+    assert masker.count_tokens(messages[:5]) == Masker(keep=0, **SLIDING).count_tokens(messages[:5])
+
+
 def test_cache_marks_are_no_departure() -> None:
     messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Go."}]}]
     masker = Masker(keep=0, **SLIDING)

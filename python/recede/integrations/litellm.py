@@ -14,7 +14,7 @@ try:
     import litellm
     from litellm.integrations.custom_logger import CustomLogger
 except ImportError as error:
-    raise missing("litellm", "litellm 1.80 or newer") from error
+    raise missing("litellm", "litellm 1.80.5 or newer") from error
 
 __all__ = ["MaskToolMessages"]
 

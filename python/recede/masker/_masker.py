@@ -305,6 +305,11 @@ class Masker(Generic[_M]):
                 return last, same, marked
         key = self._reader.key(messages)
         found = [(one, *one.known.prefix(messages)) for one in reversed(self._by_key.get(key, ()))]
+        # What has changed in place for one of them has changed for those, too, that do not look.
+        changed = sorted(same for one, same, _ in found if one.known.changed_in_place(same, messages))
+        for number, (one, same, marked) in enumerate(found):
+            same = min(same, next((place for place in changed if one.known.trusts(place, messages)), same))
+            found[number] = (one, same, [place for place in marked if place < same])
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
             self._count(begun=1)

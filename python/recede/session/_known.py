@@ -61,6 +61,14 @@ class KnownMessages:
             same, marked = first + unchanged, [*marked, *(first + place for place in more)]
         return same, [place for place in marked if place < same]
 
+    def changed_in_place(self, same: int, messages: list[Any]) -> bool:
+        """Whether the first message that is not the same, by its `prefix`, is the object of the last call."""
+        return same < min(len(messages), len(self.messages)) and self.messages[same] is messages[same]
+
+    def trusts(self, place: int, messages: list[Any]) -> bool:
+        """Whether its `prefix` takes this message, the object of the last call, to be the same without a look."""
+        return place < len(self.messages) - len(self._snapshots) and self.messages[place] is messages[place]
+
     def take(self, messages: list[Any], same: int, marked: list[int]) -> None:
         """Know the messages of this call, by their `prefix`."""
         before = len(self.messages) - len(self._snapshots)

@@ -69,7 +69,8 @@ def share_out(facts: Facts, before: Plan) -> Keeping:
     kept |= cut.keys()
     view = replace(before, kept=sorted(kept), cut={index: text for index, text in cut.items() if text is not None})
     left = budget - facts.cost(view)
-    alone = kept.union(earlier if cost(earlier) <= left else ())
+    is_all = len(earlier) == len(facts.outline.messages)
+    alone = kept.union(earlier if is_all or cost(earlier) <= left else ())
     return Keeping(view.kept, sorted(alone), sorted(dropped), min(reserved // _PARTS, left), view.cut, bool(task))
 
 
