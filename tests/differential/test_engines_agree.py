@@ -83,7 +83,7 @@ def test_replay_under_any_policy_that_masks_or_truncates(
     window = {name: options[name] for name in ("keep_messages", "keep_turns", "keep_results") if name in options}
     # No policy of a replay has `min_masked_chars`, so with summaries the engines need not agree on it.
     kept = set(options) - {"min_masked_chars"}
-    any_gain = {name: options[name] for name in sorted(kept)} | {"warranty": None}
+    any_gain = {name: options[name] for name in sorted(kept)}
     text = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
 
     def replayed(name: str) -> Any:
