@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import anthropic
@@ -12,18 +14,26 @@ import recede
 from provider_server import serving, text
 from support import engine_module
 
+CLIENTS = ExitStack()  # of the running test
+
 
 @pytest.fixture(autouse=True)
 def _needs_the_core() -> None:
     engine_module("rust")
 
 
+@contextmanager
+def answering(*answers: Any) -> Iterator[Any]:
+    with serving(*answers) as server, CLIENTS:
+        yield server
+
+
 def conversation(shape: str, url: str, **options: Any) -> recede.Conversation:
     if shape == "anthropic":
-        create: Any = anthropic.Anthropic(api_key="x", base_url=url, max_retries=0).messages.create
-        return recede.Conversation(create, model="claude", max_tokens=99, **options)
-    create = openai.OpenAI(api_key="x", base_url=f"{url}/v1", max_retries=0).chat.completions.create
-    return recede.Conversation(create, model="gpt", max_tokens=99, **options)
+        ours = CLIENTS.enter_context(anthropic.Anthropic(api_key="x", base_url=url, max_retries=0))
+        return recede.Conversation(ours.messages.create, model="claude", max_tokens=99, **options)
+    other = CLIENTS.enter_context(openai.OpenAI(api_key="x", base_url=f"{url}/v1", max_retries=0))
+    return recede.Conversation(other.chat.completions.create, model="gpt", max_tokens=99, **options)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +45,7 @@ def conversation(shape: str, url: str, **options: Any) -> recede.Conversation:
     ],
 )
 def test_each_answer_is_reported(shape: str, on_text: Any, counted: tuple[int, ...]) -> None:
-    with serving(text("Hello."), text("Well.")) as server:
+    with answering(text("Hello."), text("Well.")) as server:
         talk = conversation(shape, server.url, on_text=on_text)
         talk.turn("Go.")
         talk.turn("Go on.")
@@ -44,7 +54,7 @@ def test_each_answer_is_reported(shape: str, on_text: Any, counted: tuple[int, .
 
 
 def test_after_a_pause_the_cache_is_taken_to_be_cold() -> None:
-    with serving(text("Hello."), text("Well."), text("Bye.")) as server:
+    with answering(text("Hello."), text("Well."), text("Bye.")) as server:
         talk = conversation("anthropic", server.url)
         talk.turn("Go.")
         talk._cache_seconds = -1  # any pause is longer
