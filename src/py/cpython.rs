@@ -5,6 +5,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::sync::critical_section::with_critical_section2;
 use pyo3::types::{PyDict, PyList, PyString};
 
 /// The first character of a str; None if it is empty.
@@ -69,11 +70,15 @@ pub fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
 
 /// The first index, from this one on, at which two lists have different objects; their common length if there is none.
 pub fn first_not_identical(old: &Bound<PyList>, new: &Bound<PyList>, from: usize) -> usize {
-    let end = old.len().min(new.len());
-    // SAFETY: both are lists that have the index, so no call can fail; the borrowed elements are only compared.
-    let is_identical =
-        |index: isize| unsafe { ffi::PyList_GetItem(old.as_ptr(), index) == ffi::PyList_GetItem(new.as_ptr(), index) };
-    (from..end).find(|index| !is_identical(index.cast_signed())).unwrap_or(end)
+    // Without a GIL another thread could shorten a list meanwhile; with one this is no lock.
+    with_critical_section2(old, new, || {
+        let end = old.len().min(new.len());
+        // SAFETY: both are lists that have the index, so no call can fail; the borrowed elements are only compared.
+        let is_identical = |index: isize| unsafe {
+            ffi::PyList_GetItem(old.as_ptr(), index) == ffi::PyList_GetItem(new.as_ptr(), index)
+        };
+        (from..end).find(|index| !is_identical(index.cast_signed())).unwrap_or(end)
+    })
 }
 
 /// Prefetches the first cache lines of an object that is probably not in the cache.
