@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -24,6 +25,10 @@ from support import SHARED, engine_module
 _MEMORY = "/dev/shm"
 if "TMPDIR" not in os.environ and Path(_MEMORY).is_dir() and shutil.disk_usage(_MEMORY).free > 1 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
+
+# What a shell starts in the background ignores Ctrl-C, and so would the commands whose Ctrl-C is tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 # `make test` tries the same few examples each time; `make test-slow` tries many others, with a seed that it prints.
