@@ -207,20 +207,34 @@ def _converted(table: Any, column: str, rows: Any, *, text_mode: bool) -> Any:
     import pyarrow as pa
 
     place = table.schema.get_field_index(column)
-    values = table.column(place).to_pylist()
-    is_changed = False
+    field, old = table.schema.field(place), table.column(place)
+    changed: dict[int, Any] = {}
     for row in rows:
-        value = values[row]
-        if value is None:
-            continue
-        found = converted(value if isinstance(value, bytes) else value.encode(), text_mode=text_mode)
-        if found is not None:
-            values[row], is_changed = found if isinstance(value, bytes) else found.decode(), True
-    if not is_changed:
+        value = old[row].as_py()
+        if value is not None:
+            found = converted(value if isinstance(value, bytes) else value.encode(), text_mode=text_mode)
+            if found is not None:
+                changed[row] = found if isinstance(value, bytes) else found.decode()
+    if not changed:
         return None
-    return table.set_column(
-        place, table.schema.field(place), pa.chunked_array([pa.array(values, table.schema.field(place).type)])
-    )
+    # Rows that stay are not copied.
+    chunks: list[Any] = []
+    end = 0
+    for row, run in _runs(changed):
+        chunks += [*old.slice(end, row - end).chunks, pa.array(run, field.type)]
+        end = row + len(run)
+    return table.set_column(place, field, pa.chunked_array([*chunks, *old.slice(end).chunks], field.type))
+
+
+def _runs(values: dict[int, Any]) -> list[tuple[int, list[Any]]]:
+    """The values of consecutive rows together, after the first of the rows."""
+    runs: list[tuple[int, list[Any]]] = []
+    for row, value in values.items():
+        if runs and row == runs[-1][0] + len(runs[-1][1]):
+            runs[-1][1].append(value)
+        else:
+            runs.append((row, [value]))
+    return runs
 
 
 def _errors(job: Job, result: Any) -> Iterator[tuple[int, tuple[str, str]]]:
