@@ -59,6 +59,8 @@ _TAKEN_BY = {
     "truncate": "`truncate_history`",
     "block": "`mask_old_observations`",
 }
+# The type of `boundary`, also where that has another default and is written by hand.
+_ANY_BOUNDARY = re.compile(r'Literal\["sliding", "stepped", [^]]*\]')
 
 
 def parameters(function: str, goal: str, but: frozenset[str], indent: str) -> str:
@@ -117,6 +119,7 @@ def written() -> dict[Path, str]:
         path = PACKAGE / file
         source = texts.get(path) or path.read_text(encoding="utf-8")
         texts[path] = with_signature(source, function, goal, but)
+        texts[path] = _ANY_BOUNDARY.sub(OPTIONS["boundary"].kind.annotation, texts[path])
     api, page = PACKAGE / "reduction/_reduce.py", ROOT / "docs" / "semantics.md"
     texts[api] = re.sub(
         r"(?<=        max_input_chars: )(?:.*\n)*?(?=\n    Returns:)",

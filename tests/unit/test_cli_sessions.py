@@ -301,7 +301,7 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
     alone, failed_alone = over(files, Reading(), work)
     monkeypatch.setattr(processes, "_LEAST_FILES", 2)
     monkeypatch.setattr(processes, "_CHUNK", 1)
-    monkeypatch.setattr(processes, "_cores", lambda: 2)
+    monkeypatch.setattr(processes, "cores", lambda: 2)
     done, failed = over(files, Reading(), work, is_parallel=True)
     assert [history for history, _ in done] == [history for history, _ in alone]
     assert os.getpid() not in {pid for _, (pid, _) in done}

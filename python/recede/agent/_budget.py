@@ -79,8 +79,9 @@ class Budget:
     @runs(lambda self, *window, **options: self._begin(*window, **options))
     def __init__(
         self, threshold_tokens: int = 8_000, keep: int = 4, mask_chunk: int | None = None, *,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", max_input_tokens: int | None = None,
-        token_counter: TokenCounter | None = None, on_move: Callable[[BoundaryMove], Any] | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
+        max_input_tokens: int | None = None, token_counter: TokenCounter | None = None,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), cache_read: float = 0.1,
         cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,

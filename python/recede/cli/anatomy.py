@@ -10,7 +10,10 @@ from recede.cli.paste import mask_options
 from recede.costs import PolicyCost, Replay
 from recede.reduction import mask_observation
 
-__all__ = ["Anatomy", "Bin", "Block", "Sample", "anatomy"]
+__all__ = ["KINDS", "Anatomy", "Bin", "Block", "Sample", "anatomy"]
+
+KINDS = {"masked": "results that are masked", "result": "results in the window", "text": "text, reasoning and calls"}
+"""What a block can be."""
 
 _SAMPLES = 40
 _EVERYTHING = 1 << 60
@@ -42,7 +45,7 @@ class Block(NamedTuple):
     """Messages in a row that are treated alike.
 
     Attributes:
-        kind: ``masked``, ``result`` or ``text``.
+        kind: one of `KINDS`.
         before: their characters in the raw history.
         after: what of these is sent.
     """

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recede.cli.anatomy import Anatomy
-from recede.cli.chart import CharSource, at, bar, column, element, figure, label, picture, shortened, wrapped
+from recede.cli.chart import (
+    BAR_ROW,
+    BAR_THICK,
+    CharSource,
+    at,
+    bar,
+    bar_row,
+    column,
+    element,
+    figure,
+    label,
+    picture,
+    shortened,
+    wrapped,
+)
 from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost, cheapest_policy
 
@@ -42,7 +56,7 @@ def _policies_chart(
     bars: Sequence[tuple[float, str, str]],
     best: PolicyCost,
 ) -> str:
-    thick, y = 15, 34
+    y = 34
     widest = max(1.0, *(share for share, _, _ in bars))
     drawn, marks, words = [], [], []
     for place, (cost, (share, figures, class_)) in enumerate(zip(costs, bars, strict=True)):
@@ -52,8 +66,8 @@ def _policies_chart(
             words.append(label(line, 0, y + 13, name))
             y += 17
         classes = f"{kind} {'reference' if cost.is_optimum else class_}".strip()
-        drawn.append(bar(share / widest, y + 2, thick, classes, f"{cost.policy}: {figures} of raw"))
-        words.append(figure(share / widest, y + 2, thick, figures))
+        drawn.append(bar(share / widest, y + 2, BAR_THICK, classes, f"{cost.policy}: {figures} of raw"))
+        words.append(figure(share / widest, y + 2, BAR_THICK, figures))
         # In pieces, so that it crosses no name.
         marks.append(element("line", class_="raw-mark", x1=0, x2=0, y1=y + 1 if place else 20, y2=y + 18))
         y += 27
@@ -76,18 +90,15 @@ def _hatch(kind: str) -> list[str]:
 
 def sources_chart(key: str, found: Sequence[CharSource]) -> str:
     """A bar for each source of characters, as a share of all."""
-    row, thick = 42, 15
     whole = sum(source.chars for source in found) or 1
     widest = max(source.chars for source in found) or 1
     drawn = []
     for place, source in enumerate(found):
-        y = row * place
+        classes = ("name tool", "source") if source.is_tool else ("name", "rest")
         words = f"{source.chars:,}, {percent(source.chars / whole)}"
-        drawn.append(label(shortened(source.name), 0, y + 13, "name tool" if source.is_tool else "name"))
-        drawn.append(bar(source.chars / widest, y + 19, thick, "source" if source.is_tool else "rest"))
-        drawn.append(figure(source.chars / widest, y + 19, thick, words))
+        drawn.append(bar_row(place, shortened(source.name), classes[0], source.chars / widest, classes[1], words))
     description = "; ".join(f"{shortened(source.name)}: {source.chars:,} characters" for source in found)
-    return picture(key, "Where the characters come from", f"{description}.", row * len(found), "bars", *drawn)
+    return picture(key, "Where the characters come from", f"{description}.", BAR_ROW * len(found), "bars", *drawn)
 
 
 def sizes_chart(key: str, found: Anatomy) -> str:

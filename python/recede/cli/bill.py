@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 import click
 
 from recede.cli.notices import counted
+from recede.cli.options import all_of
 from recede.cli.tables import table
 from recede.cli.verdict import Logged, Session, money
 from recede.costs import (
@@ -64,24 +64,20 @@ prices_option = click.option(
 )
 
 
-def log_options(command: Any) -> Any:
-    """What is believed of a log, and whether a replay is held against it."""
-    options: list[Callable[[Any], Any]] = [
-        prices_option,
-        click.option(
-            "--no-pauses",
-            is_flag=True,
-            help="Reckon as if the cache never grew cold, whatever logs and time stamps say.",
-        ),
-        click.option(
-            "--check",
-            is_flag=True,
-            help="Instead: the raw history as reckoned against what the logs say, tokens by kind and dollars.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+log_options = all_of(
+    prices_option,
+    click.option(
+        "--no-pauses",
+        is_flag=True,
+        help="Reckon as if the cache never grew cold, whatever logs and time stamps say.",
+    ),
+    click.option(
+        "--check",
+        is_flag=True,
+        help="Instead: the raw history as reckoned against what the logs say, tokens by kind and dollars.",
+    ),
+)
+"""What is believed of a log, and whether a replay is held against it."""
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:

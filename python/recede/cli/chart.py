@@ -19,26 +19,40 @@ from recede.cli.verdict import Session
 from recede.costs import PolicyCost
 
 __all__ = [
+    "BAR_ROW",
+    "BAR_THICK",
+    "TEXT",
     "CharSource",
     "at",
     "bar",
+    "bar_row",
     "breakable",
     "column",
     "compact",
     "element",
     "emphasized",
     "figure",
+    "hint",
     "kind_of",
     "label",
+    "level",
     "picture",
     "printable",
     "short_names",
     "shortened",
     "sources",
+    "stretched",
+    "text",
     "thinned",
     "ticks",
     "wrapped",
 ]
+
+BAR_ROW, BAR_THICK = 42, 15
+"""The pixels of a row with a bar, and of the bar."""
+
+TEXT = "text, reasoning and calls"
+"""What a history has besides the results of tools."""
 
 _MOST_TOOLS = 10
 _MOST_STRONG = 5
@@ -102,7 +116,7 @@ def sources(sessions: Iterable[Session]) -> list[CharSource]:
     left = len(tools) - len(largest)
     if left:
         found.append(CharSource(f"other tools ({left:,})", tools.total() - sum(count for _, count in largest), False))
-    return [*found, CharSource("text, reasoning and calls", max(0, chars - tools.total()), False)]
+    return [*found, CharSource(TEXT, max(0, chars - tools.total()), False)]
 
 
 def thinned(values: Sequence[int], columns: int = 300) -> list[tuple[int, int]]:
@@ -143,9 +157,14 @@ def printable(text: str) -> str:
     )
 
 
+def text(words: str) -> str:
+    """Words as markup."""
+    return html.escape(printable(words))
+
+
 def breakable(words: str) -> str:
-    """Text as markup that may wrap within the name of a policy."""
-    return html.escape(printable(words)).replace(",", ",<wbr>")
+    """Words as markup that may wrap within the name of a policy."""
+    return text(words).replace(",", ",<wbr>")
 
 
 def shortened(text: str, columns: int = 40) -> str:
@@ -181,10 +200,26 @@ def element(name: str, *children: str, **attributes: object) -> str:
     return f"<{name}{pairs}>{''.join(children)}</{name}>" if children else f"<{name}{pairs}/>"
 
 
-def label(text: str, x: object, y: float, class_: str = "") -> str:
+def hint(words: str) -> str:
+    """Words that a browser shows on hover."""
+    return element("title", text(words))
+
+
+def label(words: str, x: object, y: float, class_: str = "") -> str:
     """Words in a picture."""
     classes = {"class_": class_} if class_ else {}
-    return element("text", html.escape(printable(text)), x=x, y=f"{y:.4g}", **classes)
+    return element("text", text(words), x=x, y=f"{y:.4g}", **classes)
+
+
+def level(y: float, words: str = "", class_: str = "grid") -> str:
+    """A line across a picture, with words to its left."""
+    line = element("line", class_=class_, x1=0, x2="100%", y1=f"{y:.4g}", y2=f"{y:.4g}")
+    return line + label(words, -8, y + 4, "left") if words else line
+
+
+def stretched(wide: int, high: float, *children: str, **attributes: object) -> str:
+    """What fills the picture, drawn on a ground of this size in places of its own."""
+    return element("svg", *children, viewBox=f"0 0 {wide} {high:.0f}", preserveAspectRatio="none", **attributes)
 
 
 def at(x: str, *children: str) -> str:
@@ -196,8 +231,8 @@ def picture(key: str, title: str, description: str, height: int, class_: str, *c
     """A chart with a text alternative."""
     return element(
         "svg",
-        element("title", html.escape(printable(title)), id=f"{key}-title"),
-        element("desc", html.escape(printable(description)), id=f"{key}-description"),
+        element("title", text(title), id=f"{key}-title"),
+        element("desc", text(description), id=f"{key}-description"),
         *children,
         class_=f"chart {class_}",
         role="img",
@@ -210,23 +245,30 @@ def picture(key: str, title: str, description: str, height: int, class_: str, *c
     )
 
 
-def bar(share: float, y: int, thick: int, class_: str, title: str = "") -> str:
+def bar(share: float, y: int, thick: int, class_: str, words: str = "") -> str:
     """A bar over a share of the width, with words that a browser shows on hover."""
-    words = [element("title", html.escape(printable(title)))] if title else []
-    return element("rect", *words, class_=f"bar {class_}", x=0, y=y, width=f"{100 * share:.2f}%", height=thick)
+    hints = [hint(words)] if words else []
+    return element("rect", *hints, class_=f"bar {class_}", x=0, y=y, width=f"{100 * share:.2f}%", height=thick)
 
 
-def column(x: float, wide: float, y: float, height: float, class_: str, title: str) -> str:
+def column(x: float, wide: float, y: float, height: float, class_: str, words: str) -> str:
     """A column, placed and as wide as percents say, with words that a browser shows on hover."""
     return element(
         "rect",
-        element("title", html.escape(printable(shortened(title, 200)))),
+        hint(shortened(words, 200)),
         class_=f"bar {class_}",
         x=f"{x:.4g}%",
         y=f"{y:.4g}",
         width=f"{wide:.4g}%",
         height=f"{height:.4g}",
     )
+
+
+def bar_row(place: int, name: str, name_class: str, share: float, bar_class: str, words: str) -> str:
+    """A bar with its name above it and its figures after its end, `BAR_ROW` pixels below the one before."""
+    y = BAR_ROW * place
+    above = label(name, 0, y + 13, name_class)
+    return above + bar(share, y + 19, BAR_THICK, bar_class) + figure(share, y + 19, BAR_THICK, words)
 
 
 def figure(share: float, y: int, thick: int, words: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +10,10 @@ from typing import Any, Literal
 
 import click
 
-from recede import Conversation, History, StoreError, TranscriptError, TurnStore, transcripts
-from recede.cli.files import BadFile, bad_file
+from recede import Conversation, History, TurnStore, transcripts
+from recede.cli.files import errors_of
 from recede.cli.folder import Folder
+from recede.cli.notices import log_shown
 from recede.cli.options import policy_option
 from recede.cli.reading import max_bytes_option
 from recede.cli.repl import Repl
@@ -106,10 +106,16 @@ def chat(
     if provider is None:
         provider = next((name for name, key in _KEYS.items() if os.environ.get(key)), "anthropic")
     key = os.environ.get(_KEYS[provider])
-    if replay or tour or not (key or base_url):
-        history = _history(keep, _first(threshold_tokens, _TOUR_TOKENS), boundary or "break_even", store)
+    is_played = bool(replay or tour or not (key or base_url))
+    if not is_played and model is None:
+        raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
+    if threshold_tokens is None:
+        threshold_tokens = _TOUR_TOKENS if is_played else _TOKENS
+    history = _history(keep, threshold_tokens, boundary or ("break_even" if is_played else "sliding"), store)
+    if is_played:
         recording = replay or str(_TOUR)
-        messages = _messages(recording, max_bytes)
+        with errors_of(recording):
+            messages = transcripts.read(recording, max_bytes=max_bytes).messages
         if history.messages != messages[: len(history)]:
             raise click.UsageError("the store holds another session than the one that is to be played")
         if replay:
@@ -121,13 +127,10 @@ def chat(
         played = Played(terminal, history, messages)
         Repl(terminal, played, keep, has_store=store is not None, recording=recording).run(greeting)
         return
-    if model is None:
-        raise click.UsageError(f"give --model, the name of a model of {provider}; or --tour, which needs none")
-    history = _history(keep, _first(threshold_tokens, _TOKENS), boundary or "sliding", store)
     files = Folder(folder) if tools else None
     with _client(provider, key, base_url) as client:
         talk = Talk(terminal, files)
-        click.get_current_context().with_resource(_warnings_shown(talk))
+        click.get_current_context().with_resource(log_shown(talk.note))  # such as that an answer was cut
         request: dict[str, Any] = {"model": model}
         if provider == "anthropic":
             create, request["max_tokens"] = client.messages.create, max_tokens
@@ -151,49 +154,18 @@ def chat(
 
 def _history(keep: int, threshold_tokens: int, boundary: Boundary, path: str | None) -> History:
     """An empty history, or one that resumes from a store. The store is closed with the command."""
-    try:
+    with errors_of(path or ""):
         store = None if path is None else click.get_current_context().with_resource(_opened(path))
         return History(
             keep=keep, threshold_tokens=threshold_tokens, boundary=boundary, recall_handles=True, store=store
         )
-    except StoreError as error:
-        raise BadFile(str(error)) from None
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[TurnStore]:
     """The store of a session; errors on closing it are reported as a line, too."""
-    try:
-        with TurnStore(path, sync_every=1) as store:
-            yield store
-    except StoreError as error:
-        raise BadFile(str(error)) from None
-
-
-@contextmanager
-def _warnings_shown(talk: Talk) -> Iterator[None]:
-    """In it, warnings in the log of the library, such as that an answer was cut, are lines of the chat."""
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: talk.note(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("recede")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def _first(given: int | None, default: int) -> int:
-    return default if given is None else given
-
-
-def _messages(path: str, max_bytes: int) -> list[Any]:
-    try:
-        return transcripts.read(path, max_bytes=max_bytes).messages
-    except TranscriptError as error:
-        raise BadFile(str(error)) from None
-    except OSError as error:
-        raise bad_file(path, error.strerror or str(error)) from None
+    with errors_of(path), TurnStore(path, sync_every=1) as store:
+        yield store
 
 
 def _client(provider: str, key: str | None, base_url: str | None) -> Any:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from recede.cli.files import InputHistory
-from recede.cli.tables import cost_table, share, table
+from recede.cli.tables import cost_columns, of_columns, percent_or_dash, share, table
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
-__all__ = ["as_json", "costs_as_json", "for_people", "verdict_lines"]
+__all__ = ["costs_as_json", "for_people", "session_as_json", "verdict_lines"]
 
 # The columns that a narrow screen lacks, the first to go first.
 _OPTIONAL = (
@@ -51,16 +50,13 @@ def verdict_lines(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> l
 
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     requests = costs[0].usage.requests
-    headings, rows = cost_table(costs, "no cache")
+    columns = cost_columns(costs, "no cache")
     if sessions > 1:
-        headings += ["mean", "worst", "losses"]
-        of_sessions = (
-            [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
-        )
-        rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
-    headings.append("worst moment")
-    moments = ["-" if cost.worst_moment is None else percent(cost.worst_moment) for cost in costs]
-    rows = [[*row, moment] for row, moment in zip(rows, moments, strict=True)]
+        columns.append(("mean", [percent(cost.mean_of_raw) for cost in costs]))
+        columns.append(("worst", [percent(cost.worst_of_raw) for cost in costs]))
+        columns.append(("losses", [str(cost.dearer_count) for cost in costs]))
+    columns.append(("worst moment", [percent_or_dash(cost.worst_moment) for cost in costs]))
+    headings, rows = of_columns(columns)
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = wanted.index(headings.index("no cache"))
     wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw
@@ -85,42 +81,24 @@ def _format_table(sessions: list[Session]) -> str:
     groups: dict[str, list[Session]] = {}
     for session in sessions:
         groups.setdefault(session.format, []).append(session)
-    headings = [
-        "format",
-        "policy",
-        "sessions",
-        "requests",
-        "of raw",
-        "mean",
-        "median",
-        "worst",
-        "losses",
-        "of optimum",
-        "no cache",
-    ]
+    headings = ["format", "policy", "sessions", "requests", "of raw", "mean", "median", "worst", "losses"]
+    headings += ["of optimum", "no cache"]
     rows = []
     for name, group in [*groups.items(), ("total", sessions)]:
         raw, *others = compare_costs(session.replay for session in group)
         counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
         for cost in others:
-            shares = cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw
+            shares = (cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw)
             figures = list(map(percent, shares))
-            of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
-            figures += [str(cost.dearer_count), of_optimum, percent(cost.of_raw_uncached)]
+            figures += [str(cost.dearer_count), percent_or_dash(cost.of_optimum), percent(cost.of_raw_uncached)]
             rows.append([name, cost.policy, *counts, *figures])
             name, counts = "", ["", ""]
     return table(headings, rows, names=2)
 
 
-def as_json(history: InputHistory, session: Session, turns: bool) -> dict[str, Any]:
+def session_as_json(session: Session, turns: bool) -> dict[str, Any]:
     """The figures of a session."""
-    report: dict[str, Any] = {
-        "file": history.name,
-        "index": history.index,
-        "format": history.format,
-        **costs_as_json(session.replay.costs),
-        "warnings": history.warnings,
-    }
+    report = costs_as_json(session.replay.costs)
     if turns:
         for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
             policy["turns"] = [turn._asdict() for turn in replayed.turns]

@@ -9,7 +9,8 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -25,11 +26,15 @@ __all__ = [
     "BadFile",
     "InputHistory",
     "bad_file",
+    "errors_of",
     "is_gzipped",
     "keep_apart",
+    "name_of",
     "read",
     "read_bytes",
+    "shown",
     "write",
+    "write_json",
 ]
 
 _Result = TypeVar("_Result")
@@ -107,31 +112,32 @@ class InputHistory:
 
 def read(path: str, reading: Reading) -> list[InputHistory]:
     """Read the histories of a file, of a folder of events, or of standard input where the path is `-`."""
-    name = "standard input" if path == "-" else path
+    name = name_of(path)
+    with errors_of(name):
+        return [replace(history, path=path) for history in _histories(path, name, reading)]
+
+
+def _histories(path: str, name: str, reading: Reading) -> list[InputHistory]:
     source: str | bytes = path
     format, max_bytes = reading.format, reading.max_bytes
     try:
         if path == "-" or not Path(path).is_file():
             source = _joined(Path(path)) if path != "-" and Path(path).is_dir() else read_bytes(path, max_bytes)
         elif is_saved_history(_head(path)):
-            return [replace(_saved(path), path=path)]
+            return [_saved(path)]
         # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
         found = None
         if reading.path is None and not reading.text_mode and format in (None, *_OWN_FORMS):
             found = transcripts.detect(source, name=name, max_bytes=max_bytes)
         if found in _OWN_FORMS and format in (None, found):
             data = source if isinstance(source, bytes) else read_bytes(path, max_bytes)
-            return [replace(_own_form(name, found, data), path=path)]
+            return [_own_form(name, found, data)]
         if isinstance(source, bytes) or Path(path).stat().st_size < _LARGE_BYTES:
             reading = reading._replace(keep_texts=True)
         histories = transcripts.read_all(source, name=name, **reading._asdict())
     except TranscriptError as error:
         raise _misread(error, name, source) from None
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BadFile(str(TranscriptError("gzip", source=name)), str(TranscriptError("gzip"))) from None
-    except OSError as error:
-        raise bad_file(name, error.strerror or str(error)) from None
-    return [replace(_converted(history, len(histories)), path=path) for history in histories]
+    return [_converted(history, len(histories)) for history in histories]
 
 
 def _head(path: str) -> bytes:
@@ -156,8 +162,6 @@ def _saved(path: str) -> InputHistory:
     """What `History.save` wrote."""
     try:
         data = History.load(path).to_json()
-    except StoreError as error:
-        raise BadFile(str(error)) from None
     except TranscriptError as error:
         if error.kind != "session":
             raise
@@ -172,13 +176,8 @@ def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
     if error.kind not in ("size", "gzip", *_WRONG_SHAPES):
         looks = likeness(source[:HEAD_BYTES] if isinstance(source, bytes) else _head(source))
     if looks is None:
-        return BadFile(str(error), _kind_of(error))
+        return _line_of(error)
     return bad_file(name, f"it looks like {looks}; histories are JSON or JSON Lines")
-
-
-def _kind_of(error: TranscriptError) -> str:
-    """What is wrong, without the place."""
-    return str(TranscriptError(error.kind))
 
 
 def _own_form(name: str, format: str, data: bytes) -> InputHistory:
@@ -240,8 +239,7 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
         malformed = fault is not None and fault.kind not in _WRONG_SHAPES
         if fault is not None and malformed and fault.kind != "trailing":
             places = {**fault.places, "offset": at + (fault.offset or 0), "message_index": None}
-            error = TranscriptError(fault.kind, **{**places, "source": name, "line": number})
-            raise BadFile(str(error), _kind_of(error))
+            raise _line_of(TranscriptError(fault.kind, **{**places, "source": name, "line": number}))
         end = at + (fault.offset or 0) if fault is not None and malformed else len(line)
         values.append(line[at:end])
         at = end
@@ -262,7 +260,7 @@ def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
             pieces.append(piece)
             read += len(piece)
             if read > max_bytes:
-                raise TranscriptError("size", source="standard input" if is_input else path, offset=max_bytes)
+                raise TranscriptError("size", source=name_of(path), offset=max_bytes)
     return b"".join(pieces)
 
 
@@ -270,6 +268,11 @@ def is_gzipped(path: str) -> bool:
     """Whether the content of a file is gzipped, whatever its name."""
     with Path(path).open("rb") as file:
         return file.read(2) == _GZIP
+
+
+def state_folder() -> Path:
+    """Where what outlives a command is kept, unless a file is named."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recede"
 
 
 def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: str = "take another name") -> None:
@@ -315,7 +318,7 @@ def write(
     read a new file who may read all of its sources.
     """
     pieces = [data] if isinstance(data, bytes) else data
-    try:
+    with errors_of(path or "standard output", "cannot be written: "):
         if path is None or path == "-":
             with open(1, "wb", closefd=False) as file:
                 file.writelines(pieces)
@@ -323,10 +326,11 @@ def write(
             if path.endswith(".gz") if packs is None else packs:
                 pieces = [gzip.compress(b"".join(pieces), mtime=0)]
             write_whole(path, pieces, _mode_of(sources))
-    except BrokenPipeError:
-        raise  # the reader closed the pipe: click exits silently
-    except OSError as error:
-        raise bad_file(path or "standard output", f"cannot be written: {error.strerror or error}") from None
+
+
+def write_json(value: Any) -> None:
+    """Print a value as JSON."""
+    write(None, json.dumps(value, indent=2).encode() + b"\n")
 
 
 def _mode_of(sources: Sequence[str]) -> int:
@@ -339,6 +343,11 @@ def _mode_of(sources: Sequence[str]) -> int:
             return _PRIVATE
         granted &= facts.st_mode if stat.S_ISREG(facts.st_mode) else _PRIVATE
     return granted
+
+
+def say(line: str) -> None:
+    """Print a line beside the results."""
+    click.echo(f"recede: {line}", err=True)
 
 
 class BadFile(click.ClickException):
@@ -359,12 +368,38 @@ class BadFile(click.ClickException):
 
     def show(self, file: object = None) -> None:
         """Print the line."""
-        click.echo(f"recede: {self.message}", err=True)
+        say(self.message)
+
+
+@contextmanager
+def errors_of(name: str, what: str = "") -> Iterator[None]:
+    """In it, an error of reading or writing becomes the line that names the file, and says what failed."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader closed the pipe: click exits silently
+    except StoreError as error:
+        raise BadFile(str(error)) from None
+    except TranscriptError as error:
+        raise _line_of(error) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise _line_of(TranscriptError("gzip", source=name)) from None
+    except OSError as error:
+        raise bad_file(name, f"{what}{error.strerror or error}") from None
+
+
+def _line_of(error: TranscriptError) -> BadFile:
+    return BadFile(str(error), str(TranscriptError(error.kind)))
 
 
 def bad_file(name: str, reason: str) -> BadFile:
     """The error for a file that cannot be read or written."""
     return BadFile(f"{shown(name)}: {reason}", reason)
+
+
+def name_of(path: str) -> str:
+    """What a file is called in errors; `-` is standard input."""
+    return "standard input" if path == "-" else path
 
 
 def shown(name: str) -> str:
@@ -378,4 +413,4 @@ def _failure(error: TranscriptError, name: str, data: bytes, lines: list[int] | 
     if lines is not None and error.message_index is not None and error.offset is not None:
         places["line"] = lines[error.message_index]
         places["offset"] = error.offset - (data.rfind(b"\n", 0, error.offset) + 1)
-    return BadFile(str(TranscriptError(error.kind, **places)), _kind_of(error))
+    return _line_of(TranscriptError(error.kind, **places))

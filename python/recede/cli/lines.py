@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from recede.cli.chart import at, compact, element, label, picture, printable, short_names, shortened, thinned, ticks
+from recede.cli.chart import (
+    at,
+    compact,
+    element,
+    hint,
+    label,
+    level,
+    picture,
+    short_names,
+    shortened,
+    stretched,
+    thinned,
+    ticks,
+)
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Replay
 
@@ -91,8 +103,7 @@ def _line_chart(
         points = [f"{across(turn, 1000):.0f},{10 * down(value):.0f}" for turn, value in thinned(series[place])]
         if turns == 1:  # a line all the same, since a point would not be drawn
             points = [f"{x},{10 * down(series[place][0]):.0f}" for x in (0, 1000)]
-        name = element("title", html.escape(printable(policies[place].policy)))
-        return element("polyline", name, class_=class_, points=" ".join(points))
+        return element("polyline", hint(policies[place].policy), class_=class_, points=" ".join(points))
 
     def marks(rank: int, place: int) -> str:
         # Each line has its marks at other turns, so that they do not hide each other.
@@ -124,11 +135,7 @@ def _line_chart(
         f"{description}.",
         _HEIGHT,
         f"lines {class_}",
-        *(
-            element("line", class_="grid", x1=0, x2="100%", y1=f"{down(row):.4g}", y2=f"{down(row):.4g}")
-            + label(round_form(row), -8, down(row) + 4, "left")
-            for row in rows
-        ),
+        *(level(down(row), round_form(row)) for row in rows),
         *(
             at(
                 f"{across(turn - 1, 100):.4g}%",
@@ -137,17 +144,9 @@ def _line_chart(
             )
             for turn in turn_ticks(turns)
         ),
-        element(
-            "svg",
-            *thin,
-            *bold,
-            viewBox=f"0 0 1000 {10 * _HEIGHT}",
-            preserveAspectRatio="none",
-            height=_HEIGHT,
-            overflow="visible",
-        ),
+        stretched(1000, 10 * _HEIGHT, *thin, *bold, height=_HEIGHT, overflow="visible"),
         *(marks(rank, place) for rank, place in reversed(list(enumerate(strong)))),
-        *([] if limit is None else [_limit_line(down(limit))]),
+        *([] if limit is None else [level(down(limit), class_="raw-mark")]),
         hover_columns(turns, _HEIGHT, words),
         at("100%", *_line_ends([down(series[place][-1]) for place in strong], names)),
         label(what, -44, -14),
@@ -157,10 +156,6 @@ def _line_chart(
     )
 
 
-def _limit_line(y: float) -> str:
-    return element("line", class_="raw-mark", x1=0, x2="100%", y1=f"{y:.4g}", y2=f"{y:.4g}")
-
-
 def hover_columns(count: int, height: float, words: Callable[[int], str]) -> str:
     """Invisible columns over a picture whose titles a browser shows on hover; of many turns, some are named."""
     columns = min(count, _HOVERS)
@@ -168,7 +163,7 @@ def hover_columns(count: int, height: float, words: Callable[[int], str]) -> str
     return "".join(
         element(
             "rect",
-            element("title", html.escape(printable(words(column * (count - 1) // max(1, columns - 1))))),
+            hint(words(column * (count - 1) // max(1, columns - 1))),
             class_="hover",
             x=f"{width * column:.4g}%",
             width=f"{width:.4g}%",

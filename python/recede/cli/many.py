@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
-from recede.cli.files import BadFile, InputHistory, read, write
+from recede.cli.files import BadFile, InputHistory, read, say, shown, write_json
 from recede.cli.notices import counted, warning_lines
 from recede.cli.processes import in_processes
 from recede.cli.reading import Reading
@@ -75,14 +74,19 @@ def _without_text(history: InputHistory) -> InputHistory:
 
 def named(history: InputHistory) -> str:
     """The name of the file, with the number of the history if there are several."""
-    name = history.name if history.name.isprintable() else ascii(history.name)
+    name = shown(history.name)
     return name if history.siblings == 1 else f"{name}#{history.index + 1}"
 
 
-def write_report(histories: list[dict[str, Any]], total: dict[str, Any], failed: Sequence[Failure]) -> None:
+def write_report(
+    figures: Iterable[tuple[InputHistory, dict[str, Any]]], total: dict[str, Any], failed: Sequence[Failure]
+) -> None:
     """The JSON report, of the same form for any number of files."""
-    report = {"histories": histories, "total": total, "failed": [failure.error.message for failure in failed]}
-    write(None, json.dumps(report, indent=2).encode() + b"\n")
+    histories = [
+        {"file": one.name, "index": one.index, "format": one.format, **found, "warnings": one.warnings}
+        for one, found in figures
+    ]
+    write_json({"histories": histories, "total": total, "failed": [failure.error.message for failure in failed]})
 
 
 def finish(done: Sequence[tuple[InputHistory, _Done]], failed: Sequence[Failure], warn: bool) -> None:
@@ -91,7 +95,7 @@ def finish(done: Sequence[tuple[InputHistory, _Done]], failed: Sequence[Failure]
     if warn:
         found = [failure.error for failure in failed if not failure.file.is_named]
         for line in warning_lines([(named(history), history.warnings) for history, _ in done], found):
-            click.echo(f"recede: {line}", err=True)
+            say(line)
     if failed and not done and not errors:
         errors = [BadFile(f"no session can be read, of {counted(len(failed), 'file')} that may hold one")]
     for error in errors:

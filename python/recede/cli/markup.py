@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from recede.cli.chart import breakable, element, printable
-from recede.cli.tables import cost_table, share
+from recede.cli.chart import breakable, element, text
+from recede.cli.notices import counted
+from recede.cli.tables import cost_columns, of_columns, share
 from recede.cli.verdict import Session
 from recede.costs import PolicyCost, cheapest_policy
 
-__all__ = ["costs_table", "count", "figure_of", "legend", "observations", "swatch", "table", "text"]
+__all__ = ["costs_table", "key_of", "legend", "observations", "swatch", "table"]
 
 _NO_MARKS: Mapping[str, str] = {}
 
@@ -38,17 +38,11 @@ def table(
 
 def costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: int) -> str:
     """What each policy costs; the cheapest is bold, an optimum in italics."""
-    headings, rows = cost_table(costs, "cost without cache")
+    columns = cost_columns(costs, "cost without cache")
     if sessions > 1:
-        headings.append("sessions over raw")
-        rows = [[*row, f"{cost.dearer_count:,}"] for row, cost in zip(rows, costs, strict=True)]
+        columns.append(("sessions over raw", [f"{cost.dearer_count:,}" for cost in costs]))
     marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
-    return table(key, caption, headings, rows, marks)
-
-
-def figure_of(key: str, title: str, words: str, *parts: str, level: str = "h3") -> str:
-    """A picture with its heading and what it shows; `key` is for links."""
-    return element("div", element(level, text(title)), element("p", words), element("figure", *parts), id=key)
+    return table(key, caption, *of_columns(columns), marks)
 
 
 def legend(keys: Iterable[tuple[str, str]]) -> str:
@@ -58,23 +52,16 @@ def legend(keys: Iterable[tuple[str, str]]) -> str:
 
 def swatch(class_: str) -> str:
     """A piece of a bar for a legend."""
-    box = element("rect", class_=class_, x=1, y=2, width=26, height=12)
-    return element("svg", box, class_="key", width=28, height=16, aria_hidden="true")
+    return key_of(element("rect", class_=class_, x=1, y=2, width=26, height=12))
+
+
+def key_of(drawn: str) -> str:
+    """What a legend explains, as small as a line of it."""
+    return element("svg", drawn, class_="key", width=28, height=16, aria_hidden="true")
 
 
 def observations(sessions: Sequence[Session]) -> str:
     """How much of the characters masking can take away."""
     chars = sum(session.chars for session in sessions)
     results = sum(tool.chars for session in sessions for tool in session.tools.values())
-    return f"Of {count(chars, 'character')} tools gave {share(results, chars)}: this is what masking can take away."
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def text(words: str) -> str:
-    """Words as markup."""
-    return html.escape(printable(words))
+    return f"Of {counted(chars, 'character')} tools gave {share(results, chars)}: this is what masking can take away."

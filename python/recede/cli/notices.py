@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from recede.cli.files import BadFile
+from recede.cli.options import all_of
 
-__all__ = ["counted", "has_colors", "output_options", "warning_lines"]
+__all__ = ["counted", "has_colors", "log_shown", "output_options", "warning_lines"]
 
 _COLOR = "recede.color"
 _VERBOSITY = "recede.verbosity"
@@ -34,15 +37,33 @@ def output_options(command: Any) -> Any:
         (("-v", "--verbose"), _VERBOSITY, 1, "Each warning of each file; without it one line for each kind."),
         (("--no-color",), _COLOR, False, "No colors; NO_COLOR in the environment does the same."),
     )
-    for names, key, value, words in reversed(flags):
-        option = click.option(*names, is_flag=True, expose_value=False, callback=remember(key, value), help=words)
-        command = option(command)
-    return command
+    options = (
+        click.option(*names, is_flag=True, expose_value=False, callback=remember(key, value), help=words)
+        for names, key, value, words in flags
+    )
+    return all_of(*options)(command)
 
 
 def counted(number: int, noun: str) -> str:
     """A number of things."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+@contextmanager
+def log_shown(show: Callable[[str], Any], level: int = logging.WARNING) -> Iterator[None]:
+    """In it, what the library logs from this level on is shown, line by line."""
+    handler = logging.Handler(level)
+    handler.emit = lambda record: show(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("recede")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def has_colors() -> bool:

@@ -10,22 +10,27 @@ import click
 
 from recede.reduction._options import OPTIONS, Kind
 
-__all__ = ["given", "policy_option", "policy_options"]
+__all__ = ["all_of", "given", "policy_option", "policy_options", "usage_error"]
 
 _NONE = object()  # None as typed; None itself means that nothing was typed
 _WINDOWS = ("keep_messages", "keep_turns", "keep_results")
 
 
-def policy_options(goal: str) -> Callable[[Any], Any]:
-    """All options that a goal has on the command line."""
-    names = [name for name, option in OPTIONS.items() if goal in option.goals and option.flag is not None]
+def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator; the help lists them in this order."""
 
     def decorate(command: Any) -> Any:
-        for name in reversed(names):
-            command = policy_option(name)(command)
+        for option in reversed(options):
+            command = option(command)
         return command
 
     return decorate
+
+
+def policy_options(goal: str) -> Callable[[Any], Any]:
+    """All options that a goal has on the command line."""
+    names = (name for name, option in OPTIONS.items() if goal in option.goals and option.flag is not None)
+    return all_of(*map(policy_option, names))
 
 
 def policy_option(name: str, flag: str | None = None, **settings: Any) -> Callable[[Any], Any]:
@@ -85,3 +90,11 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     found |= {name: not OPTIONS[name].default for name, value in found.items() if value is True}
     # A window of one's own replaces the default one.
     return {"preserve_recent_raw_turns": 0, **found} if any(name in found for name in _WINDOWS) else found
+
+
+def usage_error(error: Exception) -> click.UsageError:
+    """An error of the library, with the options as they are typed."""
+    message = str(error)
+    for parameter in click.get_current_context().command.params:
+        message = message.replace(str(parameter.name), parameter.opts[-1])
+    return click.UsageError(message)

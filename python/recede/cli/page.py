@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
+from pathlib import Path
 
 from recede.cli.bars import cost_chart, sources_chart, uncached_chart
-from recede.cli.chart import breakable, element, emphasized, kind_of, sources
-from recede.cli.markup import costs_table, count, legend, observations, swatch, table, text
+from recede.cli.chart import breakable, element, emphasized, kind_of, sources, text
+from recede.cli.markup import costs_table, legend, observations, swatch, table
+from recede.cli.notices import counted
 from recede.cli.savings import of_sessions, savings_chart, scatter_chart
 from recede.cli.session_page import session_article
-from recede.cli.style import STYLE
 from recede.cli.suggestion import curve_chart, curves, rows, sentences
 from recede.cli.verdict import PASTE, Session, notes, price_line, verdict
 from recede.costs import PolicyCost, Suggestion, cheapest_policy, compare_costs
@@ -20,6 +20,8 @@ __all__ = ["CONTEXT_WINDOW", "page"]
 CONTEXT_WINDOW = 200_000
 """The tokens that a model takes, if nothing else is said."""
 
+_TITLE = "What was paid, and what masking would have cost"
+_STYLE = Path(__file__).with_name("page.css")
 _MOST_SESSIONS = 12
 
 _KINDS = {
@@ -54,18 +56,14 @@ def page(
     """
     costs = compare_costs(session.replay for session in sessions)
     requests = costs[0].usage.requests
-    counts = f"{count(requests, 'request')} of {count(len(sessions), 'session')}, {count(len(costs), 'policy')}"
+    counts = f"{counted(requests, 'request')} of {counted(len(sessions), 'session')}, {counted(len(costs), 'policy')}"
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="generator" content="recede replay">\n'
-        f"<title>What was paid, and what masking would have cost — {counts}</title>\n<style>{STYLE}</style>\n"
+        f"<title>{_TITLE} — {counts}</title>\n<style>\n{_STYLE.read_text('utf-8')}</style>\n"
     )
     body = [
-        element(
-            "header",
-            element("h1", "What was paid, and what masking would have cost"),
-            element("p", counts, class_="note"),
-        ),
+        element("header", element("h1", _TITLE), element("p", counts, class_="note")),
         _verdict(costs, sessions, suggestion),
         _costs(costs, len(sessions)) if requests else "",
         _suggestion(suggestion) if requests and suggestion is not None else "",
@@ -193,5 +191,5 @@ def _footer(sessions: Sequence[Session]) -> str:
         "rest is written to it. Answers cost the same under every policy: they are those of the recorded session. What "
         "a model takes for summaries is part of the costs."
     )
-    prices = html.escape(price_line([session.replay for session in sessions]))
+    prices = text(price_line([session.replay for session in sessions]))
     return element("footer", element("p", prices), element("p", words))

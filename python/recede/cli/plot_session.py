@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from recede import approx_tokens
-from recede.cli.anatomy import Anatomy
+from recede.cli.anatomy import KINDS, Anatomy
 from recede.cli.chart import compact, shortened
 from recede.cli.request import layers
 from recede.cli.timeline import changes, columns, figures
@@ -18,11 +18,7 @@ __all__ = ["COLORS", "draw_layers", "draw_sizes", "draw_strips", "draw_timeline"
 
 COLORS = {"ink": "#1a1d21", "soft": "#5a626b", "strong": "#0a5fb0", "pale": "#c3dbf2", "written": "#b3450b"}
 _LAYERS = ("#98a1ab", "#0a5fb0", "#b3450b", "#2c7a3f", "#7a3fa0", "#c3dbf2", "#dfe3e8")
-_KINDS = {
-    "masked": (COLORS["written"], "results that are masked"),
-    "result": (COLORS["strong"], "results in the window"),
-    "text": ("#98a1ab", "text, reasoning and calls"),
-}
+_KIND_COLORS = {"masked": COLORS["written"], "result": COLORS["strong"], "text": "#98a1ab"}
 
 
 def plain(words: str, columns: int = 120) -> str:
@@ -70,7 +66,7 @@ def draw_strips(axes: Any, found: Anatomy) -> None:
     for row, sizes in enumerate(([one.before for one in found.blocks], [one.after for one in found.blocks])):
         start = 0
         for block, size in zip(found.blocks, sizes, strict=True):
-            axes.barh(row, size, left=start, height=0.6, color=_KINDS[block.kind][0])
+            axes.barh(row, size, left=start, height=0.6, color=_KIND_COLORS[block.kind])
             start += size
     ends = [sum(one.before for one in found.blocks), sum(one.after for one in found.blocks)]
     names = [f"{name}\n{approx_tokens(end):,} tokens" for name, end in zip(("raw", "sent"), ends, strict=True)]
@@ -78,7 +74,7 @@ def draw_strips(axes: Any, found: Anatomy) -> None:
     axes.set_xticks([])
     axes.invert_yaxis()
     patches = importlib.import_module("matplotlib.patches").Patch
-    keys = [patches(facecolor=color, label=words) for color, words in _KINDS.values()]
+    keys = [patches(facecolor=_KIND_COLORS[kind], label=words) for kind, words in KINDS.items()]
     axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(0, -0.02), ncols=3, frameon=False)
 
 

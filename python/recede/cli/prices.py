@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import click
 
 from recede.cli.bill import prices_option
-from recede.cli.files import write
+from recede.cli.files import write, write_json
 from recede.cli.tables import table
 from recede.costs import MODELS, ModelPrices
 
@@ -31,21 +30,20 @@ def prices(own_prices: Mapping[str, ModelPrices], as_json: bool) -> None:
     """
     rows = {**own_prices, **{model: row for model, row in MODELS.items() if model not in own_prices}}
     if as_json:
-        figures = {model: {**row.prices._asdict(), **_others(row)} for model, row in rows.items()}
-        write(None, json.dumps(figures, indent=2).encode() + b"\n")
+        figures = {model: {**row.prices._asdict(), **row._asdict()} for model, row in rows.items()}
+        for row_figures in figures.values():
+            del row_figures["prices"]
+        write_json(figures)
         return
     headings = ["model", "input", "cached", "write", "write 1h", "output", "cached from", "date"]
     cells = [
-        [model, *(f"{price:g}" for price in (*row.prices[:3], row.write_1h, row.prices.output)), _from(row), row.date]
+        [
+            model,
+            *(f"{price:g}" for price in (*row.prices[:3], row.write_1h, row.prices.output)),
+            f"{row.prices.min_cached_tokens:,} tokens",
+            row.date,
+        ]
         for model, row in rows.items()
     ]
     sources = dict.fromkeys(f"{row.provider}: {row.source}" for row in rows.values() if row.source)
     write(None, "\n".join([table(headings, cells), *sources, ""]).encode())
-
-
-def _from(row: ModelPrices) -> str:
-    return f"{row.prices.min_cached_tokens:,} tokens"
-
-
-def _others(row: ModelPrices) -> dict[str, str | float]:
-    return {name: value for name, value in row._asdict().items() if name != "prices"}

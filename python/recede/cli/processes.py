@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
 
-__all__ = ["in_processes"]
+__all__ = ["cores", "in_processes"]
 
 _File = TypeVar("_File")
 _Outcome = TypeVar("_Outcome")
@@ -26,13 +26,13 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
     Processes are forked, and only on Linux, where that is safe. Elsewhere, and for few files, the work is done here.
     """
     global _work
-    cores = _cores()
-    if sys.platform != "linux" or cores < 2 or len(files) < _LEAST_FILES:
+    count = cores()
+    if sys.platform != "linux" or count < 2 or len(files) < _LEAST_FILES:
         yield from map(work, files)
         return
     _work = work
     forked = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(cores, mp_context=forked, initializer=_begin) as pool:
+    with ProcessPoolExecutor(count, mp_context=forked, initializer=_begin) as pool:
         try:
             yield from pool.map(_done, files, chunksize=_CHUNK)
         except BaseException:
@@ -40,7 +40,8 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
             raise
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -7,19 +7,20 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from recede import RequestMasker, StoreError
-from recede.cli.files import BadFile
+from recede.cli.files import BadFile, say, state_folder
+from recede.cli.notices import log_shown
 from recede.cli.options import policy_option
 
 __all__ = ["proxy"]
 
 _PORT = 8787
+_MOST_LINES = 20  # of the log while a command runs
 # The variables by which clients find a provider, and what comes after its host there.
 _VARIABLES = {
     "ANTHROPIC_BASE_URL": ("anthropic", ""),
@@ -94,7 +95,7 @@ def proxy(
             observe=observe,
         )
         if host not in ("127.0.0.1", "::1", "localhost"):
-            click.echo(f"recede: anyone who reaches {host} can use this proxy, and see what it saves", err=True)
+            say(f"anyone who reaches {host} can use this proxy, and see what it saves")
         with _logged(verbose, held=bool(command)):
             code = asyncio.run(_run(server, command, environment))
     except (OSError, ValueError) as error:
@@ -107,7 +108,7 @@ def proxy(
 def _state(given: str | None) -> str | None:
     if given is not None:
         return None if given == "none" else given
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()) / "recede"
+    folder = state_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(folder / "requests")
 
@@ -126,15 +127,15 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
     await server.start()
     try:
         if not command:
-            click.echo(f"recede: listening on {server.url}, figures at {server.url}/recede/", err=True)
+            say(f"listening on {server.url}, figures at {server.url}/recede/")
             await _until_asked()
-            click.echo("recede: stopping; running requests may end", err=True)
+            say("stopping; running requests may end")
             return 0
         variables = {name: server.url + suffix for name, (_, suffix) in _VARIABLES.items()}
         return await _child(command, {**environment, **variables})
     finally:
         await server.stop()
-        click.echo(f"recede: {server.totals.sentence()}", err=True)
+        say(server.totals.sentence())
 
 
 async def _until_asked() -> None:
@@ -154,7 +155,7 @@ async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except OSError as error:
-        click.echo(f"recede: {command[0]}: {error.strerror or error}", err=True)
+        say(f"{command[0]}: {error.strerror or error}")
         return 127 if isinstance(error, FileNotFoundError) else 126
 
     def pass_on(number: int) -> None:
@@ -172,27 +173,17 @@ async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
 
 
 @contextlib.contextmanager
-def _logged(verbose: bool, held: bool) -> Any:
-    """Lines of the log on standard error in it; with a command only after it, which has the terminal until then."""
+def _logged(verbose: bool, held: bool) -> Iterator[None]:
+    """The log on standard error in it; with a command only after it, which has the terminal until then."""
     lines: list[str] = []
-    handler = logging.Handler(logging.INFO if verbose else logging.WARNING)
 
-    def emit(record: logging.LogRecord) -> None:
-        line = f"recede: {record.getMessage()}"
-        if not held:
-            click.echo(line, err=True)
-        elif len(lines) < 20:
+    def hold(line: str) -> None:
+        if len(lines) < _MOST_LINES:
             lines.append(line)
 
-    handler.emit = emit  # type: ignore[method-assign]
-    logger = logging.getLogger("recede")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(handler.level)
     try:
-        yield
+        with log_shown(hold if held else say, logging.INFO if verbose else logging.WARNING):
+            yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
         for line in lines:
-            click.echo(line, err=True)
+            say(line)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
 
 from recede import transcripts
+from recede.cli.options import all_of
 
-__all__ = ["Reading", "max_bytes_option", "reading_options"]
+__all__ = ["Reading", "max_bytes_option", "reading_options", "text_mode_option"]
 
 max_bytes_option = click.option(
     "--max-bytes",
@@ -19,6 +19,12 @@ max_bytes_option = click.option(
     show_default=True,
     metavar="N",
     help="Read at most N bytes of text from a file, unpacked.",
+)
+
+text_mode_option = click.option(
+    "--text-mode",
+    is_flag=True,
+    help="Take a user message that follows one of the agent without calls as its result.",
 )
 
 
@@ -32,25 +38,14 @@ class Reading(NamedTuple):
     keep_texts: bool = True
 
 
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def reading_options(command: Any) -> Any:
     """Give a command these options, as one argument `reading`."""
 
     @functools.wraps(command)
     def collected(format_name: str | None, path: str | None, text_mode: bool, max_bytes: int, **options: Any) -> Any:
         return command(reading=Reading(format_name, path, text_mode, max_bytes), **options)
 
-    for option in (
-        max_bytes_option,
-        click.option(
-            "--text-mode",
-            is_flag=True,
-            help="Take a user message that follows one of the agent without calls as its result.",
-        ),
-        click.option(
-            "--path",
-            metavar="NAME.NAME",
-            help="Where the history is in the file, or in each line: messages, body.messages.",
-        ),
+    return all_of(
         click.option(
             "--format",
             "format_name",
@@ -58,6 +53,11 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME",
             help="Read the files as this format instead of detecting it from the content.",
         ),
-    ):
-        collected = option(collected)
-    return collected
+        click.option(
+            "--path",
+            metavar="NAME.NAME",
+            help="Where the history is in the file, or in each line: messages, body.messages.",
+        ),
+        text_mode_option,
+        max_bytes_option,
+    )(collected)

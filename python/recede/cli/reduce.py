@@ -9,10 +9,10 @@ import click
 
 from recede import HistoryReducer, JsonReduction
 from recede._files import identity
-from recede.cli.files import InputHistory, bad_file, is_gzipped, keep_apart, write
+from recede.cli.files import InputHistory, bad_file, errors_of, is_gzipped, keep_apart, say, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
-from recede.cli.options import given, policy_options
+from recede.cli.options import given, policy_options, usage_error
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
@@ -77,15 +77,16 @@ def reduce(
 
     done, failed = over([Chosen(file, True) for file in files], reading, work)
     if done and as_json:
-        total = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
-        write_report([_as_json(*one) for one in done], {"histories": len(done), **total}, failed)
+        sums = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
+        figures = [(history, _figures(result)) for history, result in done]
+        write_report(figures, {"histories": len(done), **sums}, failed)
     elif len(done) == 1 and len(files) == 1:
         click.echo(_for_people(done[0][1]), err=True, nl=False)
     elif done:
         click.echo(_table(done), err=True, nl=False)
     over_budget = [history for history, result in done if strict and not result.within_budget]
     for history in over_budget:
-        click.echo(f"recede: {named(history)}: the view is over its budget", err=True)
+        say(f"{named(history)}: the view is over its budget")
     finish(done, failed, warn=not as_json)
     if over_budget:
         click.get_current_context().exit(1)
@@ -115,10 +116,8 @@ class _Target:
         if self._output is None or self._output == "-":
             raise bad_file(history.name, f"it holds {history.siblings} histories: they need a folder, -o OUT")
         folder = Path(self._output)
-        try:
+        with errors_of(self._output, "cannot be written: "):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise bad_file(self._output, f"cannot be written: {error.strerror or error}") from None
         write(str(folder / self._free_name(history, folder)), view, [history.path])
 
     def _free_name(self, history: InputHistory, folder: Path) -> str:
@@ -140,24 +139,15 @@ def _reducer(options: dict[str, Any]) -> HistoryReducer:
         reducer.reduce([])  # reports a missing budget
         return reducer
     except ValueError as error:
-        message = str(error)
-        for parameter in click.get_current_context().command.params:
-            message = message.replace(str(parameter.name), parameter.opts[-1])
-        raise click.UsageError(message) from None
+        raise usage_error(error) from None
 
 
-def _as_json(history: InputHistory, result: JsonReduction) -> dict[str, Any]:
+def _figures(result: JsonReduction) -> dict[str, Any]:
     facts = result._asdict()
     del facts["json"], facts["summarizer_error"]
     facts["tools"] = {name: figures._asdict() for name, figures in result.tools.items()}
     facts["boundary_moves"] = [move._asdict() for move in result.boundary_moves]
-    return {
-        "file": history.name,
-        "index": history.index,
-        "format": history.format,
-        **facts,
-        "warnings": history.warnings,
-    }
+    return facts
 
 
 def _table(done: list[tuple[InputHistory, JsonReduction]]) -> str:

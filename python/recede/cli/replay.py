@@ -15,8 +15,7 @@ from click.core import ParameterSource
 from recede import mask_observations
 from recede.cli.anatomy import anatomy
 from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies, without_requests
-from recede.cli.comparison import as_json as session_as_json
-from recede.cli.comparison import costs_as_json, for_people, verdict_lines
+from recede.cli.comparison import costs_as_json, for_people, session_as_json, verdict_lines
 from recede.cli.files import InputHistory, keep_apart, read, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
@@ -305,7 +304,7 @@ def replay(
     if sessions and check:
         write(None, check_text(drawn).encode())
     elif sessions and as_json:
-        histories = [session_as_json(history, session, turns) for history, session in shown]
+        histories = [(history, session_as_json(session, turns)) for history, session in shown]
         total = costs_as_json(compare_costs(session.replay for session in sessions))
         if suggestion is not None:
             total["suggestion"] = suggestion_as_json(suggestion)

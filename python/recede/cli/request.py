@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Sequence
 
 from recede import approx_tokens
-from recede.cli.anatomy import Anatomy, Block, Sample
-from recede.cli.chart import at, compact, element, label, picture, printable, shortened, ticks
+from recede.cli.anatomy import KINDS, Anatomy, Block, Sample
+from recede.cli.chart import TEXT, at, compact, element, hint, label, level, picture, shortened, stretched, ticks
 from recede.cli.lines import hover_columns, turn_ticks
 
 __all__ = ["layers", "strips_chart", "tools_chart"]
@@ -16,14 +15,13 @@ __all__ = ["layers", "strips_chart", "tools_chart"]
 _HEIGHT = 200
 _MOST_LAYERS = 5
 _STRIP_WIDTH = 1_000
-_TEXT = "text, reasoning and calls"
 
 
 def layers(samples: Sequence[Sample]) -> list[tuple[str, list[int]]]:
     """The characters of text and of the largest tools in each sample, the lowest layer first."""
     tools = Counter(samples[-1].tools)
     names = [name for name, _ in tools.most_common(_MOST_LAYERS)]
-    found = [(_TEXT, [max(0, sample.chars - sum(sample.tools.values())) for sample in samples])]
+    found = [(TEXT, [max(0, sample.chars - sum(sample.tools.values())) for sample in samples])]
     found += [(name or "(unknown)", [sample.tools.get(name, 0) for sample in samples]) for name in names]
     others = [sum(sample.tools.values()) - sum(sample.tools.get(name, 0) for name in names) for sample in samples]
     if any(others):
@@ -51,10 +49,9 @@ def tools_chart(key: str, samples: Sequence[Sample]) -> str:
         back = [f"{across(sample.turn)} {down(count)}" for sample, count in zip(samples, lower, strict=True)]
         if len(samples) == 1:
             edge, back = [f"0 {down(upper[0])}", *edge], [f"0 {down(lower[0])}", *back]
-        title = element(
-            "title", html.escape(printable(f"{shortened(name)}: about {approx_tokens(chars[-1]):,} tokens"))
-        )
-        areas.append(element("path", title, class_=f"layer layer-{place}", d=f"M{'L'.join([*edge, *reversed(back)])}Z"))
+        at_the_end = hint(f"{shortened(name)}: about {approx_tokens(chars[-1]):,} tokens")
+        path = f"M{'L'.join([*edge, *reversed(back)])}Z"
+        areas.append(element("path", at_the_end, class_=f"layer layer-{place}", d=path))
         lower = upper
 
     def words(place: int) -> str:
@@ -69,12 +66,8 @@ def tools_chart(key: str, samples: Sequence[Sample]) -> str:
         f"At the end, {description}.",
         _HEIGHT,
         "lines areas",
-        *(
-            element("line", class_="grid", x1=0, x2="100%", y1=f"{y:.4g}", y2=f"{y:.4g}")
-            + label(compact(row), -8, y + 4, "left")
-            for row, y in ((row, _HEIGHT * (1 - row / rows[-1])) for row in rows)
-        ),
-        element("svg", *areas, viewBox=f"0 0 1000 {10 * _HEIGHT}", preserveAspectRatio="none", height=_HEIGHT),
+        *(level(_HEIGHT * (1 - row / rows[-1]), compact(row)) for row in rows),
+        stretched(1000, 10 * _HEIGHT, *areas, height=_HEIGHT),
         *(
             at(f"{across(turn - 1) / 10:.4g}%", label(f"{turn:,}", 0, _HEIGHT + 19, "middle"))
             for turn in turn_ticks(turns)
@@ -124,11 +117,6 @@ def _strip(blocks: Sequence[Block], sizes: Sequence[int], whole: int, y: int, th
         before, after = (
             sum(column) for column in zip(*((one.before, one.after) for one in blocks if one.kind == kind), strict=True)
         )
-        words = f"{_KINDS[kind]}: {before:,} characters, of which {after:,} are sent"
-        drawn.append(element("path", element("title", words), class_=f"block {kind}", d="".join(pieces)))
-    return element(
-        "svg", *drawn, y=y, height=thick, viewBox=f"0 0 {_STRIP_WIDTH} 10", preserveAspectRatio="none", width="100%"
-    )
-
-
-_KINDS = {"masked": "results that are masked", "result": "results in the window", "text": "text, reasoning and calls"}
+        words = f"{KINDS[kind]}: {before:,} characters, of which {after:,} are sent"
+        drawn.append(element("path", hint(words), class_=f"block {kind}", d="".join(pieces)))
+    return stretched(_STRIP_WIDTH, 10, *drawn, y=y, width="100%", height=thick)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede.cli.chart import at, column, element, label, picture, printable, shortened
+from recede.cli.chart import at, column, element, hint, label, level, picture, shortened
 from recede.cli.notices import counted
 from recede.cli.verdict import Session, money, percent
 
@@ -96,7 +95,7 @@ def scatter_chart(key: str, savings: Sequence[Saving]) -> str:
     points = [
         element(
             "circle",
-            element("title", html.escape(printable(shortened(saving.words, 200)))),
+            hint(shortened(saving.words, 200)),
             class_="point" if saving.share >= 0 else "point costlier",
             cx=f"{across(saving.requests):.4g}%",
             cy=f"{_HEIGHT * (high - saving.share) / (high - low):.4g}",
@@ -132,9 +131,7 @@ def _step(extent: float) -> float:
 
 def _grid(low: float, high: float) -> list[str]:
     step = _step(high - low)
-    lines = []
-    for number in range(round(low / step), round(high / step) + 1):
-        y = f"{_HEIGHT * (high - number * step) / (high - low):.4g}"
-        lines.append(element("line", class_="grid" if number else "axis", x1=0, x2="100%", y1=y, y2=y))
-        lines.append(label(percent(number * step), -8, float(y) + 4, "left"))
-    return lines
+    return [
+        level(_HEIGHT * (high - number * step) / (high - low), percent(number * step), "grid" if number else "axis")
+        for number in range(round(low / step), round(high / step) + 1)
+    ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recede import approx_tokens
-from recede.cli.anatomy import Anatomy
+from recede.cli.anatomy import KINDS, Anatomy
 from recede.cli.bars import sizes_chart, sources_chart
-from recede.cli.chart import breakable, element, shortened, sources
+from recede.cli.chart import TEXT, breakable, element, shortened, sources, text
 from recede.cli.lines import dollars_chart, growth_chart, has_limit, sample
-from recede.cli.markup import costs_table, count, legend, observations, swatch, table, text
+from recede.cli.markup import costs_table, legend, observations, swatch, table
+from recede.cli.notices import counted
 from recede.cli.request import layers, strips_chart, tools_chart
 from recede.cli.tables import share
 from recede.cli.timeline import moved, timeline
@@ -28,7 +29,7 @@ def session_article(place: int, session: Session, strong: Sequence[int], session
     costs = session.replay.costs
     raw, best = costs[0], cheapest_policy(costs)
     if raw.usage.requests:
-        words = f"{count(raw.usage.requests, 'request')}, format {session.format}. Raw costs {money(raw.cost)}; "
+        words = f"{counted(raw.usage.requests, 'request')}, format {session.format}. Raw costs {money(raw.cost)}; "
         gain = f"{best.policy} is the cheapest: {money(best.cost)}, {percent(best.of_raw)} of raw."
         parts.append(element("p", breakable(words + ("nothing is cheaper." if best is raw else gain))))
         parts += _lines(key, session, strong, context_window)
@@ -57,7 +58,7 @@ def _lines(key: str, session: Session, strong: Sequence[int], context_window: in
     thin = len(replay.policies) - len(strong)
     keys = [(sample(rank), replay.policies[place].policy) for rank, place in enumerate(strong)]
     if thin:
-        keys.append((sample(None), f"the {count(thin, 'other')}, see the figures"))
+        keys.append((sample(None), f"the {counted(thin, 'other')}, see the figures"))
     limit = f"the context window of {context_window:,} tokens"
     if has_limit(replay, context_window):
         line = element("line", class_="raw-mark", x1=1, x2=39, y1=8, y2=8)
@@ -87,11 +88,6 @@ def _anatomy(key: str, found: Anatomy) -> list[str]:
         return parts
     sizes = f"How many results have so many characters, their share of all, and which {found.policy} masks."
     keys = [("bar written", "masked at the end"), ("bar rest", "raw at the end")]
-    kinds = [
-        ("block masked", "results that are masked"),
-        ("block result", "results in the window"),
-        ("block text", "text, reasoning and calls"),
-    ]
     return [
         *parts,
         element("h4", "Results by size"),
@@ -102,7 +98,9 @@ def _anatomy(key: str, found: Anatomy) -> list[str]:
         element("h4", "The last request before and after"),
         element("p", breakable(f"Its messages from left to right, under {found.policy}. Nothing else of it changes.")),
         element(
-            "figure", legend((swatch(class_), words) for class_, words in kinds), strips_chart(f"{key}-strips", found)
+            "figure",
+            legend((swatch(f"block {kind}"), words) for kind, words in KINDS.items()),
+            strips_chart(f"{key}-strips", found),
         ),
     ]
 
@@ -131,6 +129,6 @@ def _figures(key: str, session: Session, is_open: bool) -> str:
         for name, tool in session.tools.items()
     ]
     rest = max(0, session.chars - sum(tool.chars for tool in session.tools.values()))
-    rows.append(["text, reasoning and calls", "", f"{rest:,}", share(rest, session.chars)])
+    rows.append([TEXT, "", f"{rest:,}", share(rest, session.chars)])
     parts.append(table(f"{key}-tools", "Characters by tool", ["tool", "results", "characters", "of all"], rows))
     return element("details", *parts, **({"open": ""} if is_open else {}))

@@ -66,11 +66,8 @@ def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format
 
     done, failed = over(chosen(files), reading, measure, is_parallel=True)
     if done and as_json:
-        write_report(
-            [_as_json(history, result) for history, result in done],
-            _figures_as_json(_Figures.sum(_figures(*one) for one in done)),
-            failed,
-        )
+        total = _figures_as_json(_Figures.sum(_figures(*one) for one in done))
+        write_report([(history, _as_json(history, result)) for history, result in done], total, failed)
     elif len(done) == 1 and len(files) == 1 and not by_format:
         write(None, _for_people(*done[0], keep_results).encode())
     elif done:
@@ -126,15 +123,8 @@ def _row(name: str, figures: _Figures) -> tuple[str, ...]:
 def _as_json(history: InputHistory, result: Reduction | JsonReduction) -> dict[str, Any]:
     figures = _figures_as_json(_figures(history, result))
     del figures["histories"]
-    return {
-        "file": history.name,
-        "index": history.index,
-        "format": history.format,
-        **figures,
-        "orphans": result.orphans,
-        "tools": {name: ToolReport._asdict(tool) for name, tool in result.tools.items()},
-        "warnings": history.warnings,
-    }
+    tools = {name: ToolReport._asdict(tool) for name, tool in result.tools.items()}
+    return {**figures, "orphans": result.orphans, "tools": tools}
 
 
 def _figures_as_json(figures: _Figures) -> dict[str, int]:

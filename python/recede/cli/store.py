@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any, Literal
 
 import click
 
-from recede import StoreError, TranscriptError, TurnStore
-from recede.cli.files import BadFile, bad_file, keep_apart, read_bytes, write
+from recede import StoreError, TurnStore
+from recede.cli.files import BadFile, bad_file, errors_of, keep_apart, name_of, read_bytes, write, write_json
 from recede.cli.reading import max_bytes_option
 
 __all__ = ["store"]
@@ -38,15 +37,10 @@ def store() -> None:
     """
 
 
-def _reader(file: str) -> closing[TurnStore]:
-    return closing(_opened(file, read_only=True))
-
-
-def _opened(file: str, read_only: bool) -> TurnStore:
-    try:
-        return TurnStore(file, read_only=read_only)
-    except StoreError as error:
-        raise BadFile(str(error)) from None
+@contextmanager
+def _reader(file: str) -> Iterator[TurnStore]:
+    with errors_of(file), closing(TurnStore(file, read_only=True)) as opened:
+        yield opened
 
 
 @store.command(short_help="Show how large a store is.")
@@ -62,7 +56,7 @@ def info(file: str, as_json: bool) -> None:
     with _reader(file) as opened:
         stats = opened.stats()
     if as_json:
-        _print_json({**stats._asdict(), "chain_pages": stats.chain_pages})
+        write_json({**stats._asdict(), "chain_pages": stats.chain_pages})
         return
     lines = [
         f"turns: {stats.turns:,}, {stats.masked_turns:,} of them masked",
@@ -88,13 +82,10 @@ def verify(context: click.Context, file: str, as_json: bool) -> None:
       recede store verify session.store
     """
     with _reader(file) as opened:
-        try:
-            report = opened.verify()
-        except StoreError as error:
-            raise BadFile(str(error)) from None
+        report = opened.verify()
     if as_json:
         faults = [fault._asdict() for fault in report.faults]
-        _print_json({**report._asdict(), "faults": faults, "is_sound": report.is_sound})
+        write_json({**report._asdict(), "faults": faults, "is_sound": report.is_sound})
     else:
         found = f"{report.turns:,} turns, {report.messages:,} messages, {report.summaries:,} summaries"
         lines = [f"sound: {found}"] if report.is_sound else [f"damaged; whole are {found}", *map(str, report.faults)]
@@ -175,25 +166,20 @@ def import_(file: str, source: str, max_bytes: int) -> None:
     Example:
       recede store import copy.store session.jsonl
     """
-    name = "standard input" if source == "-" else source
-    try:
+    name = name_of(source)
+    with errors_of(name):
         data = read_bytes(source, max_bytes)
-    except TranscriptError as error:
-        raise BadFile(str(error)) from None
-    except OSError as error:
-        raise bad_file(name, error.strerror or str(error)) from None
-    except (EOFError, zlib.error):
-        raise bad_file(name, "the gzip data is truncated or damaged") from None
     # All of them are read before the store is touched.
     records = [_record(name, number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    opened = _opened(file, read_only=False)
-    try:
-        for add in records:
-            add(opened)
-        opened.close()
-    except StoreError as error:
-        opened.close(sync=False)
-        raise BadFile(str(error)) from None
+    with errors_of(file):
+        opened = TurnStore(file)
+        try:
+            for add in records:
+                add(opened)
+            opened.close()
+        except StoreError:
+            opened.close(sync=False)
+            raise
 
 
 def _record(name: str, number: int, data: bytes) -> Callable[[TurnStore], Any]:
@@ -237,17 +223,11 @@ def recall(file: str, turns: tuple[int, ...], as_json: bool) -> None:
     with _reader(file) as opened:
         try:
             texts = [opened.recall(turn) for turn in turns]
-        except StoreError as error:
-            raise BadFile(str(error)) from None
         except LookupError as error:
             raise bad_file(file, str(error)) from None
     if as_json:
-        _print_json([{"turn_id": turn, "observation": text} for turn, text in zip(turns, texts, strict=True)])
+        write_json([{"turn_id": turn, "observation": text} for turn, text in zip(turns, texts, strict=True)])
     else:
         # Each ends its last line, so that the next begins on one of its own.
         ended = (text if text.endswith("\n") or not text else f"{text}\n" for text in texts)
         write(None, "".join(ended).encode("utf-8", "replace"))
-
-
-def _print_json(value: Any) -> None:
-    write(None, json.dumps(value, indent=2).encode() + b"\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recede.cli.chart import bar, figure, label, picture
+from recede.cli.chart import BAR_ROW, bar_row, picture
 from recede.cli.tables import table
 from recede.cli.verdict import money, percent, requests_of
 from recede.costs import Choice, Suggestion
@@ -127,18 +127,16 @@ def suggestion_as_json(suggestion: Suggestion) -> dict[str, Any]:
 
 def curve_chart(key: str, curve: Curve, widest: float) -> str:
     """A bar for each value, as a share of the cost of the raw history; those near the least are highlighted."""
-    row, thick = 42, 15
     near = curve.near
     widest *= 1.3  # leaves room for the figures, which are longer here
     drawn = []
     for place, choice in enumerate(curve.choices):
-        y, share = row * place, choice.cost.of_raw / widest
+        classes = ("name best", "cached") if choice in near else ("name", "rest")
         words = f"{money(choice.cost.cost)}, {percent(choice.cost.of_raw)}"
         if choice.over_least > 0:
             words += f", +{percent(choice.over_least)}"
-        drawn.append(label(str(choice.value), 0, y + 13, "name best" if choice in near else "name"))
-        drawn.append(bar(share, y + 19, thick, "cached" if choice in near else "rest"))
-        drawn.append(figure(share, y + 19, thick, words))
+        share = choice.cost.of_raw / widest
+        drawn.append(bar_row(place, str(choice.value), classes[0], share, classes[1], words))
     description = "; ".join(f"{choice.value}: {percent(choice.cost.of_raw)} of raw" for choice in curve.choices)
     title = f"Cost by {curve.name}"
-    return picture(key, title, f"{description}.", row * len(curve.choices), "bars", *drawn)
+    return picture(key, title, f"{description}.", BAR_ROW * len(curve.choices), "bars", *drawn)

@@ -17,7 +17,7 @@ from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost
 from recede.reduction import ToolReport
 
-__all__ = ["cost_table", "orphans", "share", "size", "table", "tools_table"]
+__all__ = ["cost_columns", "of_columns", "orphans", "share", "size", "table", "tools_table"]
 
 
 def size(chars: int) -> str:
@@ -38,30 +38,33 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-def cost_table(costs: Sequence[PolicyCost], without_cache: str) -> tuple[list[str], list[list[str]]]:
-    """The headings and a row for each policy; `without_cache` is the heading of what no cache costs."""
-    headings = ["policy", "tokens sent", "from cache", "cost", "of raw", without_cache, "of raw"]
-    rows = [
-        [
-            cost.policy,
-            f"{approx_tokens(cost.usage.sent_chars):,}",
-            share(cost.usage.cached_chars, cost.usage.sent_chars),
-            money(cost.cost),
-            percent(cost.of_raw),
-            money(cost.cost_uncached),
-            percent(cost.of_raw_uncached),
-        ]
-        for cost in costs
+def cost_columns(costs: Sequence[PolicyCost], without_cache: str) -> list[tuple[str, list[str]]]:
+    """Columns with a cell for each policy; `without_cache` is the heading of what no cache costs."""
+    columns = [
+        ("policy", [cost.policy for cost in costs]),
+        ("tokens sent", [f"{approx_tokens(cost.usage.sent_chars):,}" for cost in costs]),
+        ("from cache", [share(cost.usage.cached_chars, cost.usage.sent_chars) for cost in costs]),
+        ("cost", [money(cost.cost) for cost in costs]),
+        ("of raw", [percent(cost.of_raw) for cost in costs]),
+        (without_cache, [money(cost.cost_uncached) for cost in costs]),
+        ("of raw", [percent(cost.of_raw_uncached) for cost in costs]),
     ]
     if any(cost.usage.summary_calls for cost in costs):
-        headings.append("summaries")
-        for row, cost in zip(rows, costs, strict=True):
-            row.append(money(cost.summary_cost) if cost.usage.summary_calls else "-")
+        calls = [money(cost.summary_cost) if cost.usage.summary_calls else "-" for cost in costs]
+        columns.append(("summaries", calls))
     if any(cost.is_optimum for cost in costs):
-        headings.append("of optimum")
-        for row, cost in zip(rows, costs, strict=True):
-            row.append("-" if cost.of_optimum is None else percent(cost.of_optimum))
-    return headings, rows
+        columns.append(("of optimum", [percent_or_dash(cost.of_optimum) for cost in costs]))
+    return columns
+
+
+def of_columns(columns: Sequence[tuple[str, Sequence[str]]]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The headings and the rows of these columns."""
+    return [heading for heading, _ in columns], list(zip(*(cells for _, cells in columns), strict=True))
+
+
+def percent_or_dash(part: float | None) -> str:
+    """A share in percent; a dash where there is none."""
+    return "-" if part is None else percent(part)
 
 
 def tools_table(tools: Mapping[str, ToolReport]) -> str:

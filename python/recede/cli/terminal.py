@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recede.cli.files import state_folder
+
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
@@ -75,22 +77,18 @@ class Terminal:
 def spare_file() -> Path:
     """A new file for a session that would be lost, in a folder that only its owner can open."""
     try:
-        _state().mkdir(parents=True, exist_ok=True)
-        folder = tempfile.mkdtemp(prefix="session-", dir=_state())
+        state_folder().mkdir(parents=True, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix="session-", dir=state_folder())
     except OSError:
         folder = tempfile.mkdtemp(prefix="recede-session-")
     return Path(folder, "session.json")
-
-
-def _state() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recede"
 
 
 def _lines_typed() -> Any:
     """The input history of earlier sessions, readable only by its owner; in memory if it cannot be stored."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    file = _state() / "chat_history"
+    file = state_folder() / "chat_history"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))

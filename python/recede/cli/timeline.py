@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recede import approx_tokens
-from recede.cli.chart import at, breakable, compact, element, kind_of, label, picture, ticks
+from recede.cli.chart import at, breakable, compact, element, kind_of, label, level, picture, stretched, ticks
 from recede.cli.lines import turn_ticks
+from recede.cli.markup import key_of, legend, swatch
+from recede.cli.notices import counted
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
 
@@ -130,10 +132,10 @@ def figures(panel: PolicyReplay, replay: Replay) -> str:
     made = len(summaries(panel.turns))
     if made:
         calls = f" for {money(usage.summary_cost(replay.summary_prices or prices))}" if usage.summary_calls else ""
-        parts.insert(0, f"made {made:,} {'summary' if made == 1 else 'summaries'}{calls}")
+        parts.insert(0, f"made {counted(made, 'summary')}{calls}")
     count = moved(panel)
     if count is not None:
-        parts.insert(0, f"moved {count:,} {'time' if count == 1 else 'times'}" if count else "never moved")
+        parts.insert(0, f"moved {counted(count, 'time')}" if count else "never moved")
     return "; ".join(parts)
 
 
@@ -180,22 +182,14 @@ def _differs(sizes: Sequence[tuple[float, list[int]]], number: int) -> bool:
 
 
 def _legend(panels: Sequence[PolicyReplay]) -> str:
-    box = {"x": 1, "y": 2, "width": 26, "height": 12}
-    keys = [
-        (element("rect", class_="written", **box), "written to the cache"),
-        (element("rect", class_="served", **box), "served from the cache"),
-    ]
+    keys = [(swatch("written"), "written to the cache"), (swatch("served"), "served from the cache")]
     if any(_plain(turn) for panel in panels for turn in panel.turns):
-        keys.append((element("rect", class_="plain", **box), "sent uncached, too short for the cache"))
+        keys.append((swatch("plain"), "sent uncached, too short for the cache"))
     if any(changes(panel.turns) for panel in panels):
         words = "the boundary moved"
         if any(summaries(panel.turns) for panel in panels):
             words += ", or a summary was made"
-        keys.append((element("path", class_="move", d="M4 4v8M14 4v8M24 4v8"), words))
-    drawn = (
-        element("li", element("svg", key, class_="key", width=28, height=16, aria_hidden="true"), words)
-        for key, words in keys
-    )
+        keys.append((key_of(element("path", class_="move", d="M4 4v8M14 4v8M24 4v8")), words))
     most = max(len(panel.turns) for panel in panels)
     note = ""
     if most > 2 * _COLUMNS:
@@ -203,7 +197,7 @@ def _legend(panels: Sequence[PolicyReplay]) -> str:
             f"Of {most:,} requests, in {_COLUMNS} parts, those are drawn that wrote the most and the least of each "
             "part. The longer a mark, the more of the requests there moved the boundary."
         )
-    return element("ul", *drawn, class_="legend") + (element("p", note, class_="note") if note else "")
+    return legend(keys) + (element("p", note, class_="note") if note else "")
 
 
 def _panel(
@@ -234,27 +228,16 @@ def _panel(
         f"M{_WIDTH * place:.0f} {10 * height + 80:.0f}v{90 * long:.0f}"
         for place, long in _marks(changes(turns), len(turns))
     ]
+    drawn_marks = [element("path", class_="move", d="".join(marks))] if marks else []
     return picture(
         key,
         f"{panel.policy}: tokens written to the cache and served from it, request by request",
         description,
         round(height),
         "timeline last" if is_last else "timeline",
-        *(
-            element("line", class_="grid", x1=0, x2="100%", y1=f"{y:.4g}", y2=f"{y:.4g}")
-            + label(compact(row), -8, y + 4, "left")
-            for row, y in ((row, height * (1 - row / rows[-1])) for row in rows)
-        ),
+        *(level(height * (1 - row / rows[-1]), compact(row)) for row in rows),
         label("tokens", -52, -14),
-        element(
-            "svg",
-            *areas,
-            *([element("path", class_="move", d="".join(marks))] if marks else []),
-            viewBox=f"0 0 {_WIDTH} {10 * height:.0f}",
-            preserveAspectRatio="none",
-            height=f"{height:.4g}",
-            overflow="visible",
-        ),
+        stretched(_WIDTH, 10 * height, *areas, *drawn_marks, height=f"{height:.4g}", overflow="visible"),
         *([label("moved" if moves(turns) else "made", -8, height + 18, "left")] if marks else []),
         *(
             at(f"{100 * (turn - 0.5) / len(turns):.4g}%", label(f"{turn:,}", 0, height + 36, "middle"))

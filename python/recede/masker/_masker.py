@@ -79,8 +79,9 @@ class Masker(Generic[_M]):
     @runs(lambda self, *arguments, **options: self._begin(*arguments, **options))
     def __init__(
         self, adapter: Adapter[_M] | None = None, *, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", most: int = 128, check: bool = False,
-        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
+        most: int = 128, check: bool = False, dispatch: bool = True,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,

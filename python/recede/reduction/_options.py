@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BODY_KEYS",
+    "BOUNDARIES",
     "BUDGETS",
     "CEILING",
     "ENTRANCES",
@@ -54,6 +55,13 @@ _MIN_SUMMARY_CHARS = 30
 # The marker of a cut result takes about half of this.
 _MIN_CLIP_CHARS = 60
 MIN_KEEP = 3
+
+BOUNDARIES: dict[str, tuple[str, ...]] = {
+    "sliding": (),
+    "stepped": ("mask_chunk",),
+    "break_even": ("cache_read", "cache_write"),
+}
+"""The rules of the boundary, each with the options that are its numbers, at most two."""
 
 
 class Kind:
@@ -312,7 +320,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "results whose text begins so, or with `*` matches as a whole, are never masked", None),
     ("mask_chunk", Kind("int | None", whole_number(1, optional=True), least=1), None, _BLOCK,
      "the boundary moves in steps of N results, which preserves prompt caches"),
-    ("boundary", _choice("sliding", "stepped", "break_even"), "sliding", _BLOCK,
+    ("boundary", _choice(*BOUNDARIES), "sliding", _BLOCK,
      "it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache"),
     ("cache_read", _PRICE, 0.1, _BLOCK,
      "for break_even: the price of a token read from the cache; an uncached one costs 1"),

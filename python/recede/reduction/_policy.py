@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from recede._errors import meant
-from recede.reduction._options import CEILING, MIN_KEEP, OPTIONS, TURN_FIELDS, template, whole_number
+from recede.reduction._options import BOUNDARIES, CEILING, MIN_KEEP, OPTIONS, TURN_FIELDS, template, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ IS_OFF = os.environ.get("RECEDE_OFF") == "1"
 
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
+_BOUNDARY_NUMBERS = dict.fromkeys(number for numbers in BOUNDARIES.values() for number in numbers)
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -112,7 +113,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill = option.pop("fill")
-    option["boundary"] = _boundary(*map(option.pop, ("boundary", "mask_chunk", "cache_read", "cache_write")))
+    option["boundary"] = _boundary(option)
     option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
@@ -130,17 +131,18 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     return option
 
 
-def _boundary(name: str, chunk: int | None, cache_read: float, cache_write: float) -> tuple[str, float, float]:
-    """Its name, with its step or the prices of reading and writing a token."""
-    if name == "break_even":
-        if chunk is not None:
-            raise ValueError("give mask_chunk or boundary='break_even', not both")
-        return name, cache_read, cache_write
-    if chunk is not None:
-        return "stepped", float(chunk), 0.0
-    if name == "stepped":
-        raise ValueError("boundary='stepped' needs mask_chunk, the number of observations the boundary moves by")
-    return "sliding", 0.0, 0.0
+def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
+    """The rule of the boundary, with its numbers; `mask_chunk` alone means stepped."""
+    name, numbers = option.pop("boundary"), {number: option.pop(number) for number in _BOUNDARY_NUMBERS}
+    if name == "sliding" and numbers["mask_chunk"] is not None:
+        name = "stepped"
+    for number, value in numbers.items():
+        if number in BOUNDARIES[name] and value is None:
+            raise ValueError(f"boundary={name!r} needs {number}: {OPTIONS[number].help}")
+        if number not in BOUNDARIES[name] and value is not None and OPTIONS[number].default is None:
+            raise ValueError(f"give {number} or boundary={name!r}, not both")
+    first, second, *_ = *(float(numbers[number]) for number in BOUNDARIES[name]), 0.0, 0.0
+    return name, first, second
 
 
 def _budget(chars: int | None, tokens: int | None) -> int:

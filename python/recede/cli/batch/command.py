@@ -15,13 +15,16 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from recede import __version__
 from recede.cli.batch.folder import begin, finish, outcomes, waiting
-from recede.cli.batch.pool import Failed, cores, in_workers
+from recede.cli.batch.pool import Failed, in_workers
 from recede.cli.batch.report import report_of
 from recede.cli.batch.units import Unit, units_of
-from recede.cli.batch.work import Job, Outcome, do
+from recede.cli.batch.work import Job, Outcome, Sums, do
 from recede.cli.bill import prices_of
-from recede.cli.files import keep_apart, write
-from recede.cli.options import given, policy_option, policy_options
+from recede.cli.files import keep_apart, say, write
+from recede.cli.notices import counted
+from recede.cli.options import all_of, given, policy_option, policy_options, usage_error
+from recede.cli.processes import cores
+from recede.cli.reading import text_mode_option
 from recede.costs import CACHES, Prices, replay_policies, suggest_policies
 
 __all__ = ["batch"]
@@ -44,78 +47,67 @@ def batch() -> None:
     """
 
 
-def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of all commands."""
-    for option in (
-        click.option(
-            "--unit-bytes",
-            type=click.IntRange(min=1),
-            default=_UNIT_BYTES,
-            show_default=True,
-            metavar="N",
-            help="About how much of a file is done at once, where it can be divided: what a stopped job loses.",
-        ),
-        click.option(
-            "--id",
-            "id_column",
-            metavar="NAME",
-            help="For --engine ray: a column that is different in each row, by which a stopped job resumes.",
-        ),
-        click.option(
-            "--engine",
-            type=click.Choice(["local", "ray"]),
-            default="local",
-            show_default=True,
-            help="Processes of this machine, or a Ray cluster (Parquet alone; needs the extra recede[ray]).",
-        ),
-        click.option(
-            "--jobs",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="For --engine local: processes.  [default: one for each core]",
-        ),
-        click.option(
-            "--text-mode",
-            is_flag=True,
-            help="Take a user message that follows one of the agent without calls as its result.",
-        ),
-        click.option(
-            "--column",
-            metavar="NAME",
-            help="The column, or the path in each line, with the histories.  [default: messages, body.messages, "
-            "params.messages, conversations, trajectory, …: the first that is there]",
-        ),
-        click.option("-o", "--output", "out", required=True, metavar="OUT", help="The folder of the results."),
-        click.argument("inputs", nargs=-1, required=True, metavar="FILES..."),
-    ):
-        command = option(command)
-    return command
+_shared = all_of(
+    click.argument("inputs", nargs=-1, required=True, metavar="FILES..."),
+    click.option("-o", "--output", "out", required=True, metavar="OUT", help="The folder of the results."),
+    click.option(
+        "--column",
+        metavar="NAME",
+        help="The column, or the path in each line, with the histories.  [default: messages, body.messages, "
+        "params.messages, conversations, trajectory, …: the first that is there]",
+    ),
+    text_mode_option,
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="For --engine local: processes.  [default: one for each core]",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Processes of this machine, or a Ray cluster (Parquet alone; needs the extra recede[ray]).",
+    ),
+    click.option(
+        "--id",
+        "id_column",
+        metavar="NAME",
+        help="For --engine ray: a column that is different in each row, by which a stopped job resumes.",
+    ),
+    click.option(
+        "--unit-bytes",
+        type=click.IntRange(min=1),
+        default=_UNIT_BYTES,
+        show_default=True,
+        metavar="N",
+        help="About how much of a file is done at once, where it can be divided: what a stopped job loses.",
+    ),
+)
+_SHARED = frozenset(["column", "engine", "id_column", "jobs", "out", "text_mode", "unit_bytes"])
 
-
-def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `replay` and `suggest`."""
-    for option in (
-        click.option(
-            "--by", multiple=True, metavar="NAME", help="A column of Parquet by which usage is added up. Repeatable."
-        ),
-        click.option(
-            "--cache",
-            type=click.Choice(list(CACHES)),
-            default="anthropic",
-            show_default=True,
-            metavar="NAME",
-            help="How the provider caches prompts: anthropic, anthropic_1h, openai, gemini or ideal.",
-        ),
-        click.option(
-            "--price",
-            "prices",
-            callback=prices_of,
-            metavar="NAME,...",
-            help="Prices for a million tokens, as for recede replay.  [default: anthropic]",
-        ),
-    ):
-        command = option(command)
-    return command
+# Of `replay` and `suggest`.
+_replays = all_of(
+    click.option(
+        "--price",
+        "prices",
+        callback=prices_of,
+        metavar="NAME,...",
+        help="Prices for a million tokens, as for recede replay.  [default: anthropic]",
+    ),
+    click.option(
+        "--cache",
+        type=click.Choice(list(CACHES)),
+        default="anthropic",
+        show_default=True,
+        metavar="NAME",
+        help="How the provider caches prompts: anthropic, anthropic_1h, openai, gemini or ideal.",
+    ),
+    click.option(
+        "--by", multiple=True, metavar="NAME", help="A column of Parquet by which usage is added up. Repeatable."
+    ),
+)
 
 
 @batch.command(no_args_is_help=True, short_help="Replace histories by their views.")
@@ -134,7 +126,7 @@ def reduce(inputs: tuple[str, ...], **options: Any) -> None:
     policy = given({name: options.pop(name) for name in list(options) if name not in _SHARED})
     if not policy.keys() & {"max_input_chars", "max_input_tokens"} and not policy.get("preserve_recent_raw_turns"):
         policy.pop("preserve_recent_raw_turns", None)  # an option of budgets alone
-    _run("reduce", inputs, partial(_reducer, policy), policy, **options)
+    _run("reduce", inputs, partial(_operator, "Reducer", policy), policy, **options)
 
 
 @batch.command(no_args_is_help=True, short_help="Measure histories and their masked views.")
@@ -148,7 +140,7 @@ def stats(inputs: tuple[str, ...], keep_results: int, **options: Any) -> None:
       recede batch stats data -o figures
     """
     policy = {"keep_results": keep_results}
-    _run("stats", inputs, partial(_stats, policy), policy, **options)
+    _run("stats", inputs, partial(_operator, "Stats", policy), policy, **options)
 
 
 @batch.command(no_args_is_help=True, short_help="Compare what policies cost over all histories.")
@@ -170,7 +162,7 @@ def replay(
       recede batch replay data.parquet --by model -o costs
     """
     chosen = {"policies": list(policies or replay_policies()), "prices": prices or Prices(), "cache": cache}
-    _run("replay", inputs, partial(_replay, chosen), chosen, by=by, **options)
+    _run("replay", inputs, partial(_operator, "Replay", chosen), chosen, by=by, **options)
 
 
 @batch.command(no_args_is_help=True, short_help="Find the window that costs least over all histories.")
@@ -184,28 +176,14 @@ def suggest(inputs: tuple[str, ...], prices: Prices | None, cache: str, by: tupl
       recede batch suggest data.parquet -o suggested
     """
     chosen = {"policies": suggest_policies(), "prices": prices or Prices(), "cache": cache}
-    _run("suggest", inputs, partial(_replay, chosen), chosen, by=by, **options)
+    _run("suggest", inputs, partial(_operator, "Replay", chosen), chosen, by=by, **options)
 
 
-_SHARED = frozenset(["column", "engine", "id_column", "jobs", "out", "text_mode", "unit_bytes"])
+def _operator(name: str, options: dict[str, Any], column: str, **by: Sequence[str]) -> Any:
+    """The operator of this name in `recede.arrow`, which needs pyarrow."""
+    from recede import arrow
 
-
-def _reducer(options: dict[str, Any], column: str) -> Any:
-    from recede.arrow import Reducer
-
-    return Reducer(column, **options)
-
-
-def _stats(options: dict[str, Any], column: str) -> Any:
-    from recede.arrow import Stats
-
-    return Stats(column, **options)
-
-
-def _replay(options: dict[str, Any], column: str, by: Sequence[str] = ()) -> Any:
-    from recede.arrow import Replay
-
-    return Replay(column, **options, by=by)
+    return getattr(arrow, name)(column, **options, **by)
 
 
 def _run(
@@ -263,10 +241,7 @@ def _checked(operator: Callable[[str], Any]) -> None:
     try:
         operator("messages")
     except (TypeError, ValueError) as error:
-        message = str(error)
-        for parameter in click.get_current_context().command.params:
-            message = message.replace(str(parameter.name), parameter.opts[-1])
-        raise click.UsageError(message) from None
+        raise usage_error(error) from None
 
 
 def _description(job: Job, options: dict[str, Any], units: Sequence[Unit]) -> dict[str, Any]:
@@ -316,21 +291,17 @@ def _locally(job: Job, units: Sequence[Unit], jobs: int) -> list[dict[str, Any]]
 
 
 def _report(job: Job, options: dict[str, Any], found: Iterator[Outcome], lost: list[dict[str, Any]]) -> None:
-    failed: list[dict[str, Any]] = []
-
-    def kept() -> Iterator[Outcome]:
-        for outcome in found:
-            failed.extend(outcome.failed)
-            yield outcome
-
-    summary, lines = report_of(job, options, kept())
+    sums = Sums()
+    for outcome in found:
+        sums.add(outcome, len(job.by))
+    failed = sums.failed
+    summary, lines = report_of(job, options, sums)
     summary |= {"failed": len(failed), "units_failed": len(lost)}
     finish(job.out, [*failed, *lost], summary)
     good, bad = summary["rows"] - len(failed), len(failed)
-    counts = f"{good:,} {'history' if good == 1 else 'histories'}, {bad:,} bad {'row' if bad == 1 else 'rows'}"
-    write(None, "\n".join([counts, *lines, ""]).encode())
+    write(None, "\n".join([f"{counted(good, 'history')}, {counted(bad, 'bad row')}", *lines, ""]).encode())
     for one in lost:
-        click.echo(f"recede: {one['file']}: {one['error']}", err=True)
+        say(f"{one['file']}: {one['error']}")
     if failed:
         first = failed[0]
         place = ", ".join(
@@ -339,6 +310,6 @@ def _report(job: Job, options: dict[str, Any], found: Iterator[Outcome], lost: l
         where = f"{first['file']}: {place}: " if place else f"{first['file']}: "
         words = first["error"].removeprefix(f"{first['file']}: ")
         errors = Path(job.out, "errors.jsonl")
-        click.echo(f"recede: bad rows are listed in {errors}; the first: {where}{words}", err=True)
+        say(f"bad rows are listed in {errors}; the first: {where}{words}")
     if failed or lost:
         click.get_current_context().exit(1)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["Failed", "cores", "in_workers"]
+__all__ = ["Failed", "in_workers"]
 
 _Unit = TypeVar("_Unit")
 _MOST_DEATHS = 20  # of workers on one unit
@@ -38,11 +38,6 @@ class _Child(NamedTuple):
     skipped: frozenset[int] | None
     announced: list[int]  # rows that were announced
     deaths: int
-
-
-def cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_workers(units: Sequence[_Unit], work: Work, jobs: int) -> Iterator[tuple[_Unit, Any] | None]:

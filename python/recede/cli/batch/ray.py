@@ -13,13 +13,12 @@ import ray.data
 from ray.data.checkpoint import CheckpointConfig
 
 from recede.cli.batch.units import Unit
-from recede.cli.batch.work import DONE, Job, Outcome, UnitSums, of_table
+from recede.cli.batch.work import DONE, PREFIX, Job, Outcome, Sums, of_table
 from recede.costs import Usage
 
 __all__ = ["run"]
 
 _FIGURES = ("sessions", *Usage._fields)
-_PREFIX = "recede_"
 
 
 class _Mapped(NamedTuple):
@@ -30,7 +29,7 @@ class _Mapped(NamedTuple):
 
     def __call__(self, table: Any) -> Any:
         """The result for a table."""
-        sums = UnitSums()
+        sums = Sums()
         ids = table.column(self.id_column).to_pylist() if self.id_column else [None] * table.num_rows
         result = of_table(self.job, table, [{"id": one} for one in ids], sums)
         return _usage(self.job, table.schema, sums.outcome()) if self.job.replays else result
@@ -79,8 +78,8 @@ def _usage(job: Job, schema: Any, outcome: Outcome) -> Any:
         key = [failed["id"] if name == (job.by or ("",))[-1] else None for name in job.by]
         rows.append([*key, None, *[None] * len(_FIGURES), failed["kind"], failed["error"]])
     fields = [schema.field(name) for name in job.by]
-    fields += [pa.field(_PREFIX + "policy", pa.string()), *(pa.field(_PREFIX + name, pa.int64()) for name in _FIGURES)]
-    fields += [pa.field(_PREFIX + name, pa.string()) for name in ("error_kind", "error")]
+    fields += [pa.field(PREFIX + "policy", pa.string()), *(pa.field(PREFIX + name, pa.int64()) for name in _FIGURES)]
+    fields += [pa.field(PREFIX + name, pa.string()) for name in ("error_kind", "error")]
     columns = list(zip(*rows, strict=True)) or [()] * len(fields)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, fields, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -97,12 +96,9 @@ def _outcomes(job: Job, id_column: str | None) -> Iterator[Outcome]:
 
 
 def _outcome(job: Job, file: Any, group: int, path: str, id_column: str | None) -> Outcome:
-    import pyarrow as pa
-
-    schema = file.schema_arrow
-    names = [name for name in schema.names if name.startswith(_PREFIX) or name in (*job.by, id_column)]
+    names = [name for name in file.schema_arrow.names if name.startswith(PREFIX) or name in (*job.by, id_column)]
     table = file.read_row_group(group, columns=names)
-    kinds, words = (table.column(_PREFIX + name).to_pylist() for name in ("error_kind", "error"))
+    kinds, words = (table.column(PREFIX + name).to_pylist() for name in ("error_kind", "error"))
     ids = table.column(id_column).to_pylist() if id_column else None
     failed = [
         {"file": path, **({"id": ids[row]} if ids else {"row": row}), "kind": kind, "error": said}
@@ -110,14 +106,11 @@ def _outcome(job: Job, file: Any, group: int, path: str, id_column: str | None) 
         if kind is not None
     ]
     if not job.replays:
-        figures = {
-            name.removeprefix(_PREFIX): sum(filter(None, table.column(name).to_pylist()))
-            for name in names
-            if name.startswith(_PREFIX) and pa.types.is_int64(schema.field(name).type)
-        }
-        good = sum(value is not None for value in table.column(f"{_PREFIX}messages").to_pylist())
-        return Outcome(good + len(failed), figures, [], failed)
-    columns = [*job.by, f"{_PREFIX}policy", *(_PREFIX + name for name in _FIGURES)]
+        sums = Sums()
+        sums.count(table)
+        good = table.num_rows - table.column(PREFIX + "messages").null_count
+        return Outcome(good + len(failed), dict(sums.figures), [], failed)
+    columns = [*job.by, PREFIX + "policy", *(PREFIX + name for name in _FIGURES)]
     usage = [
         list(row)
         for row in zip(*(table.column(name).to_pylist() for name in columns), strict=True)

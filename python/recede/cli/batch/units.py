@@ -9,17 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-import click
-
 from recede import TranscriptError, transcripts
-from recede.cli.files import BadFile, bad_file
+from recede.cli.files import BadFile, bad_file, errors_of, say
 from recede.cli.sessions import chosen
-from recede.cli.signatures import likeness
+from recede.cli.signatures import HEAD_BYTES, likeness
 
 __all__ = ["Unit", "opened", "units_of"]
 
 _SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".json", ".traj", ".gz", ".zst", ".eval")
-_HEAD_BYTES = 8 << 20  # in which the first lines say what a file holds
+_MOST_HEAD_BYTES = 8 << 20  # in which the first lines say what a file holds
 _HEAD_LINES = 100
 _MOST_SESSIONS = 200
 # A file of lines in one of these is one session, or several that belong together.
@@ -73,7 +71,7 @@ def units_of(inputs: Sequence[str], unit_bytes: int, *, has_column: bool) -> lis
         except BadFile as error:
             if file.is_named:
                 raise
-            click.echo(f"recede: warning: left out: {error.message}", err=True)
+            say(f"warning: left out: {error.message}")
             continue
         if kind == "sessions":
             sessions.append((file.path, size))
@@ -97,14 +95,12 @@ def _stem(path: str) -> str:
 
 def _kind_of(path: str, *, has_column: bool) -> tuple[str, str | None, int]:
     """What a file is by its content, how it is packed, and its size."""
-    try:
+    with errors_of(path):
         if Path(path).is_dir():
             return "sessions", None, sum(one.stat().st_size for one in Path(path).iterdir())
         size = Path(path).stat().st_size
         with Path(path).open("rb") as file:
-            head = file.read(512)
-    except OSError as error:
-        raise bad_file(path, error.strerror or str(error)) from None
+            head = file.read(HEAD_BYTES)
     if head.startswith(b"PAR1"):
         return "parquet", None, size
     if head.startswith(b"PK\x03\x04"):
@@ -118,12 +114,9 @@ def _kind_of(path: str, *, has_column: bool) -> tuple[str, str | None, int]:
 def _has_rows(path: str, packed: str | None) -> bool:
     """Whether each line of a file is a history, or has one in a field."""
     lines: list[bytes] = []
-    try:
-        with opened(path, packed) as stream:
-            while len(lines) < _HEAD_LINES and sum(map(len, lines)) < _HEAD_BYTES and (line := stream.readline()):
-                lines.append(line)
-    except OSError as error:
-        raise bad_file(path, str(error)) from None
+    with errors_of(path), opened(path, packed) as stream:
+        while len(lines) < _HEAD_LINES and sum(map(len, lines)) < _MOST_HEAD_BYTES and (line := stream.readline()):
+            lines.append(line)
     first = next((line.strip() for line in lines if line.strip()), b"")
     if not first.endswith((b"}", b"]")) or first == b"[":
         return False  # one value in several lines

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +17,15 @@ from recede._files import write_whole
 from recede.cli.batch.rows import Row, batches, column_of, converted, parquet_batches
 from recede.cli.batch.units import Unit
 
-__all__ = ["DONE", "Job", "Outcome", "UnitSums", "do", "of_table"]
+__all__ = ["DONE", "PREFIX", "Job", "Outcome", "Sums", "do", "of_table"]
 
 DONE = ".recede"
 """The folder in OUT that says which units are done."""
 
-_HISTORY, _ROW = "messages", "recede_row"
+PREFIX = "recede_"
+"""What the names of the columns begin with that an operator adds."""
+
+_HISTORY, _ROW = "messages", PREFIX + "row"
 # Errors of what may be in a shape that `recede.transcripts` reads.
 _OTHER_SHAPES = frozenset(["content", "empty", "history", "message", "part"])
 
@@ -76,7 +81,7 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, announce: Callable[
         announce: called with the number of a row before it.
     """
     most = {} if skipped is None else {"most_rows": 1}
-    sums = UnitSums()
+    sums = Sums()
     with _target(job, unit) as write:
         if unit.kind == "parquet":
             for first, table in parquet_batches(unit, **most):
@@ -104,37 +109,51 @@ def do(job: Job, unit: Unit, skipped: frozenset[int] | None, announce: Callable[
 _DIED = ("died", "the worker died on this row: too little memory, or a fault of recede, which is worth a report")
 
 
-class UnitSums:
-    """What is added up over the batches of a unit."""
+class Sums:
+    """What is added up over the batches of a unit, and over units.
+
+    Attributes:
+        rows: histories, bad ones too.
+        figures: sums by name.
+        usage: sums by the columns of `Job.by` and policy.
+        failed: the bad rows.
+    """
 
     def __init__(self) -> None:
         """Nothing at first."""
-        self._rows = 0
-        self._figures: dict[str, int] = {}
-        self._usage: dict[tuple[Any, ...], list[int]] = {}
-        self._failed: list[dict[str, Any]] = []
+        self.rows = 0
+        self.figures: Counter[str] = Counter()
+        self.usage: dict[tuple[Any, ...], list[int]] = {}
+        self.failed: list[dict[str, Any]] = []
 
-    def count(self, rows: int, failed: dict[int, dict[str, Any]]) -> None:
-        """Histories of a batch, bad ones too, and what is wrong with these by their number in it."""
-        self._rows += rows
-        self._failed += (failed[row] for row in sorted(failed))
+    def count(self, table: Any) -> None:
+        """Add the columns of figures."""
+        import pyarrow as pa
 
-    def figure(self, name: str, values: Any) -> None:
-        """The values of a figure."""
-        self._figures[name] = self._figures.get(name, 0) + sum(value for value in values if value is not None)
+        for field in table.schema:
+            if field.name.startswith(PREFIX) and pa.types.is_int64(field.type):
+                self.figures[field.name.removeprefix(PREFIX)] += sum(filter(None, table.column(field.name).to_pylist()))
 
-    def use(self, key: tuple[Any, ...], figures: list[int]) -> None:
-        """The usage of a group and a policy."""
-        held = self._usage.get(key)
-        self._usage[key] = figures if held is None else [one + more for one, more in zip(held, figures, strict=True)]
+    def use(self, key: Iterable[Any], figures: Sequence[int]) -> None:
+        """Add the usage of a group and a policy."""
+        held = self.usage.setdefault(tuple(key), [0] * len(figures))
+        held[:] = map(add, held, figures)
+
+    def add(self, outcome: Outcome, by: int) -> None:
+        """Add those of a unit, whose usage is by so many columns and policy."""
+        self.rows += outcome.rows
+        self.figures.update(outcome.figures)
+        for row in outcome.usage:
+            self.use(row[: by + 1], row[by + 1 :])
+        self.failed += outcome.failed
 
     def outcome(self) -> Outcome:
-        """The sums."""
-        usage = [[*key, *figures] for key, figures in self._usage.items()]
-        return Outcome(self._rows, self._figures, usage, self._failed)
+        """The sums, as they are written."""
+        usage = [[*key, *figures] for key, figures in self.usage.items()]
+        return Outcome(self.rows, dict(self.figures), usage, self.failed)
 
 
-def _of_rows(job: Job, rows: list[Row], sums: UnitSums) -> Any:
+def _of_rows(job: Job, rows: list[Row], sums: Sums) -> Any:
     """The result for rows that are no table."""
     import pyarrow as pa
 
@@ -143,7 +162,7 @@ def _of_rows(job: Job, rows: list[Row], sums: UnitSums) -> Any:
     return _applied(job, table, _HISTORY, [row.place for row in rows], errors, sums)
 
 
-def of_table(job: Job, table: Any, places: list[dict[str, Any]], sums: UnitSums, *, is_skipped: bool = False) -> Any:
+def of_table(job: Job, table: Any, places: list[dict[str, Any]], sums: Sums, *, is_skipped: bool = False) -> Any:
     """The result for a table with the columns of Parquet files."""
     import pyarrow as pa
 
@@ -165,7 +184,7 @@ def _applied(
     column: str,
     places: list[dict[str, Any]],
     errors: dict[int, tuple[str, str]],
-    sums: UnitSums,
+    sums: Sums,
 ) -> Any:
     """The operator on a table, and once more on what it cannot read, but `recede.transcripts` can.
 
@@ -179,7 +198,7 @@ def _applied(
     """
     import pyarrow as pa
 
-    operator = job.operator(column, [*job.by, _ROW]) if job.replays else job.operator(column)
+    operator = job.operator(column, by=[*job.by, _ROW]) if job.replays else job.operator(column)
     count = table.num_rows - table.column(column).null_count + len(errors)
     if job.replays:
         table = table.select([column, *job.by]).append_column(_ROW, pa.array(range(table.num_rows), pa.int64()))
@@ -192,13 +211,12 @@ def _applied(
         result = operator(again)
         found = dict(_errors(job, result))
     failed = {**errors, **found}
-    sums.count(count, {row: {**places[row], "kind": kind, "error": said} for row, (kind, said) in failed.items()})
+    sums.rows += count
+    sums.failed += ({**places[row], "kind": kind, "error": said} for row, (kind, said) in sorted(failed.items()))
     if job.replays:
         _add_usage(job, result, sums)
-        return result
-    for name in result.schema.names:
-        if name.startswith("recede_") and pa.types.is_int64(result.schema.field(name).type):
-            sums.figure(name.removeprefix("recede_"), result.column(name).to_pylist())
+    else:
+        sums.count(result)
     return result
 
 
@@ -238,19 +256,19 @@ def _runs(values: dict[int, Any]) -> list[tuple[int, list[Any]]]:
 
 
 def _errors(job: Job, result: Any) -> Iterator[tuple[int, tuple[str, str]]]:
-    kinds, words = (result.column(f"recede_{name}").to_pylist() for name in ("error_kind", "error"))
+    kinds, words = (result.column(PREFIX + name).to_pylist() for name in ("error_kind", "error"))
     rows = result.column(_ROW).to_pylist() if job.replays else range(len(kinds))
     for row, kind, said in zip(rows, kinds, words, strict=True):
         if kind is not None:
             yield row, (kind, said)
 
 
-def _add_usage(job: Job, result: Any, sums: UnitSums) -> None:
-    names = [name for name in result.schema.names if name not in (_ROW, "recede_error_kind", "recede_error")]
+def _add_usage(job: Job, result: Any, sums: Sums) -> None:
+    names = [name for name in result.schema.names if name not in (_ROW, PREFIX + "error_kind", PREFIX + "error")]
     for row in zip(*(result.column(name).to_pylist() for name in names), strict=True):
         key, figures = row[: len(job.by) + 1], row[len(job.by) + 1 :]
         if key[-1] is not None:
-            sums.use(key, list(figures))
+            sums.use(key, figures)
 
 
 # Writing
@@ -309,7 +327,7 @@ class _Lines(_Nothing):
             return
         for row, figures in zip(rows, result.to_pylist(), strict=True):
             if row.data is not None or row.error is not None:
-                found = {name.removeprefix("recede_"): value for name, value in figures.items()}
+                found = {name.removeprefix(PREFIX): value for name, value in figures.items()}
                 if row.error is not None:
                     found["error_kind"], found["error"] = row.error
                 self._file.write(_json({**row.place, **found}))
