@@ -46,7 +46,10 @@ _WORDS = {
     "number": ("an invalid number", "write it as JSON does: -1.5e3"),
     "trailing": ("data after the end of the value", "pass one JSON value; the command line reads JSON Lines"),
     "duplicate_key": ("a duplicate field", "parsers differ on which one counts, so keep one"),
-    "history": ("not a history", "pass a list of messages, or an object whose `messages` or `input` is one"),
+    "history": (
+        "not a history",
+        "pass a list of messages, or an object whose `messages`, `input` or `contents` is one",
+    ),
     "message": (
         "a message that is not an object",
         "each message must be a JSON object (a dict) or an object of a client; of a response, pass its message",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["LoggedUsage", "tells_of_cache", "usage_of"]
+__all__ = ["LoggedUsage", "reports_cache", "usage_of"]
 
 _MOST_TOKENS = 1 << 53
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
@@ -74,7 +74,7 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     return usage if any(usage) else None
 
 
-def tells_of_cache(value: dict[str, Any]) -> bool:
+def reports_cache(value: dict[str, Any]) -> bool:
     """Whether a usage says how much was read from the cache: none is another answer than nothing."""
     details = [value.get(name) for name in _DETAILS]
     counts = [detail.get("cached_tokens") for detail in details if isinstance(detail, dict)]

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use tape::Tape;
 pub use write::CALL_CHARS;
 
-/// Reads a message array, or a request body whose `messages` or `input` is one.
+/// Reads a message array, or a request body whose `messages`, `input` or `contents` is one.
 ///
 /// # Errors
 /// Malformed JSON, or a shape that is no history.

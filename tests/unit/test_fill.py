@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from typing import Any
@@ -67,26 +66,6 @@ def test_each_budget_is_used(session: list[Message]) -> None:
 
 
 # Which entrances have it
-
-# Of each the boundary, `fill` and `clip_results`; "-" where it does not take the option.
-DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
-    "reduce": ("sliding", 0.9, None),
-    "reduce_json": ("sliding", 0.9, None),
-    "HistoryReducer": ("sliding", None, None),
-    "mask_observations": ("break_even", "-", "-"),
-    "mask_old_observations": ("sliding", "-", "-"),
-    "Budget": ("sliding", "-", "-"),
-    "History": ("break_even", 0.5, 4_000),
-}
-
-
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_defaults_are_those_of_the_signature_and_of_the_page(name: str) -> None:
-    parameters = inspect.signature(getattr(recede, name)).parameters
-    names = ("boundary", "fill", "clip_results")
-    assert DEFAULTS[name] == tuple(parameters[n].default if n in parameters else "-" for n in names)
-    cells = ["-" if default == "-" else f"`{default!r}`" for default in DEFAULTS[name]]
-    assert f"| `{name}` | {' | '.join(cells)} |\n" in (ROOT / "docs" / "budgets.md").read_text()
 
 
 def test_functions_fill_and_the_published_class_does_not() -> None:

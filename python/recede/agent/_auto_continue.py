@@ -49,8 +49,8 @@ class Cut(NamedTuple):
         kind: what it was cut in: ``"text"``, ``"thinking"``, ``"tool_use"``, or ``""`` if it was empty.
         request: the number of the request that it answered, from 1.
         max_tokens: the limit of that request; None if the request had none.
-        then: ``"continue"`` where what came is sent back; ``"retry"`` where it is asked for with twice the limit;
-            ``"end"`` where the answer ends with what there is.
+        then: ``"continue"`` if what came is sent back; ``"retry"`` if it is requested again with twice the limit;
+            ``"end"`` if the answer ends there.
 
     Example:
         >>> import recede
@@ -219,7 +219,7 @@ class Answers:
 
     def next_request(self) -> dict[str, Any] | None:
         """The arguments of the next request; None when the answer is complete or cannot be continued."""
-        if self._parts and not self._goes_on():
+        if self._parts and not self._continues():
             return None
         self._requests += 1
         limits = self._limits()
@@ -236,7 +236,7 @@ class Answers:
             for name, limit in given.items()
         }
 
-    def _goes_on(self) -> bool:
+    def _continues(self) -> bool:
         """Whether there is a next request, which is prepared; a cut is reported."""
         last = self._parts[-1]
         if self._error is not None or stop_reason(last) not in _CUT_FOR_LENGTH:
@@ -245,11 +245,11 @@ class Answers:
         is_in_call = self._cut_in[-1] == "tool_use"
         more = self._limits(2) if is_in_call and not self._is_retried else {}
         is_retry = any(more[name] > limits[name] for name in more)
-        may_go_on = is_retry or (said is not None and not (is_in_call and self._is_retried))
+        may_continue = is_retry or (said is not None and not (is_in_call and self._is_retried))
         is_left = self._cap is None or sum(map(_output_tokens, self._parts)) < self._cap
-        self._used_up = may_go_on and said is not None and not (self._requests < self._most and is_left)
-        may_go_on = may_go_on and self._requests < self._most and is_left
-        then: Literal["continue", "retry", "end"] = "end" if not may_go_on else "retry" if is_retry else "continue"
+        self._used_up = may_continue and said is not None and not (self._requests < self._most and is_left)
+        may_continue = may_continue and self._requests < self._most and is_left
+        then: Literal["continue", "retry", "end"] = "end" if not may_continue else "retry" if is_retry else "continue"
         self._report(Cut(self._cut_in[-1], self._requests, self._asked, then))
         if then == "end":
             return False

@@ -9,7 +9,7 @@ from recede import _engine
 from recede.reduction._counting import costs_of, history_tokens
 from recede.reduction._input import ask_engine
 from recede.reduction._marks import newest_mark_only
-from recede.reduction._on_move import tell_move
+from recede.reduction._on_move import report_move
 from recede.reduction._options import optional_function, whole_number
 from recede.reduction._planning import reduced
 from recede.reduction._policy import block_policy, image_chars_of
@@ -49,8 +49,8 @@ class Budget:
         on_move: called with a `BoundaryMove` by each `view` of a request before which a break-even boundary moves; the
             log gets a line in any case. What it raises is logged.
 
-    The other options are those of `mask_old_observations`; with ``cache_breakpoint="boundary"`` a view has of the marks
-    in the messages only the newest, besides that at the boundary.
+    The other options are those of `mask_old_observations`; with ``cache_breakpoint="boundary"`` a view keeps only the
+    newest of the marks in the messages, besides the one at the boundary.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
@@ -155,12 +155,12 @@ class Budget:
         masked = self._masked(messages)
         # The request of this view comes after as many others as there are turns.
         if masked.boundary_moves and masked.boundary_moves[-1].request == masked.turns:
-            tell_move(masked.boundary_moves[-1], self.on_move)
+            report_move(masked.boundary_moves[-1], self.on_move)
         self.warn_if_over(masked.messages)
         return masked.messages
 
     def _with_marks(self, messages: list[Any]) -> list[Any]:
-        """What a `History` sends: of the marks of the messages the newest."""
+        """What a `History` sends: only the newest mark of the messages."""
         return newest_mark_only(messages) if self.options.get("cache_breakpoint") == "boundary" else messages
 
     def warn_if_over(self, view: list[Any]) -> None:

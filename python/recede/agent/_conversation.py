@@ -86,8 +86,8 @@ class Conversation:
         run_tool: ``(name, input) -> result``, for all tools. A result is a text or a list of content parts; None is
             an empty text, anything else is sent as JSON. An exception becomes a result flagged as an error.
         system: the system prompt. It is sent with each request and is not part of the history.
-        budget: when to mask; what is sent is its `view`. Without one, over 8,000 tokens, all but the newest 4 results,
-            with a break-even boundary that reckons with the client's cache:
+        budget: when to mask; its `view` is sent. Without one, all but the newest 4 results are masked above 8,000
+            tokens, with a break-even boundary that assumes the client's cache:
             ``Budget(boundary="break_even", cache="breakpoints", cache_breakpoint="boundary")`` for Anthropic's,
             ``cache="prefix"`` for OpenAI's.
         history: continue this `History`, whose own options then decide the view.
@@ -300,7 +300,7 @@ class Conversation:
         return answers.response()
 
     def _note_pause(self) -> None:
-        """After a pause that no cache outlives, say so before the request: it is the cheapest moment to mask."""
+        """Report a pause that no cache outlives before the request: it is the cheapest moment to mask."""
         if self._answered_at is not None and time.time() - self._answered_at > self._cache_seconds:
             self.history.cache_is_cold()
             self._answered_at = None  # once for each pause
@@ -346,7 +346,7 @@ class Conversation:
             self._store(Round(calls), "interrupted before it ended")
 
     def _arguments(self) -> dict[str, Any]:
-        """Those of a request, but for its messages."""
+        """Those of a request, except its messages."""
         return marked_request(self._unmarked())[0] if self._is_marked else self._unmarked()
 
     def _unmarked(self) -> dict[str, Any]:

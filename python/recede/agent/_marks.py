@@ -17,7 +17,7 @@ CACHE_OPTIONS: dict[str, dict[str, str]] = {
     "anthropic": {"cache": "breakpoints", "cache_breakpoint": "boundary"},
     "openai": {"cache": "prefix"},
 }
-"""How a conversation reckons with the cache of a client, where its caller says nothing."""
+"""The options by which a conversation assumes the cache of its client, unless its caller gives others."""
 
 
 def marked_request(request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:

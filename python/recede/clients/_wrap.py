@@ -170,12 +170,12 @@ def wrap(
 ) -> _Client:  # fmt: skip
     """A client of Anthropic or OpenAI whose requests send views; by default with a break-even boundary.
 
-    It is a copy of the client with the same type and methods, and shares its connections. Masked are the messages of
+    It is a copy of the client with the same type and methods, and shares its connections. It masks the messages of
     `messages.create` and `.stream` of Anthropic, those of ``beta`` too, of `chat.completions.create`, `.parse` and
     `.stream`, and the input of `responses.create`, `.parse` and `.stream`; also with `with_options`,
-    `with_raw_response` and `with_streaming_response`, and where they are only counted. The lists that are given stay
-    as they are: pass the whole history each time. An input that continues a response which OpenAI has stored is sent
-    as it is.
+    `with_raw_response` and `with_streaming_response`, and where they are only counted. The lists that are given stay as
+    they are: pass the whole history each time. An input that continues a response which OpenAI has stored is sent as it
+    is.
 
     Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
     With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.

@@ -67,7 +67,7 @@ CACHES = {
     "anthropic": Cache(),
     "anthropic_1h": Cache(ttl_seconds=3_600.0),
     # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use (platform.openai.com/docs, prompt
-    # caching). The least of that is reckoned with.
+    # caching). The least of that is assumed.
     "openai": Cache("prefix", step_tokens=128),
     # Implicit caching; how long an entry lives is not documented, the same is assumed (ai.google.dev/gemini-api/docs).
     "gemini": Cache("prefix"),
@@ -101,7 +101,7 @@ def cache_of_format(format: str) -> Cache:
 
 
 class CacheFacts(NamedTuple):
-    """What the engine needs to know to reckon with a cache."""
+    """What the engine needs to know about a cache."""
 
     rule: str
     min_tokens: int

@@ -27,8 +27,8 @@ class Calibration(NamedTuple):
         has_cache: whether the provider cached anything at all.
         warm_tokens: what the first request read from the cache, which an earlier session had written.
         output_tokens: tokens of each answer, by how many messages came before it.
-        misses: requests that found less in the cache than the request before had left there, by the same: the tokens
-            that they read, and the share of the request before that these are. The cache was cold after a pause, or
+        misses: requests that found less in the cache than the request before had left there, by the same key: the
+            tokens that they read, and these as a share of the previous request. The cache was cold after a pause, or
             the provider sent the request to another machine; it is as cold under every policy.
         shown: how many messages at the beginning replace a compacted history; there were no requests between them.
         error: how far the line is from the logged tokens of a request, as a share of them, on average.

@@ -1,4 +1,4 @@
-"""A replay held against the log of its session: tokens by kind, dollars, and why they differ."""
+"""A replay compared with the log of its session: tokens by kind, dollars, and why they differ."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _SHRUNK = 0.8  # of what the request before sent: less is a compaction
 
 
 class BillCheck(NamedTuple):
-    """A session as logged and as a replay of its raw history reckons it.
+    """A session as logged, and as estimated by a replay of its raw history.
 
     Attributes:
         logged: what the log says.
-        reckoned: the same requests as a calibrated replay reckons them, at the same prices.
+        reckoned: the same requests as a calibrated replay estimates them, at the same prices.
         input_error: the mean difference of a request's input tokens, as a share of those logged.
-        second_half_error: the same for the input of the second half of the requests, added up and foretold from the
+        second_half_error: the same for the input of the second half of the requests, added up and predicted from the
             first; None for sessions with fewer than six requests.
         prices: the prices of both.
-        notes: what the log shows that nothing in the history foretells, a line each.
+        notes: what the log shows that nothing in the history predicts, a line each.
 
     Example:
         >>> import json
@@ -144,12 +144,12 @@ def check_bill(
     *,
     pauses: str = "logged",
 ) -> BillCheck | None:
-    """Hold the replay of a raw history against what its log says.
+    """Compare the replay of a raw history with its log.
 
     Args:
         transcript: a session, as `recede.transcripts.read` returns it.
         own_prices: prices by model that come before those of `MODELS`.
-        pauses: as for `replay_transcript`; ``"timed"`` foretells from time stamps what the cache served.
+        pauses: as for `replay_transcript`; ``"timed"`` predicts from time stamps what the cache served.
 
     Returns:
         A `BillCheck`; None if the log has no usage.
@@ -206,7 +206,7 @@ def _reckoned(turn: ReplayedTurn, prices: Prices) -> Bill:
 
 
 def _second_half(transcript: Transcript) -> float | None:
-    """How far the input of the later requests is from what the earlier ones foretell, in the longest context."""
+    """How far the input of the later requests is from what the earlier ones predict, in the longest context."""
     context = max(transcript.contexts, key=lambda one: len(one.requests))
     logged = [(one.messages, one.usage.sent_tokens) for one in context.requests if one.usage is not None]
     half = len(logged) // 2

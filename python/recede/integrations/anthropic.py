@@ -26,8 +26,8 @@ _PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 class MaskingMiddleware(Masking, Middleware):
     """Masks old tool results in the messages that a client sends; the lists that are given to it stay as they are.
 
-    Masked are the messages of `messages.create`, `.stream`, `.parse` and `.count_tokens`, of ``beta`` too, and of a
-    tool runner with ``thread=False``. Anything else is sent as it is: batches, and threads, which Anthropic keeps.
+    It masks the messages of `messages.create`, `.stream`, `.parse` and `.count_tokens`, of ``beta`` too, and of a tool
+    runner with ``thread=False``. Anything else is sent as it is: batches, and threads, which Anthropic keeps.
 
     Args:
         recall: placeholders name the id of the call, with which `recall_tool` fetches the result.

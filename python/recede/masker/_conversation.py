@@ -28,7 +28,7 @@ class KnownConversation:
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
-        self._told_moves: int | None = None  # no view was made yet
+        self._reported_moves: int | None = None  # no view was made yet
         self._copies: dict[int, Any] = {}  # masked messages, by place
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
@@ -40,7 +40,7 @@ class KnownConversation:
         """Another conversation that begins with the same messages."""
         other = KnownConversation(self._reader, self.session.copy(), key, self.known.copy(), pins=self._pins)
         other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
-        other._told_moves = self._told_moves
+        other._reported_moves = self._reported_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
         other._is_plain, other._marked = self._is_plain, set(self._marked)
         return other
@@ -66,16 +66,16 @@ class KnownConversation:
             self.epoch += 1
             self._copies = {place: copy for place, copy in self._copies.items() if place < first}
         self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
-        if same < before and self._told_moves is not None:
-            self._told_moves = min(self._told_moves, update.settled_moves)
+        if same < before and self._reported_moves is not None:
+            self._reported_moves = min(self._reported_moves, update.settled_moves)
 
     def new_moves(self) -> list[BoundaryMove]:
         """The moves of the boundary that no view had; for the first view only that of the newest request."""
-        moves: list[BoundaryMove] = self.session.moves(self._told_moves or 0)
-        if self._told_moves is None:
-            self._told_moves, moves = len(moves), moves[self.update.settled_moves :]
+        moves: list[BoundaryMove] = self.session.moves(self._reported_moves or 0)
+        if self._reported_moves is None:
+            self._reported_moves, moves = len(moves), moves[self.update.settled_moves :]
         else:
-            self._told_moves += len(moves)
+            self._reported_moves += len(moves)
         return moves
 
     def view(self) -> list[Any]:

@@ -19,7 +19,7 @@ from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
 from recede.reduction._counting import approx_tokens
 from recede.reduction._masks import Masks
-from recede.reduction._on_move import tell_move
+from recede.reduction._on_move import report_move
 from recede.reduction._options import optional_function, whole_number
 from recede.reduction._policy import breaking_even, compiled
 from recede.reduction._signature import runs
@@ -148,7 +148,7 @@ class Masker(Generic[_M]):
             conversation = self._synced(messages)
             moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
         for move in moves:  # without the lock: a callback may use the masker
-            tell_move(move, self._on_move)
+            report_move(move, self._on_move)
         return view
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int | None) -> list[_M]:

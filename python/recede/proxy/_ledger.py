@@ -37,7 +37,7 @@ class ColdRequests:
     that it had, so a retry sends the same bytes. At most 65,536 requests are kept, those sent last.
 
     Args:
-        path: a file to which each request appends 28 bytes, which other processes may use at the same time, but on
+        path: a file to which each request appends 28 bytes, which other processes may use at the same time, except on
             Windows; without one, everything is in memory. It has no text of any message.
 
     Raises:

@@ -20,7 +20,7 @@ _MAX_KEYS = 65_536
 
 @dataclass
 class RequestSums:
-    """Sums over requests. Tokens are those that the provider reported; what it did not, is four characters each."""
+    """Sums over requests. Tokens are the provider's, or where it reported none, estimated at four characters each."""
 
     requests: int = 0
     masked_requests: int = 0
@@ -67,7 +67,7 @@ class ConversationTotals:
 
 
 class Totals:
-    """Counts requests. With `is_observing` they were sent raw, and what masking would have made of them is reckoned."""
+    """Counts requests. With `is_observing` they were sent raw, and what masking would have saved is estimated."""
 
     def __init__(self, is_observing: bool = False) -> None:
         self.is_observing = is_observing
@@ -134,7 +134,7 @@ class Totals:
     def _request(
         self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage | None
     ) -> RequestSums:
-        """The sums of one request: one side as the provider reported it, the other reckoned from it."""
+        """The sums of one request: one side as the provider reported it, the other estimated from it."""
         removed = (masked.chars_before - masked.chars_after) // _CHARS_PER_TOKEN
         prices, write_1h = _prices(conversation.model, masked.provider or "")
         if usage is None:

@@ -61,7 +61,7 @@ class Proxy:
         upstreams: where requests of a provider go instead, by name.
         host: the address to listen on.
         port: the port; 0: any that is free.
-        observe: requests are sent raw, and what masking would have saved is reckoned.
+        observe: requests are sent raw, and what masking would have saved is estimated.
 
     Attributes:
         totals: what was saved.

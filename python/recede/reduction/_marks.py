@@ -12,7 +12,7 @@ _MARK = "cache_control"
 
 
 def newest_mark_only(messages: list[Any]) -> list[Any]:
-    """The messages without their cache marks but for the newest; the list itself where there is nothing to change."""
+    """The messages with only the newest of their cache marks; the list itself if there is nothing to change."""
     sent, is_kept = list(messages), False
     for place in range(len(sent) - 1, -1, -1):
         content = sent[place].get("content") if isinstance(sent[place], dict) else None
@@ -26,7 +26,7 @@ def newest_mark_only(messages: list[Any]) -> list[Any]:
 
 
 def _unmarked(block: Any, is_kept: bool) -> tuple[Any, bool]:
-    """The block without its marks, but for its newest if none is kept yet; and whether one is kept now."""
+    """The block without its marks, except its newest if none is kept yet; and whether one is kept now."""
     if not isinstance(block, dict):
         return block, is_kept
     if block.get(_MARK) is not None:

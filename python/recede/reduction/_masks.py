@@ -97,7 +97,8 @@ class Masks(NamedTuple):
     """The masked results of a view, and where it departs from the previous one.
 
     Attributes:
-        first_changed: the first message that the previous view of the conversation showed otherwise or did not have.
+        first_changed: the first message that the previous view of the conversation rendered differently or did not
+            have.
         masks: in order.
 
     Example:

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["tell_move"]
+__all__ = ["report_move"]
 
 _log = logging.getLogger("recede")
 
 
-def tell_move(move: BoundaryMove, on_move: Callable[[BoundaryMove], Any] | None) -> None:
+def report_move(move: BoundaryMove, on_move: Callable[[BoundaryMove], Any] | None) -> None:
     """Log a move, and call the callback with it, whose error is logged: a view is worth more than a report of it."""
     _log.info(
         "the boundary moved at request %s: %s observations masked, %s characters removed, %s written again",

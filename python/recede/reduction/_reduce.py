@@ -55,9 +55,9 @@ def reduce(
     view are the caller's objects.
 
     Args:
-        messages: the history, oldest first: a list of dicts in any of the four shapes (OpenAI chat,
-            Anthropic messages, OpenAI Responses, ChatMessage), also mixed; or what the clients of Anthropic
-            and OpenAI give, as messages or inside them.
+        messages: the history, oldest first: a list of dicts in any of the shapes (OpenAI chat, Anthropic messages,
+            OpenAI Responses, Gemini, Bedrock Converse, ChatMessage), also mixed; or what the clients of Anthropic and
+            OpenAI give, as messages or inside them.
         max_input_chars: the budget in characters (Unicode code points); this or the next is required.
         max_input_tokens: the budget in tokens, of about four characters each.
         fill: a view without all messages fills up to this part of the budget; None: the published rule.
@@ -139,9 +139,8 @@ def reduce_json(
     """Reduce a serialized history, by default with a sliding boundary; bytes that are not replaced are unchanged.
 
     Args:
-        data: a JSON array of messages, or a whole request body (an object whose ``messages`` or
-            ``input`` is the array; the rest is carried along). ``bytearray``, ``memoryview`` and
-            ``str`` are copied to bytes first.
+        data: a JSON array of messages, or a whole request body (an object whose ``messages``, ``input`` or ``contents``
+            is the array; the rest is unchanged). ``bytearray``, ``memoryview`` and ``str`` are copied to bytes first.
         The options are those of `reduce`.
 
     Returns:

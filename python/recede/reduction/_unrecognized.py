@@ -35,7 +35,7 @@ def unrecognized(messages: list[Any]) -> str | None:
 
 
 def warn_if_unrecognized(history: list[Any] | bytes) -> None:
-    """Log a warning, once for the same fields, if nothing was recognized: a view would be the history, in silence."""
+    """Log a warning, once for the same fields, if nothing was recognized: a view would silently be the history."""
     try:
         said = unrecognized(history_of(history) if isinstance(history, bytes) else history)
     except (RecursionError, ValueError):  # the core reads JSON that Python does not: deeper levels, longer numbers

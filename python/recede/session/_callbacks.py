@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, counted
-from recede.reduction._on_move import tell_move
+from recede.reduction._on_move import report_move
 from recede.reduction._options import CEILING
 from recede.reduction._planning import asked_summary
 from recede.session._json import loads
@@ -28,7 +28,7 @@ class Callbacks:
     def __init__(self, options: HistoryOptions, on_move: Any) -> None:
         self._options = options
         self._on_move = on_move
-        self._told_moves = 0
+        self._reported_moves = 0
         self.is_loading = False  # the moves up to the next view were reported already
         self._is_running = False
         self.summarizer_error: Exception | None = None
@@ -68,22 +68,22 @@ class Callbacks:
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
 
-    def tell_moves(self, session: Any) -> None:
-        """Report of the moves that are new; those of a session before a summary are no longer counted."""
-        found = session.moves(self._told_moves)
-        self._told_moves = found.total
+    def report_moves(self, session: Any) -> None:
+        """Report the new moves; those before a summary are no longer counted."""
+        found = session.moves(self._reported_moves)
+        self._reported_moves = found.total
         if not self.is_loading:
             for move in found.moves:
-                self._called(tell_move, move, self._on_move)
+                self._called(report_move, move, self._on_move)
 
     def begin_loading(self, session: Any) -> None:
         """The moves up to the next view were reported before the session was stored."""
         self.is_loading = True
-        self._told_moves = session.moves(CEILING).total
+        self._reported_moves = session.moves(CEILING).total
 
     def forget_moves(self, session: Any) -> None:
-        """Report of the moves after those that the session has after a rewind."""
-        self._told_moves = min(self._told_moves, session.moves(CEILING).total)
+        """After a rewind, report the moves after those that the session still has."""
+        self._reported_moves = min(self._reported_moves, session.moves(CEILING).total)
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
         """Each text and its cost."""

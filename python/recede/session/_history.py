@@ -41,13 +41,13 @@ class History(HistoryReader):
     Args:
         keep: without a budget: how many of the newest results stay raw; at least 3 unless the boundary is break-even.
         threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
-        max_view_tokens: without a budget: the boundary moves to the window where the view would have more tokens, as a
-            model of a small context window needs it. What the window alone has is never masked.
+        max_view_tokens: without a budget: an upper limit, for a model with a small context window: if the view would
+            have more tokens, the boundary moves to the window. The window itself is never masked.
         clip_at: instead of masks and budgets: from its first request on, a result of more characters is cut to so many
             (at least 60) of its beginning and end, so that no request changes what an earlier one sent.
-        calibrate: with ``max_input_tokens`` or ``max_view_tokens``: tokens are reckoned with the characters that they
-            had in the requests that were given to `reported` (1 to 8), instead of four; from the next request on.
-            Earlier views stay, also in a saved or stored history.
+        calibrate: with ``max_input_tokens`` or ``max_view_tokens``: from the next request on, a token counts as many
+            characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
+            in a saved or stored history.
         recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
             with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
@@ -59,8 +59,8 @@ class History(HistoryReader):
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
 
-    With ``cache_breakpoint="boundary"`` a view has of the marks (``cache_control``) in the messages only the newest,
-    and one on the last masked result, so that a request has at most four.
+    With ``cache_breakpoint="boundary"`` a view keeps only the newest of the marks (``cache_control``) in the messages,
+    and has one on the last masked result, so that a request has at most four.
 
     The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
     `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
@@ -131,7 +131,7 @@ class History(HistoryReader):
     # Appending
 
     def append(self, message: Any) -> None:
-        """Append a message: a dict in any of the four shapes. It is kept, so do not change it afterwards.
+        """Append a message: a dict in any shape of `reduce`. It is kept, so do not change it afterwards.
 
         What the clients of Anthropic and OpenAI answer with is taken and kept too: a message, an item, or blocks inside
         a dict, such as ``{"role": "assistant", "content": response.content}``; and of a response its messages.
@@ -161,7 +161,7 @@ class History(HistoryReader):
             self.append(message)
 
     def sync(self, messages: list[Any]) -> int:
-        """Take the whole history again: append what is new in it, and before that rewind to where it departs.
+        """Take the whole history again: rewind to where it departs, and append what is new in it.
 
         For loops and frameworks that hand over all messages before each request. Messages are compared by identity,
         then by equality; of those whose objects were given before, only the newest 16 are compared again, which
@@ -303,8 +303,8 @@ class History(HistoryReader):
     def cache_is_cold(self) -> None:
         """Say that the cache is cold now, as after a pause: the boundary moves with the next request, at no extra cost.
 
-        It is part of the session: `cold_requests` has it, with which `reduce` gives the same views, and a saved or
-        stored history has it again. `rewind` to before it takes it back.
+        It becomes a part of the session, also of a saved or stored one: with `cold_requests`, `reduce` gives the same
+        views. A `rewind` to before it undoes it.
 
         Raises:
             StoreError: it could not be stored; that is retried with the next message.
@@ -325,12 +325,12 @@ class History(HistoryReader):
         """Report what the provider counted for the request of the last view, before its answer is appended.
 
         The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent; with
-        ``calibrate=True`` a budget in tokens goes by the characters that they have had. A request found the
-        cache cold if it was served less than half of what the request before it had sent, though its view begins with
-        that one's. The first request, one after a move of the boundary or a rewind, and one after a request of under
-        2,048 tokens say nothing. What a cold request has cost is paid, and the next one is served again: so one alone
-        changes nothing. After two in a row the cache is taken to keep nothing, as by `cache_is_cold`. Before the
-        request, only the caller knows of a pause.
+        ``calibrate=True`` they determine how many characters a token of the budget has. A request found the cache cold
+        if it was served less than half of what the request before it had sent, though its view begins with that one's.
+        The first request, one after a move of the boundary or a rewind, and one after a request of under 2,048 tokens
+        say nothing. A cold request is already paid for, and the next one is served again, so one alone changes nothing.
+        After two in a row the cache is taken to keep nothing, as by `cache_is_cold`. Only the caller can report a pause
+        before the request.
 
         Args:
             usage: that of a response of Anthropic or OpenAI (chat completions or Responses), or a dict of that form.

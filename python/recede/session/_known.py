@@ -36,7 +36,7 @@ class DictComparison:
 class KnownMessages:
     """The messages of the last call.
 
-    An object that was in it is taken to be unchanged, but for the newest messages, or with `check` for none.
+    Objects that were in it are taken to be unchanged, except the newest messages; with `check`, none are.
     """
 
     def __init__(self, comparison: Any, *, check: bool = False) -> None:
@@ -66,7 +66,7 @@ class KnownMessages:
         return same < min(len(messages), len(self.messages)) and self.messages[same] is messages[same]
 
     def trusts(self, place: int, messages: list[Any]) -> bool:
-        """Whether its `prefix` takes this message, the object of the last call, to be the same without a look."""
+        """Whether its `prefix` takes this message, the object of the last call, to be the same without comparing it."""
         return place < len(self.messages) - len(self._snapshots) and self.messages[place] is messages[place]
 
     def take(self, messages: list[Any], same: int, marked: list[int]) -> None:

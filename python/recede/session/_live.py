@@ -75,7 +75,7 @@ class LiveSession:
             if message is not None and len(core) > index:
                 self.messages.add(index, message, has_objects)
         self.messages.evict(first)
-        self.callbacks.tell_moves(core)
+        self.callbacks.report_moves(core)
 
     def append_object(self, message: Any) -> None:
         """Append a message that is an object."""
@@ -124,10 +124,10 @@ class LiveSession:
     # The view
 
     def update_view(self) -> None:
-        """Make the view current, with a summary if one is needed, and report of the moves that it brought."""
+        """Make the view current, with a summary if one is needed, and report its moves."""
         self.prepare()
         self._plan_view()
-        self.callbacks.tell_moves(self.core)
+        self.callbacks.report_moves(self.core)
         self.callbacks.is_loading = False
 
     def _plan_view(self) -> None:

@@ -34,7 +34,7 @@ _NEVER_SAVED = {"store", "token_counter", "on_move"}
 
 
 class HistoryOptions:
-    """What a history is made with, but for its store.
+    """What a history is made with, except its store.
 
     Attributes:
         given: the options by name.
@@ -43,7 +43,7 @@ class HistoryOptions:
         counter, summarizer: the caller's functions.
         counts: whether there is a counter.
         has_budget: whether there is a budget.
-        calibrates: whether tokens are reckoned with the characters that they have had.
+        calibrates: whether a token counts as many characters as it had in reported requests.
         pins_boundary: whether views have marks at the boundary.
     """
 

@@ -1,4 +1,4 @@
-"""What a `History` is read by: messages, views and figures."""
+"""The reading methods of a `History`: messages, views and figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["HistoryReader"]
 
 
 class HistoryReader:
-    """The half of a `History` that leaves its messages as they are."""
+    """The methods of a `History` that change no messages."""
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live
@@ -121,8 +121,8 @@ class HistoryReader:
                 all.
 
         Returns:
-            `Masks`; its ``first_changed`` is the first message that the view at the last call of this method showed
-            otherwise or did not have.
+            `Masks`; its ``first_changed`` is the first message that the view at the last call of this method rendered
+            differently or did not have.
 
         Raises:
             TypeError, ValueError: `since` is no whole number from 0; or a budget may drop messages.
@@ -180,7 +180,7 @@ class HistoryReader:
     def cold_requests(self) -> tuple[int, ...]:
         """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
 
-        What was reported of the next request counts for the messages there are now, until that request is made.
+        A report about the next request is listed with the current number of messages until that request is made.
         """
         with self._lock:
             return tuple(request for request in self._live.core.stats().cold_requests if request < CEILING)

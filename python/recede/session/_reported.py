@@ -1,11 +1,11 @@
-"""What providers report of the requests of a `History`."""
+"""What providers report about the requests of a `History`."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from recede._objects import plain
-from recede._usage import LoggedUsage, tells_of_cache, usage_of
+from recede._usage import LoggedUsage, reports_cache, usage_of
 
 __all__ = ["ReportedUsage", "Reports", "usage_of_sums"]
 
@@ -19,7 +19,7 @@ _LARGEST = (1 << 48) - 1  # of a number in a snapshot
 
 
 class ReportedUsage(NamedTuple):
-    """The tokens of all requests of which `History.reported` was reported.
+    """The tokens of all requests whose usage was given to `History.reported`.
 
     Attributes:
         requests: the number of these requests.
@@ -57,19 +57,19 @@ class ReportedUsage(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """A request of which the provider has reported.
+    """A request whose usage was reported.
 
     Attributes:
         usage: its tokens.
         view: what identifies the beginning of its view: as long as it is the same, views only grow.
         view_chars: characters of its view.
-        tells_of_cache: whether the provider reported what it read from the cache.
+        reports_cache: whether the provider reported what it read from the cache.
     """
 
     usage: LoggedUsage
     view: Any
     view_chars: int
-    tells_of_cache: bool
+    reports_cache: bool
 
     @classmethod
     def of(cls, usage: Any, view: Any, view_chars: int) -> Reported | None:
@@ -78,17 +78,14 @@ class Reported(NamedTuple):
         if not isinstance(value, dict):
             raise TypeError(f"reported takes the usage of a response, not {type(usage).__name__}")
         found = usage_of(value, lambda note: None)
-        return None if found is None else cls(found, view, view_chars, tells_of_cache(value))
+        return None if found is None else cls(found, view, view_chars, reports_cache(value))
 
     def is_cold(self, before: Reported) -> bool:
         """Whether it was served less than half of the request before it, with which its view begins."""
         sent = before.usage.sent_tokens
         begins_with_it = self.view == before.view and self.view_chars >= before.view_chars
         return (
-            self.tells_of_cache
-            and begins_with_it
-            and sent >= _MIN_CACHED_TOKENS
-            and 2 * self.usage.cached_tokens < sent
+            self.reports_cache and begins_with_it and sent >= _MIN_CACHED_TOKENS and 2 * self.usage.cached_tokens < sent
         )
 
 

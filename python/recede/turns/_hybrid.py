@@ -60,8 +60,8 @@ class HybridContextManager(TurnManager):
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns are never summarized, M.
         mask_chunk, boundary, cache, warranty, token_counter, on_move: as for `ObservationMaskingContextManager`. The
-            warranty of a break_even `boundary` permits a break-even summary too, whose calls of a model count; one at a
-            turn N is always made, and counts.
+            warranty of a break_even `boundary` applies to break-even summaries too, and calls of the model count in it.
+            A summary at a turn N is always made, and counts.
         prices: the prices for break-even; the preset ``anthropic`` by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 

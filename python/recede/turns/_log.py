@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede._errors import StoreError
 from recede._strict import are_numbers, unique
-from recede.reduction._on_move import tell_move
+from recede.reduction._on_move import report_move
 from recede.turns._turn import Summary, Turn
 
 if TYPE_CHECKING:
@@ -189,10 +189,10 @@ class Turns:
 
     # Contexts
 
-    def tell_moves(self, on_move: Callable[[BoundaryMove], Any] | None) -> None:
-        """Report of the moves of the boundary since this was called last, up to the last request that was made."""
+    def report_moves(self, on_move: Callable[[BoundaryMove], Any] | None) -> None:
+        """Report the moves of the boundary since this was called last, up to the last request that was made."""
         for move in self._new_moves():
-            tell_move(move, on_move)
+            report_move(move, on_move)
 
     def _new_moves(self) -> list[BoundaryMove]:
         moves: list[BoundaryMove] = self._session.moves()

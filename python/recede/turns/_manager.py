@@ -101,7 +101,7 @@ class TurnManager:
     # Settings
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Assign an attribute; a read-only one only to what it is, as classes of the designs state their settings."""
+        """Assign an attribute; a read-only one only its own value, as classes of the designs restate settings."""
         try:
             object.__setattr__(self, name, value)
         except AttributeError:
@@ -148,7 +148,7 @@ class TurnManager:
         with self._lock:
             self._refuse_callbacks()
             number = self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
-            self._tell_moves()
+            self._report_moves()
             return number
 
     def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
@@ -190,24 +190,24 @@ class TurnManager:
                 raise no_such("turn", turn)
             return self._kept.recall(turn)
 
-    def _tell_moves(self) -> None:
+    def _report_moves(self) -> None:
         self._is_counting = True
         try:
-            self._kept.tell_moves(self._on_move)
+            self._kept.report_moves(self._on_move)
         finally:
             self._is_counting = False
 
     def _rendered(self, before: str) -> str:
         """The text that precedes the turns, and the turns."""
         context = self._kept.context(before)
-        self._tell_moves()
+        self._report_moves()
         return context
 
     def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
         """The turns after the first `start` as chat messages."""
         prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
         turns = self._kept.messages(first)
-        self._tell_moves()
+        self._report_moves()
         return prompts + turns
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:

@@ -51,7 +51,7 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: mask this many turns at once, so that the prompt cache serves the requests in between.
         boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when the
             move pays off under prompt caching; docs/caching.md).
-        cache, warranty: for ``"break_even"``: which cache is reckoned with, and how much more than the raw history all
+        cache, warranty: for ``"break_even"``: which cache is assumed, and how much more than the raw history all
             requests so far may cost at any of them; None: no promise. As for `mask_observations`.
         token_counter: ``text -> tokens`` for the statistics; words by default.
         on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
