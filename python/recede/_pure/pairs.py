@@ -91,21 +91,6 @@ def _tail(answers: list[bool]) -> int:
     return tail
 
 
-def tools_of(outline: Outline, pairs: Pairs) -> list[str | None]:
-    """The tool of each observation."""
-    return [call.name if (call := pairs.call_of[result.index]) else None for result in outline.results]
-
-
-def turns_of(outline: Outline, turns: Turns, pairs: Pairs) -> list[int]:
-    """The turn of each observation: the run of its call, or the last run begun before it."""
-    numbers = []
-    for result in outline.results:
-        call = pairs.call_of[result.index]
-        is_in_run = call is not None and outline.messages[call.message].is_agent_made
-        numbers.append(turns.begun[call.message if call is not None and is_in_run else result.message])
-    return numbers
-
-
 def findings(outline: Outline) -> list[Finding]:
     """The faults of the pairs, in document order, and open calls, which are none."""
     turns = Turns(outline)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from recede._pure.plan.boundary import fold_boundary, remembers
-from recede._pure.plan.facts import Costs, Facts, Plan, Summary, Uncounted
+from recede._pure.plan.facts import Costs, Facts, Plan, Uncounted
 from recede._pure.plan.fill import mask_newer, share_out
 from recede._pure.plan.keep import published
 from recede._pure.plan.mask import boundaries, clip_results, mask_observations
 from recede._pure.plan.pins import pins
-from recede._pure.plan.summarize import Given, Request, summarize
+from recede._pure.plan.summarize import Given, summarize
 from recede._pure.plan.truncate import truncate
+from recede.reduction._exchange import CountRequest, SummaryRequest
 
-__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "Uncounted", "make_plan", "pins"]
+__all__ = ["Costs", "Facts", "Given", "Plan", "make_plan", "pins"]
 
 
-def make_plan(facts: Facts, summary: Given) -> Plan | Request:
-    """The plan of the view, or a request for a summary that it needs."""
+def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequest:
+    """The plan of the view, or what it needs first: a summary, or the costs of new texts."""
+    try:
+        return _planned(facts, summary)
+    except Uncounted as text:
+        return CountRequest([str(text)])
+
+
+def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     raw = Plan(kept=list(range(len(facts.outline.messages))))
     goal = facts.policy.goal
     if goal == "mask":
@@ -28,7 +36,7 @@ def make_plan(facts: Facts, summary: Given) -> Plan | Request:
     return _reduce(facts, raw, summary)
 
 
-def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
+def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | SummaryRequest:
     """The first stage whose view fits the budget and keeps pairs whole; or the last stage."""
     policy, raw_fits = facts.policy, facts.fits(raw)
     # A boundary that depends on earlier requests pays off within the budget too.
@@ -49,7 +57,7 @@ def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
         return view
     keeping = published(facts) if policy.fill_millionths is None else share_out(facts, view)
     summarized = summarize(facts, view, keeping, summary)
-    if isinstance(summarized, Request):
+    if isinstance(summarized, SummaryRequest):
         return summarized
     if summarized is not None and facts.fits(summarized):
         return summarized
