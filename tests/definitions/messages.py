@@ -327,7 +327,10 @@ class Messages:
 
     def _totals(self) -> tuple[int, int, int]:
         whole = facts_of(self.messages, self.policy)
-        return whole.outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
+        orphans = sum(
+            self.facts.pairs.is_orphan(one) for one in (*self.facts.outline.calls, *self.facts.outline.results)
+        )
+        return whole.outline.chars(self.policy.image_chars), len(whole.runs.starts), orphans
 
     def stats(self) -> SessionStats:
         """What the core's session says of itself."""

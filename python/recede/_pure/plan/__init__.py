@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from recede._pure.plan.boundary import fold_boundary, remembers
 from recede._pure.plan.facts import Costs, Facts, Plan, Uncounted
 from recede._pure.plan.fill import mask_newer, share_out
-from recede._pure.plan.keep import published
+from recede._pure.plan.keep import Keeping, published
 from recede._pure.plan.mask import boundaries, clip_results, mask_observations
 from recede._pure.plan.pins import pins
 from recede._pure.plan.summarize import Given, summarize
-from recede._pure.plan.truncate import truncate
 from recede.reduction._exchange import CountRequest, SummaryRequest
 
 __all__ = ["Costs", "Facts", "Given", "Plan", "make_plan", "pins"]
@@ -32,7 +33,7 @@ def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     if goal == "summarize":
         return summarize(facts, raw, published(facts), summary) or raw
     if goal == "truncate":
-        return truncate(raw, published(facts))
+        return _truncate(raw, published(facts))
     return _reduce(facts, raw, summary)
 
 
@@ -61,7 +62,12 @@ def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | SummaryRequest:
         return summarized
     if summarized is not None and facts.fits(summarized):
         return summarized
-    return truncate(view, keeping)
+    return _truncate(view, keeping)
+
+
+def _truncate(before: Plan, keeping: Keeping) -> Plan:
+    """The kept messages as stage 1 left them, without a summary."""
+    return replace(before, stage="fallback", kept=keeping.kept_alone, cut=keeping.cut)
 
 
 def _maskings(facts: Facts, raw: Plan) -> list[Plan]:
