@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import Fold
 from recede._pure.plan.facts import Facts
 from recede._pure.plan.warranty import Bill, Charged, again, charged, stays_cached
@@ -21,7 +20,7 @@ class HighWater(Fold):
 
     def pays(self, bill: Bill) -> bool:
         _, chars, at_least = self.facts.policy.boundary
-        return sum(self.view) > chars and self.facts.removed_chars(self.waiting) >= at_least
+        return self.shown(self.end) > chars and self.facts.removed_chars(self.waiting) >= at_least
 
 
 class WithCalls(Fold):
@@ -67,10 +66,13 @@ class WithHidden(WithCalls):
         super().request(end, is_now)
         self.is_rewritten = False
 
-    def view_chars(self, message: int) -> int:
-        if message not in self.hidden:
-            return self.raw[message]
-        return self.summary_chars if message == min(self.hidden) else 0
+    def shown(self, messages: int) -> int:
+        hidden = sum(self.facts.raw_chars[place] for place in self.hidden if place < messages)
+        return (
+            super().shown(messages)
+            - hidden
+            + (self.summary_chars if messages > min(self.hidden, default=messages) else 0)
+        )
 
     def bill(self, end: int, is_now: bool) -> Bill:
         bill = super().bill(end, is_now)
@@ -87,7 +89,11 @@ class OfTurns(WithCalls):
     replaced = (0, 0)  # chars of the turns that a summary replaces, and of the summary
 
     def shown(self, messages: int) -> int:
-        return super().shown(messages) + self.replaced[1] - self.replaced[0]
+        return self.turn_chars(messages) + self.replaced[1] - self.replaced[0]
+
+    def turn_chars(self, messages: int) -> int:
+        """The chars of the first turns, as if no summary replaced them."""
+        return super().shown(messages)
 
     def advance(self, end: int) -> None:
         """Move the boundary after so many messages, whether that pays or not."""
@@ -98,6 +104,6 @@ class OfTurns(WithCalls):
 
     def mask_before(self, message: int) -> None:
         """Mask what waits before a message, which the view does not show."""
-        now: dict[int, Masked] = {place: one for place, one in self.waiting.items() if self.message_of(place) < message}
-        self.mask(now)
+        now = self.before_message(self.waiting, message)
+        self.masked.update(now)
         self.waiting = {place: one for place, one in self.waiting.items() if place not in now}

@@ -15,7 +15,7 @@ from definitions.folds import Prices, WithHidden, call_cost
 from recede._pure.outline import Message, Outline
 from recede._pure.placeholder import Masked
 from recede._pure.plan.boundary import remembers
-from recede._pure.plan.facts import Facts, Plan
+from recede._pure.plan.facts import Facts
 from recede._pure.plan.mask import boundaries, mask_observations
 from recede._pure.plan.warranty import Charged
 from recede._pure.policy import Policy
@@ -134,7 +134,7 @@ class Session:
         if remembers(facts):
             self.fold.request(len(outline.messages))
             return dict(self.fold.masked)
-        masked = mask_observations(facts, Plan(kept=[]), boundaries(facts)[0]).masked
+        masked = mask_observations(facts, boundaries(facts)[0]).masked
         hides = self.summary.turns
         return {
             place: one for place, one in masked.items() if not self._is_within(outline.results[place].message, hides)

@@ -220,7 +220,7 @@ class Turns:
                 fold.advance(2 * turns)
                 first, summary_chars = through, chars
                 fold.calls = fold.calls[0] + given, fold.calls[1] + chars
-                view = charged(summary_chars + sum(fold.view[2 * first :]), 0)
+                view = charged(summary_chars + fold.turn_chars(fold.end) - fold.turn_chars(2 * first), 0)
                 fold.paid = fold.paid.and_(view.and_written(again(self.policy.cache, 0, False)))
         return fold
 
@@ -229,7 +229,7 @@ class Turns:
         fold.grow(2 * (len(self.turns) if turns is None else turns))
         if first:
             fold.mask_before(2 * first)
-            fold.replaced = sum(fold.view[: 2 * first]), summary_chars
+            fold.replaced = fold.turn_chars(2 * first), summary_chars
 
 
 class _Event(NamedTuple):

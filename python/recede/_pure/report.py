@@ -26,7 +26,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "clipped_count": len(clipped),
         "clipped_chars": facts.removed_chars(clipped),
         "tools": tools,
-        "chars_before": sum(facts.own_chars) + sum(facts.observation_chars),
+        "chars_before": sum(facts.raw_chars),
         "chars_after": facts.chars(plan),
         "within_budget": facts.fits(plan),
         "orphans": tuple(facts.pairs.orphans),

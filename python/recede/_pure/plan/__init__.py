@@ -25,27 +25,26 @@ def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequ
 
 
 def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
-    raw = Plan(kept=list(range(len(facts.outline.messages))))
     goal = facts.policy.goal
     if goal == "mask":
-        rounded, *whole = _maskings(facts, raw)
+        rounded, *whole = _maskings(facts)
         return whole[0] if whole and not facts.fits(rounded) else rounded
     if goal == "summarize":
-        return summarize(facts, raw, published(facts), summary) or raw
+        return summarize(facts, facts.raw, published(facts), summary) or facts.raw
     if goal == "truncate":
-        return _truncate(raw, published(facts))
-    return _reduce(facts, raw, summary)
+        return _truncate(facts.raw, published(facts))
+    return _reduce(facts, summary)
 
 
-def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | SummaryRequest:
+def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     """The first stage whose view fits the budget and keeps pairs whole; or the last stage."""
-    policy, raw_fits = facts.policy, facts.fits(raw)
+    policy, raw, raw_fits = facts.policy, facts.raw, facts.fits(facts.raw)
     # A boundary that depends on earlier requests pays off within the budget too.
     masks_anyway = policy.observation_masking and remembers(facts)
     if not policy.enabled or (raw_fits and not masks_anyway):
         return raw
     view = raw
-    for view in _maskings(facts, raw) if policy.observation_masking else ():
+    for view in _maskings(facts) if policy.observation_masking else ():
         if facts.fits(view) and facts.keeps_pairs(view):
             return view
     if raw_fits:
@@ -70,8 +69,8 @@ def _truncate(before: Plan, keeping: Keeping) -> Plan:
     return replace(before, stage="fallback", kept=keeping.kept_alone, cut=keeping.cut)
 
 
-def _maskings(facts: Facts, raw: Plan) -> list[Plan]:
+def _maskings(facts: Facts) -> list[Plan]:
     """The attempts of stage 1, in order."""
     if remembers(facts):
         return [fold_boundary(facts)]
-    return [mask_observations(facts, raw, boundary) for boundary in boundaries(facts)]
+    return [mask_observations(facts, boundary) for boundary in boundaries(facts)]

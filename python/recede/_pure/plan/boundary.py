@@ -7,6 +7,7 @@ the cache has cost a given part of what writing the cache again costs, the bound
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Move, Plan
@@ -34,8 +35,8 @@ def planned(fold: Fold) -> Plan:
     for end, is_now in ends:
         boundary_before = fold.boundary
         fold.request(end, is_now)
-    return Plan(
-        kept=list(range(len(messages))),
+    return replace(
+        fold.facts.raw,
         stage="masking" if fold.masked else None,
         boundary=fold.boundary,
         boundary_before=boundary_before,
@@ -53,10 +54,7 @@ class Fold:
         # Observations in the order in which they leave the window, the next one last.
         ages = enumerate(ages_of(facts))
         self.to_come = sorted(((age, place) for place, age in ages if age < math.inf), reverse=True)
-        self.raw: list[int] = []  # chars of each message in the raw history
-        self.view: list[int] = []  # and in the view
-        self.cost = 0  # of the whole view
-        self.older_end = 0
+        self.end = self.older_end = 0
         self.waiting: dict[int, Masked] = {}  # maskable, but still raw
         self.masked: dict[int, Masked] = {}
         self.boundary = 0
@@ -71,9 +69,8 @@ class Fold:
         """Make a request after so many messages."""
         self.grow(end)
         self.waste += self.facts.removed_chars(self.waiting)
-        bill, is_pinned, max_cost = self.bill(end, is_now), self._is_pinned(), self.facts.policy.max_cost_at(end)
-        is_over = max_cost is not None and self.cost > max_cost
-        is_moved = (self.pays(bill) or is_over) and self.move()
+        bill, is_pinned = self.bill(end, is_now), self._is_pinned()
+        is_moved = (self.pays(bill) or self._is_over()) and self.move()
         self.paid = self.paid.and_(bill.move.and_written(bill.again) if is_moved else bill.stay)
         self.paid_raw = self.paid_raw.and_(bill.raw)
         self.marked = self._boundary_chars() if is_pinned and not is_moved else None
@@ -82,26 +79,27 @@ class Fold:
 
     def grow(self, end: int) -> None:
         """Add the messages up to this one."""
-        facts = self.facts
-        for message in facts.outline.messages[len(self.raw) : end]:
-            places = [result.index for result in message.results]
-            self.raw.append(facts.own_chars[message.index] + sum(facts.observation_chars[place] for place in places))
-            self.view.append(self.view_chars(message.index))
-            self.cost += facts.own_cost(message.index) + sum(facts.observation_cost(place, None) for place in places)
+        self.end = end
         while self.to_come and self.to_come[-1][0] <= end:
             _, place = self.to_come.pop()
             self.older_end = max(self.older_end, place + 1)
-            masked = None if self.exempt[place] else facts.mask(facts.outline.results[place])
+            masked = None if self.exempt[place] else self.facts.mask(self.facts.outline.results[place])
             if masked is not None:
                 self.waiting[place] = masked
 
-    def view_chars(self, message: int) -> int:
-        """The chars of a new message in the view."""
-        return self.raw[message]
+    def before_message(self, masked: dict[int, Masked], message: int) -> dict[int, Masked]:
+        """Those of these observations that are before a message."""
+        return {place: one for place, one in masked.items() if self.facts.outline.results[place].message < message}
 
     def shown(self, messages: int) -> int:
         """The chars of the view before a message."""
-        return sum(self.view[:messages])
+        removed = self.facts.removed_chars(self.before_message(self.masked, messages))
+        return sum(self.facts.raw_chars[:messages]) - removed
+
+    def _is_over(self) -> bool:
+        """Whether the view is over the budget."""
+        budget, view = self.facts.policy.max_cost_at(self.end), list(range(self.end))
+        return budget is not None and self.facts.cost(replace(self.facts.raw, kept=view, masked=self.masked)) > budget
 
     def is_cold(self, end: int, is_now: bool) -> bool:
         """Whether the cache has nothing for a request after so many messages."""
@@ -109,8 +107,9 @@ class Fold:
 
     def bill(self, end: int, is_now: bool) -> Bill:
         """What a request is charged."""
-        cache, is_cold, chars = self.facts.policy.cache, self.is_cold(end, is_now), self.shown(end)
-        raw = raw_request(cache, sum(self.raw[: self.before]), sum(self.raw), is_cold)
+        cache, is_cold, raw_chars = self.facts.policy.cache, self.is_cold(end, is_now), self.facts.raw_chars
+        chars = self.shown(end)
+        raw = raw_request(cache, sum(raw_chars[: self.before]), sum(raw_chars[:end]), is_cold)
         sent, kept = (0, 0) if is_cold else (self.shown(self.before), self._kept())
         stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
         move = charged(chars - self.facts.removed_chars(self.waiting), served(cache, kept))
@@ -136,14 +135,16 @@ class Fold:
 
     def _kept(self) -> int:
         """Chars of the beginning of the view that stay in the cache at a move."""
+        first = min(self.waiting, default=None)
         if self.facts.policy.cache != "breakpoints":
-            return self.shown(min([self.before, *map(self.message_of, self.waiting)]))
-        is_after = bool(self.waiting) and max(self.masked, default=-1) < min(self.waiting)
+            message = self.before if first is None else self.facts.outline.results[first].message
+            return self.shown(min(self.before, message))
+        is_after = first is not None and max(self.masked, default=-1) < first
         return self.marked or 0 if is_after and self._is_pinned() else 0
 
     def _is_pinned(self) -> bool:
         """Whether this request is marked at the boundary: not if the client's marks are too far apart."""
-        new = self.facts.outline.messages[self.before : len(self.view)]
+        new = self.facts.outline.messages[self.before : self.end]
         return bool(self.facts.policy.pins_boundary) and sum(one.block_count for one in new) < LOOKBACK_BLOCKS
 
     def _boundary_chars(self) -> int:
@@ -153,28 +154,18 @@ class Fold:
         last = self.facts.outline.results[max(self.masked)]
         later = self.facts.outline.messages[last.message].results
         chars = sum(self.facts.observation_chars[one.index] for one in later if one.index > last.index)
-        return sum(self.view[: last.message + 1]) - chars
+        return self.shown(last.message + 1) - chars
 
     def move(self) -> bool:
         """Mask what is older than the window, if that removes enough."""
         facts, removed = self.facts, self.facts.removed_chars(self.waiting)
         if not self.waiting or facts.removed_chars(self.masked) + removed < facts.policy.min_masked_chars:
             return False
-        sent = {place: one for place, one in self.waiting.items() if self.message_of(place) < self.before}
-        written_again = self.shown(self.before) - facts.removed_chars(sent) - self._kept()
+        sent = facts.removed_chars(self.before_message(self.waiting, self.before))
+        written_again = self.shown(self.before) - sent - self._kept()
         self.moves.append((self.requests, len(self.waiting), removed, written_again))
-        self.mask(self.waiting)
+        self.masked.update(self.waiting)
         self.waiting = {}
         self.boundary = self.older_end
         self.waste = 0
         return True
-
-    def mask(self, now: dict[int, Masked]) -> None:
-        """Mask these observations."""
-        for place, masked in now.items():
-            self.view[self.message_of(place)] -= self.facts.observation_chars[place] - masked.chars
-            self.cost -= self.facts.saved_cost(place, masked)
-        self.masked.update(now)
-
-    def message_of(self, place: int) -> int:
-        return self.facts.outline.results[place].message

@@ -58,6 +58,8 @@ class Facts:
         self.costs = costs
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]
+        self.raw_chars = [message.chars(policy.image_chars) for message in outline.messages]
+        self.raw = Plan(kept=list(range(len(outline.messages))))
         self.runs = Turns(outline)
         self.pairs = Pairs(outline, self.runs)
         calls = self.pairs.call_of

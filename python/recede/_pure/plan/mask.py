@@ -18,7 +18,7 @@ def boundaries(facts: Facts) -> list[int]:
     return [rounded] if rounded == boundary else [rounded, boundary]
 
 
-def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
+def mask_observations(facts: Facts, boundary: int) -> Plan:
     """Mask the older observations before the boundary."""
     older, is_exempt = older_than_window(facts), exempt(facts)
     masked = {}
@@ -27,8 +27,8 @@ def mask_observations(facts: Facts, raw: Plan, boundary: int) -> Plan:
         if replacement is not None:
             masked[result.index] = replacement
     if facts.removed_chars(masked) < facts.policy.min_masked_chars:
-        return raw
-    return replace(raw, stage="masking" if masked else None, boundary=boundary, masked=masked)
+        return facts.raw
+    return replace(facts.raw, stage="masking" if masked else None, boundary=boundary, masked=masked)
 
 
 def clip_results(facts: Facts, before: Plan) -> Plan:
