@@ -7,8 +7,11 @@ from typing import Any
 
 import recede
 from definitions.cache import Block, Seen, Sent, served
+from recede._pure.apply import built
 from recede._pure.outline import Message
+from recede._pure.placeholder import Masked
 from recede._pure.shape import PLAIN
+from recede._pure.value import Changed, Member, NewText
 from recede._pure.walk import walk
 from recede.costs import CACHES, Cache, Prices
 from recede.costs._cache import cache_facts
@@ -16,6 +19,7 @@ from recede.costs._prices import SUMMARY_PROMPT_CHARS
 
 SYSTEM = 500
 IMAGE_CHARS = 6_400
+NO_TEXT = NewText(Masked((), ""), [])
 
 
 def check_replay(
@@ -78,12 +82,15 @@ def _blocks(source: Any, message: Message) -> tuple[Block, ...]:
     """The content blocks. All but the observations counts for the first one."""
     count = max(message.blocks, len(message.calls), len(message.results), 1)
     # A result without a response shows nothing that could be hidden.
-    no_texts = {result.block: "" for result in message.results if result.observation or result.images or result.json}
-    hidden = (message.shape or PLAIN).masked(source, no_texts) if no_texts else source
-    texts, chars = [[json.dumps(hidden)], *([] for _ in range(count - 1))], [0] * count
+    no_texts = {one.block: NO_TEXT for one in message.results if one.text.joined or one.text.images or one.text.json}
+    change = Changed(Member([source], 0))
+    if no_texts:
+        (message.shape or PLAIN).mask(change, no_texts)
+    texts, chars = [[json.dumps(built(change))], *([] for _ in range(count - 1))], [0] * count
     chars[0] = message.own_chars(IMAGE_CHARS)
     for result in message.results:
         block = min(result.block, count - 1)
-        texts[block] += [result.observation, json.dumps(result.json), str(result.images)]
-        chars[block] += result.chars(IMAGE_CHARS)
+        shown = result.text
+        texts[block] += [shown.joined, json.dumps(shown.json and shown.json.value), str(shown.images)]
+        chars[block] += shown.chars(IMAGE_CHARS)
     return tuple((tuple(text), size) for text, size in zip(texts, chars, strict=True))

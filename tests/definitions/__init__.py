@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from definitions.messages import Messages
+from definitions.messages import Messages, numbered_texts
 from definitions.replays import replay, replay_json
 from definitions.turns import Turns
 from recede._pure import *  # noqa: F403
 from recede._pure import Policy
 
-__all__ = ["Session", "TurnSession", "common_prefix", "replay", "replay_json"]
+__all__ = ["Session", "TurnSession", "common_prefix", "replay", "replay_json", "texts"]
+
+texts = numbered_texts
 
 
 def common_prefix(old: list[Any], new: list[Any], same: Any = None) -> tuple[int, list[int]]:

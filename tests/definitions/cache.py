@@ -53,7 +53,7 @@ def seen(message: Message, masked: dict[int, Masked], image_chars: int) -> Seen:
     masked_end = 0
     for result in message.results:
         one, block = masked.get(result.index), min(result.block, count - 1)
-        chars[block] += result.chars(image_chars) if one is None else one.chars
+        chars[block] += result.text.chars(image_chars) if one is None else one.chars
         if one is not None:
             texts[block], masked_end = one.text or "", block + 1
     blocks = tuple(((message.index, block, texts[block]), chars[block]) for block in range(count))

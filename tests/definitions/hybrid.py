@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from definitions.cache import Seen, Sent, seen
+from definitions.folds import Prices, WithHidden, call_cost
 from recede._pure.outline import Message, Outline
 from recede._pure.placeholder import Masked
-from recede._pure.plan.boundary import Fold, remembers
-from recede._pure.plan.facts import Facts, Plan
+from recede._pure.plan.boundary import remembers
+from recede._pure.plan.facts import Facts
 from recede._pure.plan.mask import boundaries, mask_observations
-from recede._pure.plan.warranty import Charged, call_cost
+from recede._pure.plan.warranty import Charged
 from recede._pure.policy import Policy
 from recede._pure.summary import built_in_summary
 
@@ -33,7 +34,7 @@ class Standing:
     output_chars: int = 0  # what it wrote
 
 
-Summaries = tuple[tuple[int, int] | None, tuple[float, float, float, float], int, tuple[int, int] | None]
+Summaries = tuple[tuple[int, int] | None, Prices, int, tuple[int, int] | None]
 """Due by turns (how many for the first, and for each later one) or, None, when they pay off; what a token costs to read
 from the cache, to write to it, to be given to the model that summarizes, to be written by it; the turns that stay; the
 characters of the model's summary and of its prompt (None: the built-in summary)."""
@@ -90,8 +91,7 @@ class Session:
         self.waste = 0  # chars that requests since the last summary sent without need
         self.masked: dict[int, Masked] = {}
         hidden = frozenset(place for place in range(len(self.turns_of)) if self._is_within(place, summary.turns))
-        # The first view is no rewritten one.
-        self.fold = Fold(self.facts, hidden, summary.chars, self.before or None)
+        self.fold = WithHidden(self.facts, hidden, summary.chars, self.before)
         self.fold.paid, self.fold.paid_raw = self.paid
         self.fold.calls = self.calls
 
@@ -134,7 +134,7 @@ class Session:
         if remembers(facts):
             self.fold.request(len(outline.messages))
             return dict(self.fold.masked)
-        masked = mask_observations(facts, Plan(kept=[]), boundaries(facts)[0]).masked
+        masked = mask_observations(facts, boundaries(facts)[0]).masked
         hides = self.summary.turns
         return {
             place: one for place, one in masked.items() if not self._is_within(outline.results[place].message, hides)
@@ -198,6 +198,5 @@ class Session:
             }
         before = self.summary.text and self.summary.text.partition("\n")[2]
         dropped = [message.index for message in new]
-        text = built_in_summary(facts.outline, facts.tools, facts.task, dropped, before)
-        text = text[: self.facts.policy.summary_max_chars]
+        text = built_in_summary(facts, dropped, before)
         return {"chars": len(text), "text": text}

@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from definitions.attempts import Attempts
 from recede._errors import TranscriptError
-from recede._pure.marks import MarkEdits, _field_around, _marked_in_block, _span, history_of, mark_edits
-from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan
+from recede._pure.apply import changes_of
+from recede._pure.marks import marks_in
+from recede._pure.outline import Result
+from recede._pure.plan import Costs, Facts, Given, Plan, make_plan
 from recede._pure.plan.fill import task_of
-from recede._pure.plan.pins import pins
 from recede._pure.policy import NOW, Policy
-from recede._pure.reading import read
+from recede._pure.reading import JsonList, read
+from recede._pure.report import texts_of
 from recede._pure.scan import scan
-from recede._pure.shape.words import MARK, items
-from recede._pure.splice import splice
+from recede._pure.shape.words import items
+from recede._pure.splice import field_around, span_of, splice
 from recede._pure.summary import built_in_summary
-from recede.reduction._exchange import Changes, Chunks, CountRequest, Moves, RecountRequest, SummaryRequest
+from recede._pure.walk import walk
+from recede.reduction._exchange import (
+    Changes,
+    Chunks,
+    CountRequest,
+    MessageTexts,
+    Moves,
+    RecountRequest,
+    SummaryRequest,
+)
 from recede.reduction._masks import Mask, Masks
 from recede.reduction._report import BoundaryMove
 from recede.session._stats import SessionStats
+
+
+class SessionFacts(Facts):
+    """The facts of a session, some of whose messages may be those of a view."""
+
+    numbers: Sequence[int] = ()  # of its observations among all that came
+
+    def number_of(self, result: Result) -> int:
+        return self.numbers[result.index] if self.numbers else super().number_of(result)
+
+
+def facts_of(messages: list[bytes], policy: Policy, costs: Costs | None = None) -> SessionFacts:
+    return SessionFacts(walk(listed(messages)), policy, costs)
+
+
+def written(messages: list[bytes]) -> bytes:
+    return b"[" + b",".join(messages) + b"]"
+
+
+def listed(messages: list[bytes], surrogates: bool = True) -> JsonList:
+    return scan(written(messages), surrogates=surrogates)[0]
+
+
+def numbered_texts(messages: list[Any], policy: Policy, numbers: list[int] | None = None) -> list[MessageTexts]:
+    """What a token counter counts of each message, whose observations may have these numbers."""
+    facts = SessionFacts(walk(messages), policy, None)
+    facts.numbers = numbers or ()
+    return texts_of(facts)
+
 
 Counted = list[tuple[str, int]]
 """Texts, and what each costs."""
@@ -151,7 +192,7 @@ class Messages:
         """The error of the message alone, at its place in the history."""
         try:
             read(message, surrogates=surrogates)
-            scan(b"[" + message + b"]", surrogates=surrogates)
+            walk(listed([message], surrogates))
         except TranscriptError as alone:
             inside = alone.message_index is not None
             offset = None if alone.offset is None else alone.offset + leading - inside
@@ -172,18 +213,17 @@ class Messages:
         if self.is_current:
             return None
         self.facts = self._facts()  # a request may have become cold
-        try:
-            if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
-                plan: Plan | Request = self._raw()
-            else:
-                plan = self._plan(summary)
-        except Uncounted as asked:
-            return CountRequest([*asked.args])
-        if isinstance(plan, Request):
+        if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
+            plan: Plan | SummaryRequest | CountRequest = self._raw()
+        else:
+            plan = self._plan(summary)
+        if isinstance(plan, CountRequest):
+            return plan
+        if isinstance(plan, SummaryRequest):
             return SummaryRequest([self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan))
         before = _elements(self.plain)
         self.plan = plan
-        self.plain = splice(self._data(), self.facts.outline, plan)
+        self.plain = self._spliced(self.session, pins=False)
         self.view = self._marked()
         after = _elements(self.plain)
         same = next((place for place, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
@@ -200,18 +240,14 @@ class Messages:
 
     def _marked(self) -> bytes:
         """The view, of whose marks only the newest is sent, and those at the boundary."""
-        if not self.policy.pins_boundary:
-            return splice(self._data(), self.facts.outline, self.plan)
-        data = b"[" + b",".join(_with_newest_mark(self.session)) + b"]"
-        facts = Facts(scan(data, surrogates=True), self.facts.policy, self.costs)
-        facts.numbers, facts.task_end = self.numbers, self.task_end
-        messages, marks = history_of(data, True, self.policy.marks_elsewhere)
-        pinned, edits = pins(facts, self.plan, marks), MarkEdits()
-        if pinned is not None:
-            results = [facts.outline.results[place] for place in self.plan.masked]
-            masked = {(result.message, result.block) for result in results}
-            edits = mark_edits(data, True, messages, pinned, masked)
-        return splice(data, facts.outline, self.plan, edits)
+        pins = self.policy.pins_boundary
+        return self._spliced(_with_newest_mark(self.session) if pins else self.session, pins)
+
+    def _spliced(self, session: list[bytes], pins: bool) -> bytes:
+        """The view of these messages, which have the plan of the session."""
+        messages, policy = listed(session), Policy({**vars(self.facts.policy), "pins_boundary": pins})
+        facts = self._with_state(facts_of(session, policy, self.costs))
+        return splice(written(session), messages, self.plan, changes_of(facts, self.plan, messages))
 
     def _compacted(self, plan: Plan, view: list[bytes]) -> tuple[list[bytes], list[int]]:
         """The session will be this view."""
@@ -232,25 +268,22 @@ class Messages:
         self.is_summarized = plan.summary is not None
         return view, numbers
 
-    def _built_in(self, asked: Request) -> str:
+    def _built_in(self, asked: SummaryRequest) -> str:
         """The built-in summary, of the messages as they were appended."""
-        facts = Facts(scan(b"[" + b",".join(self.sources) + b"]", surrogates=True), self.policy, None)
         names_task = self.policy.fill_millionths is None
-        text = built_in_summary(
-            facts.outline, facts.tools, facts.task, asked.dropped, asked.previous, names_task=names_task
-        )
-        return text[: self.policy.summary_max_chars]
+        facts = facts_of(self.sources, self.policy)
+        return built_in_summary(facts, asked.dropped, asked.previous, names_task=names_task)
 
-    def _plan(self, summary: Given) -> Plan | Request:
+    def _plan(self, summary: Given) -> Plan | SummaryRequest | CountRequest:
         """With a summary where one may be asked for."""
         plan = make_plan(self.facts, None)
-        if not isinstance(plan, Request):
+        if not isinstance(plan, SummaryRequest):
             return plan  # none would help
         turns, cost = self._totals()[1], self.facts.cost(self._raw())
         if not self.retries.may_ask(turns, cost, self.facts.policy.max_cost or 0):
             return make_plan(self.facts, False)
         plan = make_plan(self.facts, summary)
-        if not isinstance(plan, Request) and plan.summary is None:
+        if isinstance(plan, Plan) and plan.summary is None:
             self.retries = self.retries.failed(turns, cost)
         return plan
 
@@ -293,9 +326,11 @@ class Messages:
         return Masks(first, [one for one in found if one.message_index >= min(first, since)])
 
     def _totals(self) -> tuple[int, int, int]:
-        outline = scan(b"[" + b",".join(self.messages) + b"]", surrogates=True)
-        whole = Facts(outline, self.policy, None)
-        return outline.chars(self.policy.image_chars), len(whole.runs.starts), self.facts.pairs.orphan_count
+        whole = facts_of(self.messages, self.policy)
+        orphans = sum(
+            self.facts.pairs.is_orphan(one) for one in (*self.facts.outline.calls, *self.facts.outline.results)
+        )
+        return whole.outline.chars(self.policy.image_chars), len(whole.runs.starts), orphans
 
     def stats(self) -> SessionStats:
         """What the core's session says of itself."""
@@ -319,24 +354,22 @@ class Messages:
         return observations[observation - 1][1] if 0 < observation <= len(observations) else None
 
     def _observations(self) -> list[tuple[str | None, str]]:
-        data = b"[" + b",".join(self.messages) + b"]"
-        outline = scan(data, surrogates=True)
-        texts = [data[slice(*result.span or (0, 0))].decode("utf-8", "surrogatepass") for result in outline.results]
+        data, results = written(self.messages), walk(listed(self.messages)).results
         return [
-            (result.id, result.observation if result.json is None else text)
-            for result, text in zip(outline.results, texts, strict=True)
+            (one.id, one.text.joined if json is None else data[slice(*span_of(json))].decode("utf-8", "surrogatepass"))
+            for one in results
+            for json in [one.text.json]
         ]
 
-    def _data(self) -> bytes:
-        return b"[" + b",".join(self.session) + b"]"
-
-    def _facts(self) -> Facts:
+    def _facts(self) -> SessionFacts:
         policy = Policy({**vars(self.policy), "cache_cold": self._cold_in_session()})
         policy.max_cost_since = self._budgets()
         policy.max_cost = policy.max_cost_at(len(self.session))
-        facts = Facts(scan(self._data(), surrogates=True), policy, self.costs)
+        return self._with_state(facts_of(self.session, policy, self.costs))
+
+    def _with_state(self, facts: SessionFacts) -> SessionFacts:
         facts.numbers = self.numbers
-        facts.task_end = self.task_end
+        facts.task_end = self.task_end or facts.task_end
         return facts
 
     def _cold_in_session(self) -> tuple[int, ...]:
@@ -358,9 +391,9 @@ def _with_newest_mark(messages: list[bytes]) -> list[bytes]:
     sent, is_kept = [], False
     for message in reversed(messages):
         parsed, _ = read(message, surrogates=True)
-        holders = [one for block in items(parsed.get("content")) for one in _marked_in_block(block)]
-        older, is_kept = holders if is_kept else holders[:-1], is_kept or bool(holders)
-        for start, end in sorted((_field_around(message, _span(one, MARK)) for one in older), reverse=True):
+        marks = [span_of(mark) for block in items(parsed.get("content")) for mark in marks_in(block)]
+        older, is_kept = marks if is_kept else marks[:-1], is_kept or bool(marks)
+        for start, end in sorted((field_around(message, mark) for mark in older), reverse=True):
             message = message[:start] + message[end:]
         sent.append(message)
     return sent[::-1]
@@ -368,4 +401,4 @@ def _with_newest_mark(messages: list[bytes]) -> list[bytes]:
 
 def _elements(view: bytes) -> list[bytes]:
     """The messages of a view, as they are written."""
-    return [view[slice(*message.span)] for message in scan(view, surrogates=True).messages if message.span is not None]
+    return [view[slice(*span)] for span in scan(view, surrogates=True)[0].spans]

@@ -10,9 +10,8 @@ from typing import Any
 
 from definitions.cache import Sent, is_alive, seconds, seen, stepped, takes
 from recede._pure.placeholder import Masked
-from recede._pure.plan.boundary import ages_of
 from recede._pure.plan.facts import Facts
-from recede._pure.plan.mask import exempt
+from recede._pure.plan.window import ages_of, exempt
 
 
 class Views:

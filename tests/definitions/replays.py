@@ -10,10 +10,12 @@ import math
 from typing import Any
 
 from definitions.cache import Sent, seen, served
+from definitions.folds import HighWater
 from definitions.hybrid import replay_summarized
 from definitions.optimum import replay_optimum
 from recede._pure.outline import Outline
 from recede._pure.plan import make_plan
+from recede._pure.plan.boundary import planned
 from recede._pure.plan.facts import Facts, Plan
 from recede._pure.policy import Policy
 from recede._pure.scan import scan
@@ -47,7 +49,7 @@ def replay_json(
     data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any
 ) -> tuple[list[Request], list[list[Row]]]:
     """The same for bytes."""
-    return _replayed(scan(data, surrogates=surrogates), policies, image_chars, cache)
+    return _replayed(walk(scan(data, surrogates=surrogates)[0]), policies, image_chars, cache)
 
 
 def _replayed(
@@ -67,7 +69,7 @@ def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
 def _sent(outline: Outline, policy: Policy, cache: Any) -> list[Sent]:
     """What each request of a session would have sent."""
     ends = [messages for messages, _ in requests(outline, policy.image_chars)]
-    if policy.summaries is not None:
+    if getattr(policy, "summaries", None) is not None:
         return replay_summarized(outline, policy, ends)
     if policy.boundary[0] == "optimum":
         return replay_optimum(Facts(outline, policy, None), ends, cache)
@@ -93,12 +95,13 @@ def counted_tokens(outline: Outline) -> int:
         if own or not message.results:
             role = "assistant" if message.is_agent_made else "user"
             sizes.append(own + sum(len(call.id or "") for call in message.calls) + len(role))
-        sizes += [result.chars(0) + len(result.id or "") + len("tool") for result in message.results]
+        sizes += [result.text.chars(0) + len(result.id or "") + len("tool") for result in message.results]
     return sum(math.ceil(size / 4) + 3 for size in sizes)
 
 
 def _planned(facts: Facts, end: int) -> Sent:
-    plan = make_plan(facts, None)
+    is_high_water = facts.policy.boundary[0] == "high_water"
+    plan = planned(HighWater(facts)) if is_high_water else make_plan(facts, None)
     assert isinstance(plan, Plan), "no policy that is played again asks for a summary"
     messages = [facts.outline.messages[index] for index in plan.kept]
     return Sent([seen(message, plan.masked, facts.policy.image_chars) for message in messages], end, len(plan.masked))

@@ -39,6 +39,6 @@ def _written(message: Message) -> bytes:
             written += b"i" + len(id).to_bytes(8, "little") + id
         else:
             name = (result.name or "").encode("utf-8", "surrogatepass")
-            chars = len(result.observation) + result.json_chars
+            chars = result.text.chars(0)
             written += b"n" + len(name).to_bytes(8, "little") + name + b"c" + chars.to_bytes(8, "little")
     return written

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from definitions.attempts import Attempts
+from definitions.folds import OfTurns
 from definitions.hybrid import summary_pays, wanted_turns
 from recede._pure.outline import Result
 from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
-from recede._pure.plan.boundary import Fold
 from recede._pure.plan.facts import Facts
 from recede._pure.plan.warranty import again, charged
 from recede._pure.policy import Policy
@@ -203,13 +203,13 @@ class Turns:
         texts = {place: self.turns[place].placeholder for place in places}
         return {place: text for place, text in texts.items() if text is not None}
 
-    def _fold(self) -> Fold:
+    def _fold(self) -> OfTurns:
         """The boundary, by the requests and summaries so far: for a planner a turn is two messages."""
         messages: list[dict[str, str]] = []
         for number, (reasoning, action, observation, *_) in enumerate(self.turns, 1):
             messages.append({"role": "assistant", "content": _render(number, reasoning, action, "")})
             messages.append({"role": "tool", "tool_call_id": "", "content": observation})
-        fold = Fold(_TurnFacts(walk(messages), self.policy, None))
+        fold = OfTurns(_TurnFacts(walk(messages), self.policy, None))
         first = summary_chars = 0
         for turns, through, chars, given in self.events:
             if through is None:
@@ -220,16 +220,16 @@ class Turns:
                 fold.advance(2 * turns)
                 first, summary_chars = through, chars
                 fold.calls = fold.calls[0] + given, fold.calls[1] + chars
-                view = charged(summary_chars + sum(fold.view[2 * first :]), 0)
+                view = charged(summary_chars + fold.turn_chars(fold.end) - fold.turn_chars(2 * first), 0)
                 fold.paid = fold.paid.and_(view.and_written(again(self.policy.cache, 0, False)))
         return fold
 
-    def _grow(self, fold: Fold, first: int, summary_chars: int, turns: int | None = None) -> None:
+    def _grow(self, fold: OfTurns, first: int, summary_chars: int, turns: int | None = None) -> None:
         """The turns in the summary are not in the view, whatever is masked of them."""
         fold.grow(2 * (len(self.turns) if turns is None else turns))
         if first:
             fold.mask_before(2 * first)
-            fold.replaced = sum(fold.view[: 2 * first]), summary_chars
+            fold.replaced = fold.turn_chars(2 * first), summary_chars
 
 
 class _Event(NamedTuple):
@@ -244,10 +244,11 @@ class _Event(NamedTuple):
 class _TurnFacts(Facts):
     def mask(self, result: Result) -> Masked | None:
         """Nothing in a turn is a dispatch block."""
-        if is_placeholder(result.observation, self.policy):
+        observation = result.text.joined
+        if is_placeholder(observation, self.policy):
             return None
-        text = fill(Observation(result.observation, turn=self.turns[result.index]), self.policy)
-        return Masked((text,), text) if len(text) < len(result.observation) else None
+        text = fill(Observation(observation, turn=self.turns[result.index]), self.policy)
+        return Masked((text,), text) if len(text) < len(observation) else None
 
 
 def _render(number: int, reasoning: str, action: str, observation: str) -> str:

@@ -35,10 +35,11 @@ class Boxes:
     def facts(self, box: Box) -> Facts:
         calls = [(call.id, call.name, len(call.arguments) + call.compact_chars) for call in box.read.calls]
         results = [
-            (one.id, one.name, len(one.observation), one.observation.count("\n") + 1, one.images, one.is_error)
+            (one.id, one.name, len(text), text.count("\n") + 1, one.text.images, one.is_error)
             for one in box.read.results
+            for text in [one.text.joined]
         ]
-        return Facts(box.read.role or "", sum(map(len, box.read.own.pieces)), calls, results, box.read.own.images)
+        return Facts(box.read.role or "", len(box.read.own.joined), calls, results, box.read.own.images)
 
     def masked(self, box: Box, texts: Any) -> Box:
         masked = copy.copy(box)
@@ -46,7 +47,7 @@ class Boxes:
         return masked
 
     def text(self, box: Box, place: int) -> str:
-        return box.read.results[place].observation
+        return box.read.results[place].text.joined
 
 
 def ends(length: int, most: int) -> list[int]:

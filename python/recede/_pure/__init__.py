@@ -1,30 +1,28 @@
 """The engine in plain Python: the same answers as the Rust core, written to be read.
 
-bytes --scan--> Outline --.                        .--> splice --> bytes
-dicts --walk--> Outline --+--> pairs, turns, plan -+--> apply ---> dicts
-                                                   `--> report
+bytes --scan--.                                              .--> splice --> bytes
+dicts --------+--> walk --> Outline --> pairs, turns, plan --+--> apply ---> dicts
+                                                             `--> report
 
 Sessions, managers of turns, replays and stores are the core's alone.
 """
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
 from typing import Any
 
-from recede._pure.apply import apply
-from recede._pure.marks import MarkEdits, history_of, mark_edits, marks_of, with_marks
+from recede._pure.apply import apply, changes_of
 from recede._pure.pairs import findings
 from recede._pure.pairs import repairs as _repairs
 from recede._pure.placeholder import Observation, mask
-from recede._pure.plan import Costs, Facts, Given, Plan, Request, Uncounted, make_plan, pins
+from recede._pure.plan import Costs, Facts, Given, Plan, make_plan
 from recede._pure.policy import Policy
-from recede._pure.report import report
+from recede._pure.report import report, texts_of
 from recede._pure.scan import scan
 from recede._pure.splice import splice
 from recede._pure.walk import walk
-from recede.reduction._exchange import CountRequest, MessageTexts, ObservationTexts, Repair, SummaryRequest
+from recede.reduction._exchange import CountRequest, MessageTexts, Repair, SummaryRequest
 from recede.reduction._report import Finding, JsonReduction, Reduction
 
 __all__ = [
@@ -51,15 +49,10 @@ def reduce(
             "them as they are until the call returns"
         )
     facts = Facts(outline, policy, costs)
-    plan = _planned(facts, summary)
-    if isinstance(plan, CountRequest):
+    plan = make_plan(facts, summary)
+    if not isinstance(plan, Plan):
         return plan
-    if isinstance(plan, Request):
-        return SummaryRequest(plan.dropped, plan.previous, plan.built_in)
-    view = apply(messages, facts.outline, plan)
-    if policy.pins_boundary and view is not messages:
-        pinned = pins(facts, plan, marks_of(messages, policy.marks_elsewhere))
-        view = view if pinned is None else with_marks(view, messages, pinned)
+    view = apply(messages, plan, changes_of(facts, plan, messages))
     return Reduction(messages=view, **report(facts, plan))
 
 
@@ -67,49 +60,20 @@ def reduce_json(
     data: bytes, surrogates: bool, policy: Policy, costs: Costs | None = None, summary: Given = None
 ) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans."""
-    facts = Facts(scan(data, surrogates=surrogates), policy, costs)
-    plan = _planned(facts, summary)
+    messages, body = scan(data, surrogates=surrogates)
+    facts = Facts(walk(messages), policy, costs)
+    plan = make_plan(facts, summary)
+    if isinstance(plan, SummaryRequest):
+        return plan._replace(dropped=[messages.spans[index] for index in plan.dropped])
     if isinstance(plan, CountRequest):
         return plan
-    if isinstance(plan, Request):
-        spans = [facts.outline.messages[index].span for index in plan.dropped]
-        return SummaryRequest(spans, plan.previous, plan.built_in)
-    marks = MarkEdits()
-    if policy.pins_boundary:
-        history, found = history_of(data, surrogates, policy.marks_elsewhere)
-        pinned = pins(facts, plan, found)
-        results = [facts.outline.results[place] for place in plan.masked]
-        masked = {(result.message, result.block) for result in results}
-        marks = marks if pinned is None else mark_edits(data, surrogates, history, pinned, masked)
-    return JsonReduction(json=splice(data, facts.outline, plan, marks), **report(facts, plan))
+    view = splice(data, messages, plan, changes_of(facts, plan, messages, body))
+    return JsonReduction(json=view, **report(facts, plan))
 
 
-def _planned(facts: Facts, summary: Given) -> Plan | Request | CountRequest:
-    try:
-        return make_plan(facts, summary)
-    except Uncounted as text:
-        return CountRequest([str(text)])
-
-
-def texts(messages: list[Any], policy: Policy, numbers: list[int] | None = None) -> list[MessageTexts]:
+def texts(messages: list[Any], policy: Policy) -> list[MessageTexts]:
     """What a token counter counts of each message."""
-    facts = Facts(walk(messages), policy, None)
-    facts.numbers = numbers or ()
-    found = []
-    for message in facts.outline.messages:
-        own_text = message.own.joined + "".join(call.text for call in message.calls)
-        constant_chars = sum(call.constant_chars for call in message.calls)
-        observations = []
-        for result in message.results:
-            masked = facts.mask(result)
-            text = result.observation if result.json is None else _compact(result.json)
-            observations.append(ObservationTexts(text, result.images, masked and masked.text))
-        found.append(MessageTexts(own_text, constant_chars, message.own.images, observations))
-    return found
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return texts_of(Facts(walk(messages), policy, None))
 
 
 def check_pairs(messages: list[Any]) -> list[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from recede._pure.placeholder import Masked
 
@@ -27,32 +26,6 @@ def clip(text: str, max_chars: int, image_chars: int = 0, recall: int | None = N
 def is_clipped(text: str) -> bool:
     """Whether a text was cut before: it has a marker in its middle."""
     return any(found.start() - (len(text) - found.end()) in (0, 1) for found in _MARKER_FORM.finditer(text))
-
-
-class Part(NamedTuple):
-    """A part of a message: whether it has text that counts, is an image, and has a cache mark."""
-
-    has_text: bool
-    is_image: bool
-    is_marked: bool
-
-
-class CutParts(NamedTuple):
-    """What stays of the parts of a message that is cut: one part has all text, images go, and other parts stay."""
-
-    text: int  # the part with the text: the first that had some
-    kept: list[int]
-    mark_of: int | None  # the part whose cache mark it takes over
-
-
-def cut_parts(parts: list[Part]) -> CutParts | None:
-    """None if no part has text."""
-    text = next((place for place, part in enumerate(parts) if part.has_text), None)
-    if text is None:
-        return None
-    kept = [place for place, part in enumerate(parts) if place == text or not (part.has_text or part.is_image)]
-    marked = [place for place, part in enumerate(parts) if part.is_marked and place not in kept]
-    return CutParts(text, kept, marked[-1] if marked and not parts[text].is_marked else None)
 
 
 def shorter(chars: int, share: int, cost: int) -> int:

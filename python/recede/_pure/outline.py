@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from recede._pure.shape.base import Shape
-
-Span = tuple[int, int]
-"""A half-open range of bytes."""
+from recede._pure.value import Text
 
 CALL_CHARS = 20
 """Characters that a call counts besides its name and arguments."""
-
-
-@dataclass(slots=True)
-class Mark:
-    """A cache mark inside of an observation, and where it goes when that is replaced."""
-
-    span: Span | None  # None if the input was Python objects
-    # Where its block has a null instead. None: it becomes a new field of the block.
-    over: Span | None = None
-    # If the message itself is the result: the type of the one part that then has the new text.
-    part_type: str | None = None
-
-
-@dataclass(slots=True)
-class Text:
-    """The text of a value: of a string, or of a list of parts."""
-
-    pieces: list[str] = field(default_factory=list)
-    images: int = 0
-    # Spans of the value and its pieces, quotes included; empty if the input was Python objects.
-    span: Span | None = None
-    piece_spans: list[Span] = field(default_factory=list)
-    # The cache mark of the last part that has one.
-    mark: Mark | None = None
-    # A value that is no text, and its characters.
-    json: Any = None
-    json_chars: int = 0
-
-    @property
-    def joined(self) -> str:
-        return "".join(self.pieces)
 
 
 @dataclass(slots=True)
@@ -53,8 +19,8 @@ class Call:
     message: int
     shape: Shape
     id: str | None
-    block: int  # its place among the blocks of its message
     name: str | None
+    block: int  # its place among the blocks of its message
     arguments: str  # if the arguments are a string, else ""
     compact_chars: int  # if the arguments are no string, else 0
 
@@ -79,17 +45,7 @@ class Result:
     block: int  # its place among the blocks of its message; 0 if the message is the result
     is_leading: bool  # only results precede it, or its shape does not require that
     is_error: bool
-    observation: str
-    json: Any  # see Text
-    json_chars: int
-    frame: tuple[str, str]  # the JSON around the string that replaces the observation
-    images: int
-    span: Span | None  # see Text
-    piece_spans: list[Span]
-    mark: Mark | None
-
-    def chars(self, image_chars: int) -> int:
-        return len(self.observation) + self.json_chars + self.images * image_chars
+    text: Text
 
 
 @dataclass(slots=True)
@@ -100,7 +56,6 @@ class Message:
     role: str | None
     type: str | None
     shape: Shape | None
-    span: Span | None
     tags: list[str]
     own: Text = field(default_factory=Text)
     pieces: list[str] = field(default_factory=list)  # all text: its own and its observations', content before output
@@ -134,11 +89,10 @@ class Message:
 
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""
-        text = sum(map(len, self.own.pieces)) + self.own.images * image_chars
-        return text + sum(len(call.text) + call.constant_chars for call in self.calls)
+        return self.own.chars(image_chars) + sum(len(call.text) + call.constant_chars for call in self.calls)
 
     def chars(self, image_chars: int) -> int:
-        return self.own_chars(image_chars) + sum(result.chars(image_chars) for result in self.results)
+        return self.own_chars(image_chars) + sum(result.text.chars(image_chars) for result in self.results)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from recede._pure.outline import Call, Message, Outline, Result
@@ -44,13 +46,11 @@ class Pairs:
                     first = _first_open(turns, plain_before, message.index)
                     open_calls = (call for one in outline.messages[first : message.index][::-1] for call in one.calls)
                     self._pair(result, next((call for call in open_calls if self._fit(call, result)), None))
-        tail = _tail([bool(message.results) for message in outline.messages])
+        tail = _tail([message.results for message in outline.messages])
         self.is_open = [
             not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
         ]
         self.orphans = [message.index for message in outline.messages if any(map(self.is_orphan, message.exchanges))]
-
-        self.orphan_count = sum(self.is_orphan(one) for message in outline.messages for one in message.exchanges)
 
     def _pair(self, result: Result, call: Call | None) -> None:
         if call is not None:
@@ -83,27 +83,21 @@ def _needs_id(exchange: Call | Result) -> bool:
     return exchange.name is None or not exchange.shape.names_results
 
 
-def _tail(answers: list[bool]) -> int:
+def _tail(answers: Sequence[object]) -> int:
     """The first of the trailing messages that answer."""
-    tail = len(answers)
-    while tail > 0 and answers[tail - 1]:
-        tail -= 1
-    return tail
+    return 1 + max((index for index, answer in enumerate(answers) if not answer), default=-1)
 
 
-def tools_of(outline: Outline, pairs: Pairs) -> list[str | None]:
-    """The tool of each observation."""
-    return [call.name if (call := pairs.call_of[result.index]) else None for result in outline.results]
+def _last_plain(messages: Sequence[Message]) -> list[int]:
+    """For each message the last one, up to itself, without results; or -1."""
+    return list(accumulate((-1 if message.results else message.index for message in messages), max))
 
 
-def turns_of(outline: Outline, turns: Turns, pairs: Pairs) -> list[int]:
-    """The turn of each observation: the run of its call, or the last run begun before it."""
-    numbers = []
-    for result in outline.results:
-        call = pairs.call_of[result.index]
-        is_in_run = call is not None and outline.messages[call.message].is_agent_made
-        numbers.append(turns.begun[call.message if call is not None and is_in_run else result.message])
-    return numbers
+def _next_plain(answers: Sequence[bool]) -> list[int]:
+    """For each message, and the end, the first one from there on that does not answer."""
+    end = len(answers)
+    places = (end if answers[index] else index for index in reversed(range(end)))
+    return list(accumulate(places, min, initial=end))[::-1]
 
 
 def findings(outline: Outline) -> list[Finding]:
@@ -145,25 +139,6 @@ def findings(outline: Outline) -> list[Finding]:
     return found
 
 
-def _last_plain(messages: list[Message]) -> list[int]:
-    """For each message the last one, up to itself, without results; or -1."""
-    places, last = [], -1
-    for message in messages:
-        if not message.results:
-            last = message.index
-        places.append(last)
-    return places
-
-
-def _next_plain(answers: list[bool]) -> list[int]:
-    """For each message, and the end, the first one from there on that does not answer."""
-    places = [len(answers)]
-    for index in reversed(range(len(answers))):
-        places.append(places[-1] if answers[index] else index)
-    places.reverse()
-    return places
-
-
 def repairs(outline: Outline) -> list[Repair]:
     """The repairs of orphans, by place in the input.
 
@@ -172,8 +147,7 @@ def repairs(outline: Outline) -> list[Repair]:
     """
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
-    # (message, block, whether it drops that block) -> what happens there, in this order.
-    placed: list[tuple[tuple[int, int, bool], Repair]] = []
+    found: list[Repair] = []
     # Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
     answers = []
     for message in outline.messages:
@@ -182,9 +156,9 @@ def repairs(outline: Outline) -> list[Repair]:
         is_dropped = bool(orphans) and is_whole
         answers.append(is_dropped or len(orphans) < len(message.results))
         if is_dropped:
-            placed.append(((message.index, 0, True), Repair("drop_message", message.index, None, [])))
+            found.append(Repair("drop_message", message.index, None, []))
         else:
-            placed += [((o.message, o.block, True), Repair("drop_block", o.message, o.block, [])) for o in orphans]
+            found += [Repair("drop_block", result.message, result.block, []) for result in orphans]
 
     tail = _tail(answers)
     next_plain = _next_plain(answers)
@@ -203,16 +177,15 @@ def repairs(outline: Outline) -> list[Repair]:
         if sibling:
             # By their place answers pair in order, so another one goes after all others.
             block = sibling.leading_results if call.shape.wants_results_first else sibling.results[-1].block + 1
-            placed.append(((place, block, False), Repair("add_block", place, block, [here])))
+            found.append(Repair("add_block", place, block, [here]))
         elif (end, call.shape) in new_messages:
             new_messages[end, call.shape].append(here)
         else:
             calls = [here]
             if call.shape.results_are_blocks:
                 new_messages[end, call.shape] = calls
-            placed.append(((place, -1, False), Repair("add_message", place, None, calls)))
-    placed.sort(key=lambda one: one[0])
-    return [repair for _, repair in placed]
+            found.append(Repair("add_message", place, None, calls))
+    return sorted(found, key=lambda one: (one.message, -1 if one.block is None else one.block, one.kind[:4] == "drop"))
 
 
 def _called_again(outline: Outline) -> list[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import string
-from functools import lru_cache
 from typing import NamedTuple
 
 from recede._pure.policy import Policy
@@ -29,7 +28,7 @@ _BEGIN_BLOCK, _END_BLOCK = "BEGIN_DISPATCH_RESULT", "END_DISPATCH_RESULT"
 
 _WORD_FIELDS = ("tool", "id")
 
-_DIGITS = "0123456789"
+_DIGITS = re.compile("[0-9]+")
 
 
 class Observation(NamedTuple):
@@ -68,9 +67,8 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
     elif policy.max_observation_chars is None:
         candidates = [[fill(observation, policy)]]
     else:
-        candidates = [
-            _cut(fill(observation, policy), policy.max_observation_chars, has_text=not observation.json_chars)
-        ]
+        has_text = not observation.json_chars
+        candidates = [_cut(fill(observation, policy), policy.max_observation_chars, has_text)]
     for pieces in candidates:
         masked = "".join(text[piece] if isinstance(piece, slice) else piece for piece in pieces)
         if len(masked) < chars:
@@ -140,59 +138,29 @@ def is_placeholder(text: str, policy: Policy) -> bool:
 
 def _is_dispatch_form(text: str) -> bool:
     head = _DISPATCH_HEAD_FORM.match(text)
-    if head is None:
-        return False
-    at = head.end()
-    blocks = _dispatch_blocks(text, at)
-    for block in blocks:
-        if block.start != at + 1 or text[at] != "\n":
-            return False
-        at = block.stop
-    return bool(blocks) and at == len(text)
+    blocks = _dispatch_blocks(text, head.end()) if head else []
+    return head is not None and bool(blocks) and text[head.end() :] == "".join("\n" + text[block] for block in blocks)
 
 
 def _fits(text: str, template: Template) -> bool:
     """Whether the text is the template with anything in its fields.
 
-    The places in the template that the text so far can have led to, a bit each, moved on character by character. A
-    regular expression would try every split of digits between a number and the digits beside it.
+    Followed are all places in the text that the template so far can reach. A regular expression would try every split
+    of digits between a number and the digits beside it.
     """
-    if not text.startswith(template[0][0]):
-        return False
-    accepting, loops, anything, end = _automaton(template)
-    places = _passed(1, loops)
-    for char in text:
-        places &= accepting.get(char, anything)
-        if not places:
-            return False
-        places = _passed((places & loops) | (places & ~loops) << 1, loops)
-    return bool(places >> end & 1)
-
-
-def _passed(places: int, loops: int) -> int:
-    """These places, and those reached without a character: repeatable elements may be missing."""
-    while (more := places | (places & loops) << 1) != places:
-        places = more
-    return places
-
-
-@lru_cache(maxsize=64)
-def _automaton(template: Template) -> tuple[dict[str, int], int, int, int]:
-    """Places by accepted character; repeatable places; places that accept anything; the end."""
-    accepting: dict[str, int] = dict.fromkeys(_DIGITS, 0)
-    loops = anything = 0
-    place = 1
+    reached = {0}
     for literal, field in template:
-        for char in literal:
-            accepting[char] = accepting.get(char, 0) | place
-            place <<= 1
+        reached = {place + len(literal) for place in reached if text.startswith(literal, place)}
+        if not reached:
+            return False
         if field in _WORD_FIELDS:
-            loops |= place
-            anything |= place
-            place <<= 1
-        elif field:  # a digit, then any number of digits
-            for digit in _DIGITS:
-                accepting[digit] |= place | place << 1
-            loops |= place << 1
-            place <<= 2
-    return {char: places | anything for char, places in accepting.items()}, loops, anything, place.bit_length() - 1
+            reached = set(range(min(reached), len(text) + 1))
+        elif field:
+            reached = {end for run in _DIGITS.finditer(text) for end in _ends(run, reached)}
+    return len(text) in reached
+
+
+def _ends(run: re.Match[str], reached: set[int]) -> range:
+    """The ends of all numbers that begin at one of these places, in a run of digits."""
+    first = next((place for place in range(*run.span()) if place in reached), run.end())
+    return range(first + 1, run.end() + 1)

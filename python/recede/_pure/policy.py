@@ -21,15 +21,7 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        defaults = {
-            "max_cost": None,
-            "max_cost_since": (),
-            "placeholder_with_images": None,
-            "lines_form": False,
-            "summaries": None,
-            "pins_boundary": False,
-            "marks_elsewhere": 2,
-        }
+        defaults = {"max_cost": None, "max_cost_since": (), "placeholder_with_images": None, "lines_form": False}
         super().__init__(**{**defaults, **parameters})
 
     def max_cost_at(self, messages: int) -> int | None:

@@ -6,10 +6,13 @@ Objects and lists are read without recursion. Numbers are validated and read as 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from recede._errors import TranscriptError
-from recede._pure.outline import Span
+
+Span = tuple[int, int]
+"""A half-open range of bytes."""
 
 MAX_DEPTH = 1_024
 
@@ -50,23 +53,24 @@ class JsonList(list[Any]):
 
 
 def read(data: bytes, *, surrogates: bool) -> tuple[Any, int]:
-    """Return the value and its start. With `surrogates`, strings may have lone ones, encoded as 3 bytes.
+    """Return the value and its start. With `surrogates`, strings may have lone ones, encoded as 3 bytes."""
+    reader = _Reader(data, surrogates)
+    start = reader.after_space(0)
+    value, end = reader.value(start)
+    end = reader.after_space(end)
+    if end < len(data):
+        reader.fault("trailing", end)
+    return value, start
 
-    A fault is a TranscriptError with its message (see `_Open`).
-    """
-    return _Reader(data, surrogates).document()
 
-
+@dataclass(slots=True)
 class _Open:
     """A list or object that is being read."""
 
-    __slots__ = ("container", "key", "key_at", "start")
-
-    def __init__(self, container: JsonList | JsonObject, start: int) -> None:
-        self.container = container
-        self.start = start
-        self.key = ""
-        self.key_at = start
+    container: JsonList | JsonObject
+    start: int
+    key: str = ""
+    key_at: int = 0
 
     def add(self, value: Any, span: Span) -> None:
         container = self.container
@@ -86,14 +90,6 @@ class _Reader:
         self.end = len(data)
         self.utf8_errors = "surrogatepass" if surrogates else "strict"
         self.stack: list[_Open] = []
-
-    def document(self) -> tuple[Any, int]:
-        start = self.after_space(0)
-        value, end = self.value(start)
-        at = self.after_space(end)
-        if at < self.end:
-            self.fault("trailing", at)
-        return value, start
 
     def value(self, at: int) -> tuple[Any, int]:
         """The value at `at`, and its end."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from recede._pure.outline import Result
 from recede._pure.plan import Facts, Plan
+from recede.reduction._exchange import MessageTexts, ObservationTexts
 from recede.reduction._report import BoundaryMove, ToolReport
 
 
@@ -21,9 +24,9 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "masked_count": len(plan.masked) - len(clipped),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
         "clipped_count": len(clipped),
-        "clipped_chars": sum(facts.observation_chars[place] - one.chars for place, one in clipped.items()),
+        "clipped_chars": facts.removed_chars(clipped),
         "tools": tools,
-        "chars_before": sum(facts.own_chars) + sum(facts.observation_chars),
+        "chars_before": sum(facts.raw_chars),
         "chars_after": facts.chars(plan),
         "within_budget": facts.fits(plan),
         "orphans": tuple(facts.pairs.orphans),
@@ -69,3 +72,23 @@ def _first_changed(facts: Facts, plan: Plan) -> int | None:
             return place
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None
     return None if is_whole else len(plan.kept)
+
+
+def texts_of(facts: Facts) -> list[MessageTexts]:
+    """What a token counter counts of each message."""
+    return [
+        MessageTexts(
+            text=message.own.joined + "".join(call.text for call in message.calls),
+            constant_chars=sum(call.constant_chars for call in message.calls),
+            images=message.own.images,
+            observations=[_observation_texts(facts, result) for result in message.results],
+        )
+        for message in facts.outline.messages
+    ]
+
+
+def _observation_texts(facts: Facts, result: Result) -> ObservationTexts:
+    masked, text = facts.mask(result), result.text.joined
+    if result.text.json is not None:
+        text = json.dumps(result.text.json.value, ensure_ascii=False, separators=(",", ":"))
+    return ObservationTexts(text, result.text.images, masked and masked.text)

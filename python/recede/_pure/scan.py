@@ -1,32 +1,23 @@
-"""Bytes -> Outline. The bytes are a list of messages, or a request body with one."""
+"""Bytes -> the messages in them, and the request body around these, if there is one."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from recede._errors import TranscriptError
-from recede._pure.outline import Outline
 from recede._pure.reading import JsonList, JsonObject, read
-from recede._pure.walk import refuse_repeated, walk
+from recede._pure.walk import refuse_repeated
 from recede.reduction._options import BODY_KEYS
 
 
-def scan(data: bytes, *, surrogates: bool) -> Outline:
+def scan(data: bytes, *, surrogates: bool) -> tuple[JsonList, JsonObject | None]:
     """With `surrogates`, the bytes came from a str by `surrogatepass`."""
-    return walk(_history(*read(data, surrogates=surrogates)))
-
-
-def _history(value: Any, start: int) -> JsonList:
+    value, start = read(data, surrogates=surrogates)
     if isinstance(value, JsonList):
-        return value
+        return value, None
     if not isinstance(value, JsonObject):
         raise TranscriptError("history", offset=start)
     refuse_repeated(value, frozenset(BODY_KEYS))
     for key in BODY_KEYS:
         if isinstance(value.get(key), JsonList):
-            history: JsonList = value[key]
-            return history
-    for key in BODY_KEYS:
-        if key in value:
-            raise TranscriptError("history", offset=value.spans[key][0], field=key)
-    raise TranscriptError("history", offset=start)
+            return value[key], value
+    field = next((key for key in BODY_KEYS if key in value), None)
+    raise TranscriptError("history", offset=value.spans[field][0] if field else start, field=field)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from recede._objects import is_object
-from recede._pure.reading import MAX_DEPTH, JsonObject
+from recede._pure.reading import MAX_DEPTH
 
-# Characters of any value that is no string, object or list.
 _SCALAR_CHARS = 4
+"""Characters of any value that is no string, object or list."""
 
 
-class TooDeep(Exception):
-    """A value is nested over 1,024 levels."""
-
-
-class ForeignObject(Exception):
-    """A value holds an object of a client, which must first be converted."""
+class Unsized(Exception):
+    """A value is nested too deep, "depth", or holds a client's object, which must be converted first, "part"."""
 
 
 def compact_chars(value: Any, depth: int) -> int:
@@ -31,26 +27,17 @@ def compact_chars(value: Any, depth: int) -> int:
             chars += len("false")
         elif isinstance(value, (dict, list, tuple)):
             if depth == MAX_DEPTH:
-                raise TooDeep
+                raise Unsized("depth")
+            members = list(value)
             if isinstance(value, dict):
-                keys, members = _members(value)
-                chars += sum(len(key) + 2 if isinstance(key, str) else _SCALAR_CHARS for key in keys)
-                chars += len(keys)  # colons
-            else:
-                members = list(value)
+                # Members that a later one of the same key replaced count too.
+                pairs = [*value.items(), *((key, one) for key, _, one in getattr(value, "repeated", ()))]
+                chars += sum(1 + (len(key) + 2 if isinstance(key, str) else _SCALAR_CHARS) for key, _ in pairs)
+                members = [one for _, one in pairs]
             chars += len("[]") + max(0, len(members) - 1)  # brackets and commas
             waiting += [(member, depth + 1) for member in members]
         elif is_object(value):
-            raise ForeignObject
+            raise Unsized("part")
         else:
             chars += _SCALAR_CHARS
     return chars
-
-
-def _members(value: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
-    """The keys and values of all members, including those replaced by a later member of the same key."""
-    keys, values = list(value), list(value.values())
-    if isinstance(value, JsonObject):
-        keys += [key for key, _, _ in value.repeated]
-        values += [replaced for _, _, replaced in value.repeated]
-    return keys, values

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from recede._pure.outline import Message, Outline
+from recede._pure.plan.facts import Facts
 
 FIRST_LINE = "Conversation summary:"
 LEAST_CHARS = 30
@@ -27,16 +28,16 @@ def earlier_summaries(outline: Outline) -> list[int]:
     return [message.index for message in places if not message.exchanges and _is_summary(message.own.joined)]
 
 
-def previous_summary(outline: Outline, earlier: Sequence[int]) -> str | None:
+def previous_summary(outline: Outline) -> str | None:
     """The text of earlier summaries, without their first lines."""
-    texts = [outline.messages[index].own.joined.partition("\n")[2] for index in earlier]
+    texts = [outline.messages[index].own.joined.partition("\n")[2] for index in earlier_summaries(outline)]
     return "\n".join(texts) if texts else None
 
 
-def first_user_message(outline: Outline, earlier: Sequence[int]) -> Message | None:
-    """The task."""
-    said = (message for message in outline.messages if message.is_said and message.index not in earlier)
-    return next(said, None)
+def user_messages(outline: Outline) -> list[Message]:
+    """What the user said, the task first."""
+    earlier = earlier_summaries(outline)
+    return [message for message in outline.messages if message.is_said and message.index not in earlier]
 
 
 def with_first_line(text: str) -> str:
@@ -47,15 +48,7 @@ def _is_summary(text: str) -> bool:
     return text == FIRST_LINE or text.startswith(FIRST_LINE + "\n")
 
 
-def built_in_summary(
-    outline: Outline,
-    tools: Sequence[str | None],
-    task: Message | None,
-    dropped: Iterable[int],
-    previous: str | None,
-    *,
-    names_task: bool = True,
-) -> str:
+def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None, *, names_task: bool = True) -> str:
     """The objective, other lines of an earlier summary, then the newest lines of each kind.
 
     Lines of an earlier summary come first in their kind. Nothing is said twice.
@@ -65,20 +58,19 @@ def built_in_summary(
     for line in said:
         kind = next((kind for kind in lines if kind and line.startswith(kind)), "")
         lines[kind].append(line)
-    if task is not None:
+    for task in user_messages(facts.outline)[:1]:
         _add(lines, _OBJECTIVE, _text_of(task), _OBJECTIVE_CHARS)
-    for index in dropped:
-        message = outline.messages[index]
+    for message in (facts.outline.messages[index] for index in dropped):
         for tag, kind in (("unresolved", _UNRESOLVED), ("constraint", _CONSTRAINT)):
             if tag in message.tags:
                 _add(lines, kind, _text_of(message), _LINE_CHARS)
         for result in message.results:
-            tool = _one_line(tools[result.index] or "")
-            _add(lines, _OUTCOME, result.observation, _LINE_CHARS, f"{tool}: " if tool else "")
+            tool = _one_line(facts.tools[result.index] or "")
+            _add(lines, _OUTCOME, result.text.joined, _LINE_CHARS, f"{tool}: " if tool else "")
     chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
     for kind, most in _MAX_LINES.items():
         chosen += list(dict.fromkeys(lines[kind]))[-most:]
-    return "\n".join(chosen)
+    return "\n".join(chosen)[: facts.policy.summary_max_chars]
 
 
 def _add(lines: dict[str, list[str]], kind: str, text: str, max_chars: int, label: str = "") -> None:

@@ -102,9 +102,9 @@ def _mend_blocks(shape: Any, message: Any, repairs: list[Repair], messages: list
         for call_message, call_block in repair.calls:
             added.setdefault(repair.block, []).append(shape.answer_block(messages[call_message], call_block))
     mended: list[Any] = []
-    blocks = shape.blocks(message)
+    blocks = message[shape.field]
     for place, block in enumerate(blocks):
         mended += added.get(place, ())
         if place not in dropped:
             mended.append(block)
-    return shape.mended(message, mended + added.get(len(blocks), []))
+    return {**message, shape.field: mended + added.get(len(blocks), [])}

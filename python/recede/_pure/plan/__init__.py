@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from recede._pure.plan.boundary import fold_boundary, remembers
-from recede._pure.plan.facts import Costs, Facts, Plan, Summary, Uncounted
+from recede._pure.plan.facts import Costs, Facts, Plan, Uncounted
 from recede._pure.plan.fill import mask_newer, share_out
-from recede._pure.plan.keep import published
+from recede._pure.plan.keep import Keeping, published
 from recede._pure.plan.mask import boundaries, clip_results, mask_observations
 from recede._pure.plan.pins import pins
-from recede._pure.plan.summarize import Given, Request, summarize
-from recede._pure.plan.truncate import truncate
+from recede._pure.plan.summarize import Given, summarize
+from recede.reduction._exchange import CountRequest, SummaryRequest
 
-__all__ = ["Costs", "Facts", "Given", "Plan", "Request", "Summary", "Uncounted", "make_plan", "pins"]
+__all__ = ["Costs", "Facts", "Given", "Plan", "make_plan", "pins"]
 
 
-def make_plan(facts: Facts, summary: Given) -> Plan | Request:
-    """The plan of the view, or a request for a summary that it needs."""
-    raw = Plan(kept=list(range(len(facts.outline.messages))))
+def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequest:
+    """The plan of the view, or what it needs first: a summary, or the costs of new texts."""
+    try:
+        return _planned(facts, summary)
+    except Uncounted as text:
+        return CountRequest([str(text)])
+
+
+def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     goal = facts.policy.goal
     if goal == "mask":
-        rounded, *whole = _maskings(facts, raw)
+        rounded, *whole = _maskings(facts)
         return whole[0] if whole and not facts.fits(rounded) else rounded
     if goal == "summarize":
-        return summarize(facts, raw, published(facts), summary) or raw
+        return summarize(facts, facts.raw, published(facts), summary) or facts.raw
     if goal == "truncate":
-        return truncate(raw, published(facts))
-    return _reduce(facts, raw, summary)
+        return _truncate(facts.raw, published(facts))
+    return _reduce(facts, summary)
 
 
-def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
+def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     """The first stage whose view fits the budget and keeps pairs whole; or the last stage."""
-    policy, raw_fits = facts.policy, facts.fits(raw)
+    policy, raw, raw_fits = facts.policy, facts.raw, facts.fits(facts.raw)
     # A boundary that depends on earlier requests pays off within the budget too.
     masks_anyway = policy.observation_masking and remembers(facts)
     if not policy.enabled or (raw_fits and not masks_anyway):
         return raw
     view = raw
-    for view in _maskings(facts, raw) if policy.observation_masking else ():
+    for view in _maskings(facts) if policy.observation_masking else ():
         if facts.fits(view) and facts.keeps_pairs(view):
             return view
     if raw_fits:
@@ -49,15 +57,20 @@ def _reduce(facts: Facts, raw: Plan, summary: Given) -> Plan | Request:
         return view
     keeping = published(facts) if policy.fill_millionths is None else share_out(facts, view)
     summarized = summarize(facts, view, keeping, summary)
-    if isinstance(summarized, Request):
+    if isinstance(summarized, SummaryRequest):
         return summarized
     if summarized is not None and facts.fits(summarized):
         return summarized
-    return truncate(view, keeping)
+    return _truncate(view, keeping)
 
 
-def _maskings(facts: Facts, raw: Plan) -> list[Plan]:
+def _truncate(before: Plan, keeping: Keeping) -> Plan:
+    """The kept messages as stage 1 left them, without a summary."""
+    return replace(before, stage="fallback", kept=keeping.kept_alone, cut=keeping.cut)
+
+
+def _maskings(facts: Facts) -> list[Plan]:
     """The attempts of stage 1, in order."""
     if remembers(facts):
         return [fold_boundary(facts)]
-    return [mask_observations(facts, raw, boundary) for boundary in boundaries(facts)]
+    return [mask_observations(facts, boundary) for boundary in boundaries(facts)]

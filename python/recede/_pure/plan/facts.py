@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from recede._pure.outline import Outline, Result
-from recede._pure.pairs import Pairs, tools_of, turns_of
+from recede._pure.outline import Call, Outline, Result
+from recede._pure.pairs import Pairs
 from recede._pure.placeholder import Masked, Observation, mask
 from recede._pure.policy import Policy
-from recede._pure.summary import earlier_summaries, first_user_message
 from recede._pure.turns import Turns
 
 Stage = Literal["masking", "summarization", "fallback"]
@@ -28,8 +26,7 @@ Move = tuple[int, int, int, int]
 """Request, from 0; masked observations; chars removed; chars after the change that were written again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """The summary of a view."""
 
     text: str
@@ -49,7 +46,7 @@ class Plan:
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
     moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
     summary: Summary | None = None
-    cut: dict[int, Masked] = field(default_factory=dict)  # messages of the task, by message
+    cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
 
 
 class Facts:
@@ -59,66 +56,48 @@ class Facts:
         self.outline = outline
         self.policy = policy
         self.costs = costs
-        # Numbers of the observations among all of a session with a summary.
-        self.numbers: Sequence[int] = ()
-        self.task_end = 0  # how many of the first messages may be the task, in a session after a compaction
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
-        self.observation_chars = [result.chars(policy.image_chars) for result in outline.results]
+        self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]
+        self.raw_chars = [message.chars(policy.image_chars) for message in outline.messages]
+        self.raw = Plan(kept=list(range(len(outline.messages))))
         self.runs = Turns(outline)
         self.pairs = Pairs(outline, self.runs)
-        self.tools = tools_of(outline, self.pairs)
-        self.turns = turns_of(outline, self.runs, self.pairs)
+        calls = self.pairs.call_of
+        self.tools = [None if call is None else call.name for call in calls]
+        # The turn of an observation is the run of its call, or the last run begun before it.
+        self.turns = [
+            self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]
+            for result, call in zip(outline.results, calls, strict=True)
+        ]
+        self.task_end = self.runs.starts[0] if self.runs.starts else len(outline.messages)  # the task is before it
 
-        self.window_start, self.observation_bound = self._window()
-        self.earlier_summaries = earlier_summaries(outline)
-        self.task = first_user_message(outline, self.earlier_summaries)
+    def _is_in_run(self, call: Call) -> bool:
+        return self.outline.messages[call.message].is_agent_made
 
     def mask(self, result: Result) -> Masked | None:
         """Mask an observation; None if it stays."""
-        tool, turn = self.tools[result.index], self.turns[result.index]
-        observation = Observation(
-            result.observation,
-            result.images,
-            turn,
-            tool or "",
-            result.id or "",
-            self.number_of(result),
-            result.json_chars,
+        text, tool, turn = result.text, self.tools[result.index] or "", self.turns[result.index]
+        number = self.number_of(result)
+        return mask(
+            Observation(text.joined, text.images, turn, tool, result.id or "", number, text.json_chars), self.policy
         )
-        return mask(observation, self.policy)
 
     def number_of(self, result: Result) -> int:
         """Its number among all observations, from 1."""
-        return self.numbers[result.index] if self.numbers else result.index + 1
+        return result.index + 1
 
-    def _window(self) -> tuple[int, int]:
-        """The first message and observation of the window, the union of all measures."""
-        messages, results, policy = self.outline.messages, self.outline.results, self.policy
-        starts = []
-        if policy.keep_messages is not None:
-            spoken = [message.index for message in messages if not message.is_system]
-            starts.append(_start_of_last(policy.keep_messages, spoken, len(messages)))
-        if policy.keep_turns is not None:
-            starts.append(_start_of_last(policy.keep_turns, self.runs.starts, len(messages)))
-        bounds = [bisect_left(results, start, key=lambda result: result.message) for start in starts]
-        if policy.keep_results is not None:
-            holders = [result.message for result in results]
-            starts.append(_start_of_last(policy.keep_results, holders, len(messages)))
-            bounds.append(max(0, len(results) - policy.keep_results))
-        return min(starts, default=len(messages)), min(bounds, default=len(results))
+    def removed_chars(self, masked: Mapping[int, Masked]) -> int:
+        """The chars that these replacements of observations remove."""
+        return sum(self.observation_chars[place] - one.chars for place, one in masked.items())
 
     def chars(self, plan: Plan) -> int:
         """The chars of the view."""
+        kept = [self.outline.messages[index] for index in plan.kept]
+        own = sum(plan.cut[one.index].chars if one.index in plan.cut else self.own_chars[one.index] for one in kept)
+        raw = {result.index for message in kept for result in message.results}
+        masked = {place: one for place, one in plan.masked.items() if place in raw}
         summary = 0 if plan.summary is None else len(plan.summary.text)
-        return summary + sum(self.message_chars(plan, index) for index in plan.kept)
-
-    def message_chars(self, plan: Plan, index: int) -> int:
-        """The chars of a message in the view."""
-        chars = plan.cut[index].chars if index in plan.cut else self.own_chars[index]
-        for result in self.outline.messages[index].results:
-            masked = plan.masked.get(result.index)
-            chars += self.observation_chars[result.index] if masked is None else masked.chars
-        return chars
+        return summary + own + sum(self.observation_chars[place] for place in raw) - self.removed_chars(masked)
 
     def fits(self, plan: Plan) -> bool:
         """Whether the view is within the budget."""
@@ -142,11 +121,15 @@ class Facts:
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
         """The cost of an observation, raw or replaced."""
+        if masked is not None and masked.is_clipped:
+            return self.text_cost(masked.text)
         if self.costs is not None:
-            if masked is not None and masked.is_clipped:
-                return self.text_cost(masked.text)
             return self.costs[1][place][masked is not None]
         return self.observation_chars[place] if masked is None else masked.chars
+
+    def saved_cost(self, place: int, masked: Masked) -> int:
+        """What replacing an observation saves."""
+        return self.observation_cost(place, None) - self.observation_cost(place, masked)
 
     def text_cost(self, text: str) -> int:
         """The cost of a new text."""
@@ -158,13 +141,4 @@ class Facts:
 
     def keeps_pairs(self, plan: Plan) -> bool:
         """The pair invariant: no stage adds an orphan, so only orphans of the input can break it."""
-        if not self.policy.strict_pairs:
-            return True
-        return set(self.pairs.orphans).isdisjoint(plan.kept)
-
-
-def _start_of_last(count: int, places: list[int], end: int) -> int:
-    """The start of the last `count` of these places."""
-    if count == 0:
-        return end
-    return places[-count] if count < len(places) else 0
+        return not self.policy.strict_pairs or set(self.pairs.orphans).isdisjoint(plan.kept)

@@ -9,7 +9,8 @@ from recede._pure.clip import LEAST_CHARS, clip, shorter
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts, Plan
 from recede._pure.plan.keep import Keeping, keep_set, units
-from recede._pure.plan.mask import exempt
+from recede._pure.plan.window import exempt, window_start
+from recede._pure.summary import earlier_summaries, user_messages
 
 _LEAST_TASK = 220
 """Minimum characters of the newest message of the task: a view must not begin with an answer of the model."""
@@ -22,7 +23,7 @@ def mask_newer(facts: Facts, before: Plan) -> Plan:
     """Mask results in the window too, oldest first and not in the newest turn, until the view fits."""
     is_exempt, newest_turn, policy = exempt(facts), len(facts.runs.starts), facts.policy
     masked, boundary, cost = dict(before.masked), before.boundary, facts.cost(before)
-    removed = sum(facts.observation_chars[place] - one.chars for place, one in masked.items())
+    removed = facts.removed_chars(masked)
     for place, result in enumerate(facts.outline.results):
         if cost <= policy.max_cost and removed >= policy.min_masked_chars:
             break
@@ -30,7 +31,7 @@ def mask_newer(facts: Facts, before: Plan) -> Plan:
         replacement = None if stays else facts.mask(result)
         if replacement is not None:
             masked[place] = replacement
-            cost += facts.observation_cost(place, replacement) - facts.observation_cost(place, None)
+            cost -= facts.saved_cost(place, replacement)
             removed += facts.observation_chars[place] - replacement.chars
             boundary = max(boundary, place + 1)
     if removed < policy.min_masked_chars:
@@ -41,10 +42,10 @@ def mask_newer(facts: Facts, before: Plan) -> Plan:
 
 def share_out(facts: Facts, before: Plan) -> Keeping:
     """Keep the keep set, the task, and the newest units that fit, with room for a summary."""
-    policy, task, earlier = facts.policy, task_of(facts), facts.earlier_summaries
+    policy, task, earlier = facts.policy, task_of(facts), earlier_summaries(facts.outline)
     budget, fill = policy.max_cost, policy.fill_millionths
     apart = {*earlier, *task}
-    kept = keep_set(facts, facts.window_start, without=apart)
+    kept = keep_set(facts, window_start(facts), without=apart)
 
     def cost(messages: Iterable[int]) -> int:
         return sum(facts.message_cost(before, index) for index in messages)
@@ -76,9 +77,8 @@ def share_out(facts: Facts, before: Plan) -> Keeping:
 
 def task_of(facts: Facts) -> list[int]:
     """The user messages before the first run; if there are none, the first one after it."""
-    first_run = facts.task_end or (facts.runs.starts[0] if facts.runs.starts else len(facts.outline.messages))
-    said = [one.index for one in facts.outline.messages if one.is_said and one.index not in facts.earlier_summaries]
-    return [index for index in said if index < first_run] or said[:1]
+    said = [message.index for message in user_messages(facts.outline)]
+    return [index for index in said if index < facts.task_end] or said[:1]
 
 
 def _cut_task(facts: Facts, before: Plan, task: list[int], share: int) -> dict[int, Masked | None]:

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from recede._pure.placeholder import Masked
 from recede._pure.plan.facts import Facts
+from recede._pure.plan.window import window_start
+from recede._pure.summary import earlier_summaries, user_messages
 
 _Bonds = Mapping[int, list[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Keeping:
+class Keeping(NamedTuple):
     """The messages that stages 2 and 3 keep and drop."""
 
     kept: list[int]  # with a summary
     kept_alone: list[int]  # without a summary
     dropped: list[int]  # to be summarized, without earlier summaries
     summary_room: int  # its maximum chars
-    cut: dict[int, Masked] = field(default_factory=dict)  # of the task
+    cut: Mapping[int, Masked] = {}  # of the task
     task_stays: bool = False
 
 
 def published(facts: Facts) -> Keeping:
     """The keep set; without a summary the first user message and earlier summaries too."""
-    earlier = facts.earlier_summaries
-    start = facts.window_start
-    kept, alone = keep_set(facts, start, without=earlier), keep_set(facts, start).union(earlier)
-    if facts.task is not None:
-        alone.add(facts.task.index)
+    earlier, start, task = earlier_summaries(facts.outline), window_start(facts), user_messages(facts.outline)[:1]
+    kept = keep_set(facts, start, without=earlier)
+    alone = keep_set(facts, start).union(earlier, [message.index for message in task])
     dropped = set(range(len(facts.outline.messages))).difference(kept, earlier)
     return Keeping(sorted(kept), sorted(alone), sorted(dropped), facts.policy.summary_max_chars)
 

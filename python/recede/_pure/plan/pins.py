@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -24,28 +23,26 @@ class Marked(NamedTuple):
     marks: int
 
 
-@dataclass(slots=True)
-class Marks:
+class Marks(NamedTuple):
     """The marks of a request."""
 
-    blocks: list[Marked] = field(default_factory=list)
-    elsewhere: int = 0  # outside of messages, those on tools included
+    blocks: list[Marked]
+    elsewhere: int  # outside of messages, those on tools included
     on_tools: int = 0  # where the system prompt has one as well, which covers them
 
 
-@dataclass(slots=True)
-class Pins:
+class Pins(NamedTuple):
     """What a plan changes about marks."""
 
-    added: list[tuple[Block, Marked]]  # and the block whose mark is copied
-    removed: list[Marked]
+    added: list[tuple[Block, Block]]  # and the block whose oldest mark is copied
+    removed: Block | None
     clears_tools: bool
 
 
 def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     """The pins of a view; None if its marks stay as they are."""
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None and not plan.cut
-    if not facts.policy.pins_boundary or not is_whole or not plan.masked or not marks.blocks:
+    if not is_whole or not plan.masked or not marks.blocks:
         return None
     blocks, replaced = _in_view(facts, plan, marks)
     total = marks.elsewhere + sum(one.marks for one in blocks)
@@ -56,43 +53,38 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     def place(block: Block) -> int:
         return starts[block[0]] + block[1]
 
-    newest, places = place(blocks[-1].block), {place(one.block) for one in blocks}
+    places = [place(one.block) for one in blocks]
     before = _boundary_before(facts, plan)
     sent = [index for index, one in plan.masked.items() if not one.is_clipped and index < min(before, plan.boundary)]
     pin = _block(facts, max(sent, default=None))
-    if pin is not None and (place(pin) >= newest or place(pin) in places):
+    if pin is not None and (place(pin) >= places[-1] or place(pin) in places):
         pin = None
-    carried = _carried(facts)
+    carried = _carried(facts) if before == plan.boundary else None
     if carried is not None:
-        deepest = place(carried)
-        is_found = any(deepest <= one < deepest + LOOKBACK_BLOCKS for one in places)
-        if before != plan.boundary or deepest >= newest or is_found or carried == pin:
+        is_found = any(0 <= one - place(carried) < LOOKBACK_BLOCKS for one in places)
+        if place(carried) >= places[-1] or is_found or carried == pin:
             carried = None
-    stays, removed, clears_tools = list(blocks), [], False
-    total += (pin is not None) + (carried is not None)
-    while total > _MOST_MARKS:
+
+    if pin is not None and carried is not None and total + 2 > _MOST_MARKS:
+        pin = None
+    clears_tools, removed = False, None
+    if total + (pin is not None) + (carried is not None) > _MOST_MARKS:
         # Those whose entry the next one finds as well.
         near = [
-            one
-            for one, newer in pairwise(stays)
+            one.block
+            for one, newer in pairwise(blocks)
             if place(newer.block) - place(one.block) < LOOKBACK_BLOCKS and one.block[0] not in replaced
         ]
-        if carried is not None and pin is not None:
-            pin = None
-            total -= 1
-        elif marks.on_tools and not clears_tools:
+        if marks.on_tools:
             clears_tools = True
-            total -= marks.on_tools
         elif near:
-            stays.remove(near[0])
-            removed.append(near[0])
-            total -= near[0].marks
+            removed = near[0]
         else:
-            pin = carried = None
-            total -= 1
+            return None
     # The value of the mark after it: entries that live longer come before others.
+    stays = [one.block for one in blocks if one.block != removed]
     added = [
-        (block, next(one for one in stays if place(one.block) > place(block)))
+        (block, next(one for one in stays if place(one) > place(block)))
         for block in (pin, carried)
         if block is not None
     ]
@@ -119,26 +111,23 @@ def _block(facts: Facts, result: int | None) -> Block | None:
     return (found.message, found.block) if found.shape.name == "anthropic" else None
 
 
-def _requests(facts: Facts) -> list[int]:
-    """Messages before each request."""
+def _previous_request(facts: Facts) -> int:
+    """Messages before the previous request; 0 if there was none."""
     messages = facts.outline.messages
     is_over = bool(messages) and messages[-1].is_agent_made
-    return [*facts.runs.starts] if is_over else [*facts.runs.starts, len(messages)]
+    earlier = facts.runs.starts[:-1] if is_over else facts.runs.starts
+    return earlier[-1] if earlier else 0
 
 
 def _boundary_before(facts: Facts, plan: Plan) -> int:
     """The boundary at the previous request."""
     if remembers(facts):
         return plan.boundary_before
-    requests = _requests(facts)
-    sent = facts.outline.beginning(requests[-2] if len(requests) > 1 else 0)
-    return boundaries(Facts(sent, facts.policy, None))[0]
+    return boundaries(Facts(facts.outline.beginning(_previous_request(facts)), facts.policy, None))[0]
 
 
 def _carried(facts: Facts) -> Block | None:
     """The last block of the previous request, if that is a result."""
-    requests = _requests(facts)
-    if len(requests) < 2 or requests[-2] == 0:
-        return None
-    results = facts.outline.messages[requests[-2] - 1].results
+    messages = facts.outline.messages[: _previous_request(facts)]
+    results = messages[-1].results if messages else []
     return _block(facts, results[-1].index) if results else None

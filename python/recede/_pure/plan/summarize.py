@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from recede._pure.clip import shorter
 from recede._pure.plan.facts import Facts, Plan, Summary
 from recede._pure.plan.keep import Keeping
+from recede._pure.shape import PLAIN
 from recede._pure.summary import (
     LEAST_CHARS,
     built_in_summary,
@@ -16,23 +17,15 @@ from recede._pure.summary import (
     previous_summary,
     with_first_line,
 )
+from recede.reduction._exchange import SummaryRequest
 
 Given = tuple[str, "int | None"] | Literal[False] | None
 """A summary and its cost (None: its chars); None: not requested yet; False: it failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request for a summary of the messages to be dropped."""
-
-    dropped: list[int]
-    previous: str | None
-    built_in: str
-
-
-def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Plan | Request | None:
+def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Plan | SummaryRequest | None:
     """The kept messages as stage 1 left them, with a summary of the rest; None if there is nothing to gain."""
-    outline, policy, earlier = facts.outline, facts.policy, facts.earlier_summaries
+    outline, policy = facts.outline, facts.policy
     dropped, room = keeping.dropped, keeping.summary_room
     without = replace(before, kept=keeping.kept, cut=keeping.cut)
     if given is False or not dropped or room < LEAST_CHARS or not facts.keeps_pairs(without):
@@ -40,12 +33,10 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
     if policy.goal == "reduce" and not facts.fits(without):
         return None  # it would not fit with any summary
     if given is None:
-        previous = previous_summary(outline, earlier)
-        names_task = not keeping.task_stays
-        built_in = built_in_summary(outline, facts.tools, facts.task, dropped, previous, names_task=names_task)
-        built_in = built_in[: policy.summary_max_chars]
+        previous = previous_summary(outline)
+        built_in = built_in_summary(facts, dropped, previous, names_task=not keeping.task_stays)
         if policy.ask_summary:
-            return Request(dropped, previous, built_in)
+            return SummaryRequest(dropped, previous, built_in)
         given = built_in, None
     text, cost = with_first_line(given[0])[:room], given[1]
     if policy.fill_millionths is not None:
@@ -56,13 +47,13 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
             text = text[:room_chars]
     if len(text) >= facts.chars(before) - facts.chars(without):
         return None
-    summary = Summary(
+    made = Summary(
         text=text,
-        message=_message(facts, policy.summary_role or _role(facts), text),
         cost=len(text) if cost is None else cost,
         place=bisect_left(keeping.kept, leading_system_messages(outline)),
+        message=_message(facts, policy.summary_role or _role(facts), text),
     )
-    return replace(without, stage="summarization", summary=summary)
+    return replace(without, stage="summarization", summary=made)
 
 
 def _role(facts: Facts) -> str:
@@ -76,7 +67,6 @@ def _role(facts: Facts) -> str:
 
 def _message(facts: Facts, role: str, text: str) -> dict[str, Any]:
     """The summary as a message, in the form of the first shape that has its own."""
-    usual = {"role": role, "content": text}
     shapes = (message.shape for message in facts.outline.messages if message.shape is not None)
-    messages = (shape.summary(role, text) for shape in shapes)
-    return next((message for message in messages if message != usual), usual)
+    shape = next((shape for shape in shapes if shape.part_type is None), PLAIN)
+    return {"role": role, shape.field: shape.content(text)}

@@ -32,14 +32,18 @@ class Charged(NamedTuple):
         return self.read + self.written
 
 
+class Bill(NamedTuple):
+    """What a request is charged: with the raw history, with the boundary where it is, and with a move."""
+
+    raw: Charged
+    stay: Charged
+    move: Charged
+    again: int  # chars of the system prompt that the move may write again
+
+
 def charged(chars: int, read: int) -> Charged:
     """A request of so many chars that reads so many of them."""
     return Charged(read, chars - read)
-
-
-def call_cost(prices: tuple[float, float, float, float], call: tuple[int, int]) -> float:
-    """What a model costs that is given so many chars for a summary, and writes so many."""
-    return call[0] * prices[2] + call[1] * prices[3]
 
 
 def served(cache: str, chars: int) -> int:

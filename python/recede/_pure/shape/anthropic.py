@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from recede._pure.shape.base import BlockShape
-from recede._pure.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_type, items, mark_in
+from recede._pure.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_type, items, marks_on
+from recede._pure.value import Changed, Member
 
 _DEPTH = 3  # the message, content, the block
 
@@ -19,20 +20,22 @@ class Anthropic(BlockShape):
         return any(block_type(block) in ("tool_use", "tool_result") for block in items(message.get("content")))
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        for place, path, block in walk.blocks(message, "content", BLOCK_KEYS):
+        for place, path, block in walk.blocks(Member(message, "content"), BLOCK_KEYS):
             kind = block_type(block)
             if kind == "tool_result":
-                text = walk.text(block, "content", path + ".content", PART_KEYS)
-                is_error = block.get("is_error") is True
-                walk.result(block.get("tool_use_id"), text, block=place, is_error=is_error, holder=block)
+                text = walk.text(Member(block, "content"), path + ".content", PART_KEYS)
+                walk.result(block.get("tool_use_id"), text, block=place, is_error=block.get("is_error") is True)
             elif kind == "tool_use":
                 walk.call(block.get("id"), block.get("name"), block.get("input"), block=place, depth=_DEPTH)
             else:
-                walk.part(block)
+                walk.part(block, walk.message.own)
 
-    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
-        mark = mark_in(block.get("content")) if block.get(MARK) is None else None
-        return {**block, "content": text, **({} if mark is None else {MARK: mark})}
+    def mask_block(self, block: Changed, text: Any) -> None:
+        """The newest mark inside of the observation becomes that of the block, if it has none."""
+        source = block.source.value
+        block.new["content"] = text
+        if source.get(MARK) is None and (marks := marks_on(source.get("content"))):
+            block.new[MARK] = marks[-1]
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         return {"type": "tool_result", "tool_use_id": message["content"][block]["id"], "content": NO_RESULT}

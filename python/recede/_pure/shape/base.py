@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from recede._pure.shape.words import marked
+from recede._pure.shape.words import MARK, marks_on
+from recede._pure.value import Changed
 
 
 class Shape(ABC):
@@ -28,12 +29,10 @@ class Shape(ABC):
 
     field = "content"
     """The field with the text of a message, or with its blocks."""
-
-    part_type = "text"
-    """The type of a part with the text of a result, if the message is the result."""
-
-    text_frame = ("", "")
-    """The JSON around the string that is the whole text of a message."""
+    result_field = "content"
+    """The field with the observation, if a message is the result."""
+    part_type: str | None = "text"
+    """The type of a part with text; None if parts have no types, and a text is always in a part."""
 
     @abstractmethod
     def fits(self, message: dict[str, Any]) -> bool:
@@ -43,13 +42,14 @@ class Shape(ABC):
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         """Report the content of the message to a walk."""
 
-    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        """A copy of the message with these texts for the observations of these blocks."""
-        return {**message, "content": marked(texts[0], message.get("content"), self.part_type)}
+    def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
+        """Put these texts in the place of the observations of these blocks. A mark inside of one stays."""
+        marks, text = marks_on(message.source.value.get(self.result_field)), texts[0]
+        message.new[self.result_field] = [{"type": self.part_type, "text": text, MARK: marks[-1]}] if marks else text
 
-    def summary(self, role: str, text: str) -> dict[str, Any]:
-        """The message of a summary in a history of this shape."""
-        return {"role": role, "content": text}
+    def content(self, text: Any) -> Any:
+        """The content of a message with this text alone."""
+        return [{"text": text}] if self.part_type is None else text
 
     @abstractmethod
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
@@ -62,27 +62,16 @@ class BlockShape(Shape):
     results_are_blocks = True
 
     @abstractmethod
-    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
-        """A copy of a block, with this text for its observation."""
+    def mask_block(self, block: Changed, text: Any) -> None:
+        """Put a text in the place of the observation of a block."""
 
     @abstractmethod
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         """The block that answers a call."""
 
-    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        blocks = list(self.blocks(message))
+    def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
         for place, text in texts.items():
-            blocks[place] = self.masked_block(blocks[place], text)
-        return self.mended(message, blocks)
+            self.mask_block(message.at(self.field).at(place), text)
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
-        return self.mended({"role": "user"}, [self.answer_block(*call) for call in calls])
-
-    def mended(self, message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
-        """A copy of the message with other blocks."""
-        return {**message, self.field: blocks}
-
-    def blocks(self, message: dict[str, Any]) -> list[Any]:
-        """The blocks of a message."""
-        blocks: list[Any] = message[self.field]
-        return blocks
+        return {"role": "user", self.field: [self.answer_block(*call) for call in calls]}

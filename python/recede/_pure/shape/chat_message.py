@@ -6,6 +6,7 @@ from typing import Any
 
 from recede._pure.shape.base import Shape
 from recede._pure.shape.words import BLOCK_KEYS, NO_RESULT, is_flagged, string
+from recede._pure.value import Member
 
 
 class ChatMessage(Shape):
@@ -17,10 +18,10 @@ class ChatMessage(Shape):
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         if message["pairRole"] == "call":
-            walk.content()
+            walk.content(message)
             walk.call(message.get("pairId"))
         else:
-            text = walk.text(message, "content", "content", BLOCK_KEYS)
+            text = walk.text(Member(message, "content"), "content", BLOCK_KEYS)
             walk.result(message.get("pairId"), text, is_error=is_flagged(message))
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:

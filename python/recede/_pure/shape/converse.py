@@ -6,15 +6,14 @@ from typing import Any
 
 from recede._pure.shape.base import BlockShape
 from recede._pure.shape.words import NO_RESULT, items
+from recede._pure.value import Changed, Member, Text
 
 _MEDIA = ("image", "document", "video")
-_FIELDS = ("text", "toolUse", "toolResult", *_MEDIA)
 
 _BLOCK_KEYS = frozenset({"text", "toolUse", "toolResult"})
 _CALL_KEYS = frozenset({"toolUseId", "name", "input"})
 _RESULT_KEYS = frozenset({"toolUseId", "content", "status"})
 _PART_KEYS = frozenset({"text", "json"})
-_FRAME = ('[{"text":', "}]")
 _CALL_DEPTH = 4  # the message, its content, the block, its field
 _JSON_DEPTH = 6  # the same, the content of the result, its part
 
@@ -22,7 +21,7 @@ _JSON_DEPTH = 6  # the same, the content of the result, its part
 class Converse(BlockShape):
     name = "converse"
     pairs_by_place = True
-    text_frame = ('[{"text":', "}]")
+    part_type = None
     wants_results_first = True
     takes_system_messages = False
 
@@ -31,41 +30,58 @@ class Converse(BlockShape):
             if isinstance(block, dict):
                 if "type" in block:
                     return False
-                if any(block.get(key) is not None for key in _FIELDS):
+                if any(block.get(key) is not None for key in (*_BLOCK_KEYS, *_MEDIA)):
                     return True
         return False
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        for place, path, block in walk.blocks(message, "content", _BLOCK_KEYS):
+        for place, path, block in walk.blocks(Member(message, "content"), _BLOCK_KEYS):
             call = walk.object(block.get("toolUse"), path + ".toolUse")
             result = walk.object(block.get("toolResult"), path + ".toolResult") if call is None else None
             if call is not None:
                 walk.refuse_repeated(call, _CALL_KEYS, path + ".toolUse.")
                 walk.call(call.get("toolUseId"), call.get("name"), call.get("input"), block=place, depth=_CALL_DEPTH)
             elif result is not None:
-                path += ".toolResult"
-                walk.refuse_repeated(result, _RESULT_KEYS, path + ".")
+                path += ".toolResult."
+                walk.refuse_repeated(result, _RESULT_KEYS, path)
+                text = _observation(walk, Member(result, "content"), path + "content")
                 is_error = result.get("status") == "error"
-                content = result.get("content")
-                if not isinstance(content, list):
-                    text = walk.text(result, "content", path + ".content", _PART_KEYS)
-                    walk.result(result.get("toolUseId"), text, block=place, is_error=is_error)
-                    continue
-                text = walk.texts(result, "content", path + ".content", _PART_KEYS, _JSON_DEPTH, _MEDIA)
-                walk.result(result.get("toolUseId"), text, block=place, is_error=is_error, frame=_FRAME)
+                walk.result(result.get("toolUseId"), text, block=place, is_error=is_error)
             elif isinstance(block.get("text"), str):
-                walk.own_text(block)
-            elif any(block.get(key) is not None for key in _MEDIA):
-                walk.image()
+                walk.piece(Member(block, "text"), walk.message.own)
+            else:
+                walk.message.own.images += _is_media(block)
 
-    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
-        result = block["toolResult"]
-        content = [{"text": text}] if isinstance(result["content"], list) else text
-        return {**block, "toolResult": {**result, "content": content}}
-
-    def summary(self, role: str, text: str) -> dict[str, Any]:
-        return {"role": role, "content": [{"text": text}]}
+    def mask_block(self, block: Changed, text: Any) -> None:
+        result = block.at("toolResult")
+        result.new["content"] = self.content(text) if isinstance(result.source.value["content"], list) else text
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         call_id = message["content"][block]["toolUse"]["toolUseId"]
-        return {"toolResult": {"toolUseId": call_id, "content": [{"text": NO_RESULT}]}}
+        return {"toolResult": {"toolUseId": call_id, "content": self.content(NO_RESULT)}}
+
+
+def _observation(walk: Any, content: Member, path: str) -> Text:
+    """Read a list of texts, media and JSON; with JSON in it, it has no text."""
+    if not isinstance(content.value, list):
+        text: Text = walk.text(content, path, _PART_KEYS)
+        return text
+    text, texts = Text(), []
+    for _, _, part in walk.parts(content, path, _PART_KEYS):
+        if part.get("json") is not None:
+            text.json = content
+            text.json_chars += walk.size(part["json"], _JSON_DEPTH)
+        elif isinstance(part.get("text"), str):
+            texts.append(Member(part, "text"))
+        else:
+            text.images += _is_media(part)
+    for piece in texts:
+        if text.json is None:
+            walk.piece(piece, text)
+        else:
+            text.json_chars += len(piece.value)
+    return text
+
+
+def _is_media(part: dict[str, Any]) -> bool:
+    return any(part.get(key) is not None for key in _MEDIA)

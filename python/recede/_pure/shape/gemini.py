@@ -6,6 +6,7 @@ from typing import Any
 
 from recede._pure.shape.base import BlockShape
 from recede._pure.shape.words import NO_RESULT
+from recede._pure.value import Changed, Member, Text
 
 _CALL = ("functionCall", "function_call")
 _RESULT = ("functionResponse", "function_response")
@@ -23,14 +24,14 @@ class Gemini(BlockShape):
     pairs_by_place = True
     names_results = True
     field = "parts"
-    text_frame = ('[{"text":', "}]")
+    part_type = None
     takes_system_messages = False
 
     def fits(self, message: dict[str, Any]) -> bool:
         return "content" not in message and message.get("parts") is not None
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        for place, path, part in walk.blocks(message, "parts", _PART_KEYS):
+        for place, path, part in walk.blocks(Member(message, "parts"), _PART_KEYS):
             call_key, call = _first(part, _CALL)
             result_key, result = _first(part, _RESULT)
             call = walk.object(call, f"{path}.{call_key}")
@@ -39,31 +40,20 @@ class Gemini(BlockShape):
                 walk.refuse_repeated(call, _CALL_KEYS, f"{path}.{call_key}.")
                 walk.call(call.get("id"), call.get("name"), call.get("args"), block=place, depth=_DEPTH)
             elif result is not None:
-                path = f"{path}.{result_key}"
-                walk.refuse_repeated(result, _RESULT_KEYS, path + ".")
-                result_id, name = result.get("id"), result.get("name")
-                response: Any = result.get("response")
-                only = _only(response)
-                is_error = only == "error"
-                if only is not None and isinstance(response[only], str):
-                    text = walk.text(response, only, path, frozenset())
-                    walk.result(result_id, text, name=name, block=place, is_error=is_error)
-                else:
-                    text = walk.json(result, "response", path + ".response", _DEPTH)
-                    walk.result(result_id, text, name=name, block=place, is_error=is_error, frame=_FRAME)
+                walk.refuse_repeated(result, _RESULT_KEYS, f"{path}.{result_key}.")
+                text, is_error = _observation(walk, result, f"{path}.{result_key}"), _only(result) == "error"
+                walk.result(result.get("id"), text, name=result.get("name"), block=place, is_error=is_error)
             elif _first(part, _MEDIA)[0]:
-                walk.image()
+                walk.message.own.images += 1
             elif isinstance(part.get("text"), str) and part.get("thought") is not True:
-                walk.own_text(part)
+                walk.piece(Member(part, "text"), walk.message.own)
 
-    def masked_block(self, block: dict[str, Any], text: str) -> dict[str, Any]:
-        key, result = _first(block, _RESULT)
-        only = _only(result["response"])
-        masked = {only if only and isinstance(result["response"][only], str) else "output": text}
-        return {**block, key: {**result, "response": masked}}
-
-    def summary(self, role: str, text: str) -> dict[str, Any]:
-        return {"role": role, "parts": [{"text": text}]}
+    def mask_block(self, block: Changed, text: Any) -> None:
+        key, result = _first(block.source.value, _RESULT)
+        if (only := _only(result)) and isinstance(result["response"][only], str):
+            block.at(key).at("response").new[only] = text
+        else:
+            block.at(key).new["response"] = {"output": text}
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         key, call = _first(message["parts"][block], _CALL)
@@ -71,7 +61,17 @@ class Gemini(BlockShape):
         return {_RESULT[_CALL.index(key)]: {**fields, "response": {"output": NO_RESULT}}}
 
 
-_FRAME = ('{"output":', "}")
+def _observation(walk: Any, result: dict[str, Any], path: str) -> Text:
+    """Read a response: the text of its only member, or an object that has characters, but no text."""
+    response, only = Member(result, "response"), _only(result)
+    if only is not None and isinstance(response.value[only], str):
+        text: Text = walk.text(Member(response.value, only), path, frozenset())
+        return text
+    if response.value is None:
+        return Text()
+    if not isinstance(response.value, dict):
+        walk.fault("content", response, path + ".response")
+    return Text(json=response, json_chars=walk.size(response.value, _DEPTH))
 
 
 def _first(part: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
@@ -79,7 +79,8 @@ def _first(part: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
     return next(((key, part[key]) for key in keys if part.get(key) is not None), ("", None))
 
 
-def _only(response: Any) -> str | None:
-    """The key of the only member of an object."""
+def _only(result: dict[str, Any]) -> str | None:
+    """The key of the only member of a response."""
+    response: Any = result.get("response")
     is_one = isinstance(response, dict) and len(response) == 1 and not getattr(response, "repeated", None)
     return next(iter(response)) if is_one else None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from recede._pure.shape.base import Shape
-from recede._pure.shape.words import NO_RESULT, PART_KEYS, is_flagged, marked, string
+from recede._pure.shape.words import NO_RESULT, PART_KEYS, is_flagged, string
+from recede._pure.value import Member, Text
 
 
 class Responses(Shape):
     name = "responses"
+    result_field = "output"
     part_type = "input_text"
 
     def fits(self, message: dict[str, Any]) -> bool:
@@ -19,20 +20,17 @@ class Responses(Shape):
         return is_call or kind.endswith("_call_output")
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        walk.content()
+        walk.content(message)
         if message["type"].endswith("_call"):
             arguments = (message.get(key) for key in ("arguments", "input", "action"))
             present = next((value for value in arguments if value is not None), None)
-            walk.call(message["call_id"], message.get("name"), present, depth=1)
+            walk.call(message["call_id"], message.get("name"), present)
             return
-        output = message.get("output")
-        is_left_alone = output is not None and not isinstance(output, (str, list))
-        walk.object(output, "output")
-        text = walk.no_text() if is_left_alone else walk.text(message, "output", "output", PART_KEYS)
+        output = Member(message, "output")
+        walk.object(output.value, "output")
+        is_left_alone = output.value is not None and not isinstance(output.value, (str, list))
+        text = Text() if is_left_alone else walk.text(output, "output", PART_KEYS)
         walk.result(message.get("call_id"), text, is_error=is_flagged(message))
-
-    def masked(self, message: dict[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
-        return {**message, "output": marked(texts[0], message["output"], self.part_type)}
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, _),) = calls

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede._pure.value import Member
+
 TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file", "input_file"})
 
@@ -40,15 +42,9 @@ def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def mark_in(value: Any) -> Any:
-    """The mark of the last part that has one, of a value that may be a list of parts."""
-    return next((part[MARK] for part in reversed(items(value)) if part.get(MARK) is not None), None)
-
-
-def marked(text: str, value: Any, part_type: str) -> Any:
-    """The text that replaces a value; if that has a mark, in a part with it."""
-    mark = mark_in(value)
-    return text if mark is None else [{"type": part_type, "text": text, MARK: mark}]
+def marks_on(value: Any) -> list[Member]:
+    """The marks on the elements of a list, if it is one."""
+    return [Member(one, MARK) for one in items(value) if isinstance(one, dict) and one.get(MARK) is not None]
 
 
 def block_type(block: Any) -> str | None:
