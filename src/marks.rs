@@ -101,8 +101,8 @@ pub struct Marks {
 pub struct Pins {
     /// Blocks that get a mark, in order: message, place, and the marked block whose oldest mark is copied.
     pub added: Vec<(usize, usize, usize)>,
-    /// Marked blocks that lose theirs.
-    pub removed: Vec<usize>,
+    /// The marked block that loses its marks.
+    pub removed: Option<usize>,
     /// Whether tools lose theirs.
     pub clears_tools: bool,
 }

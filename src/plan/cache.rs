@@ -156,9 +156,8 @@ impl CachedSession<'_> {
     }
 
     fn read_prefix(&self, sent: Sent, now: f64) -> usize {
-        let Some((before, used)) = self.before else { return 0 };
-        let is_cached = self.cache.takes(self.cache.system_chars + before.view.chars);
-        if !is_cached || self.cache.is_cold(used, now) {
+        let Some((_, used)) = self.before else { return 0 };
+        if self.cache.is_cold(used, now) {
             return 0;
         }
         self.cache.serves(self.cache.system_chars + sent.same_chars)

@@ -77,53 +77,39 @@ impl Wanted {
     pub fn pins(self, marks: &Marks, blocks_between: impl Fn(BlockPlace, BlockPlace) -> usize) -> Option<Pins> {
         let places: Vec<BlockPlace> = marks.blocks.iter().map(|one| (one.message, one.block)).collect();
         let newest = *places.last()?;
-        let mut total = marks.elsewhere + marks.blocks.iter().map(|one| one.count).sum::<usize>();
+        let total = marks.elsewhere + marks.blocks.iter().map(|one| one.count).sum::<usize>();
         if total > MOST_MARKS {
             return None;
         }
         // Before a mark of the client, and where none is.
         let is_free = |block: &BlockPlace| *block < newest && !places.contains(block);
         let mut pin = self.pin.filter(is_free);
-        let mut carried = self.carried.filter(is_free).filter(|block| {
+        let carried = self.carried.filter(is_free).filter(|block| {
             let next = places.iter().find(|place| *place > block);
             pin != Some(*block) && next.is_none_or(|next| blocks_between(*block, *next) >= LOOKBACK_BLOCKS)
         });
-        total += usize::from(pin.is_some()) + usize::from(carried.is_some());
-        let mut pins = Pins::default();
-        let mut stays: Vec<usize> = (0..places.len()).collect();
-        while total > MOST_MARKS {
-            // The oldest mark whose entry the next one finds as well.
-            let gives_way = |pair: &[usize]| {
-                !marks.blocks[pair[0]].stays && blocks_between(places[pair[0]], places[pair[1]]) < LOOKBACK_BLOCKS
-            };
-            let old = stays.windows(2).position(gives_way);
-            total -= if carried.is_some() && pin.take().is_some() {
-                1
-            } else if marks.on_tools > 0 && !pins.clears_tools {
-                pins.clears_tools = true;
-                marks.on_tools
-            } else if let Some(old) = old {
-                let removed = stays.remove(old);
-                pins.removed.push(removed);
-                marks.blocks[removed].count
-            } else {
-                usize::from(pin.take().or_else(|| carried.take()).is_some())
-            };
+        if carried.is_some() && total + 2 > MOST_MARKS {
+            pin = None;
         }
-        if pin.is_none() && carried.is_none() {
-            return None; // nothing gives way to nothing
+        let added = pin.into_iter().chain(carried);
+        let mut pins = Pins::default();
+        if total + added.clone().count() > MOST_MARKS {
+            if marks.on_tools > 0 {
+                pins.clears_tools = true;
+            } else {
+                // The oldest mark whose entry the next one finds as well.
+                let gives_way = |one: &usize| {
+                    !marks.blocks[*one].stays && blocks_between(places[*one], places[one + 1]) < LOOKBACK_BLOCKS
+                };
+                pins.removed = Some((0..places.len() - 1).find(gives_way)?);
+            }
         }
         // The value of the mark after it: entries that live longer come before others.
-        pins.added = [pin, carried]
-            .into_iter()
-            .flatten()
-            .filter_map(|block| {
-                let next = stays.iter().find(|one| places[**one] > block)?;
-                Some((block.0, block.1, *next))
-            })
-            .collect();
+        let stays =
+            |block: BlockPlace| (0..places.len()).find(|one| places[*one] > block && pins.removed != Some(*one));
+        pins.added = added.filter_map(|block| Some((block.0, block.1, stays(block)?))).collect();
         pins.added.sort_unstable();
-        Some(pins)
+        (!pins.added.is_empty()).then_some(pins)
     }
 }
 
