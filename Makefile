@@ -9,6 +9,8 @@ sources := Cargo.toml pyproject.toml $(shell find src -name '*.rs')
 export PYO3_PYTHON := $(CURDIR)/$(python)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX
+# Else each process that the tests start compiles recede again.
+unexport PYTHONDONTWRITEBYTECODE
 # Of `make fuzz`.
 SECONDS ?= 60
 # Of `make fuzz` and `make test-slow`: another one each time, so that they try what was not tried before.

@@ -26,6 +26,10 @@ _MEMORY = "/dev/shm"
 if "TMPDIR" not in os.environ and Path(_MEMORY).is_dir() and shutil.disk_usage(_MEMORY).free > 1 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
+# A client reads the certificates of the system before its first request, which takes longer than most of these tests; no
+# server here has one.
+os.environ.update(SSL_CERT_FILE="", SSL_CERT_DIR=str(_HERE))
+
 # What a shell starts in the background ignores Ctrl-C, and so would the commands whose Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

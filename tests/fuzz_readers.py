@@ -607,7 +607,7 @@ def run(name: str, first: int, cases: int | None, seconds: float) -> Found:
             stack.enter_context(child.stdout)
             selector = stack.enter_context(selectors.DefaultSelector())
             selector.register(child.stdout, selectors.EVENT_READ)
-            has_ended, limit = True, _MOST_SECONDS_TO_BEGIN
+            has_ended, limit, line = True, _MOST_SECONDS_TO_BEGIN, b"-"
             while selector.select(limit) and (line := child.stdout.readline()):
                 limit = MOST_SECONDS
                 kind, _, rest = line.decode().strip().partition(" ")
@@ -621,9 +621,7 @@ def run(name: str, first: int, cases: int | None, seconds: float) -> Found:
                     faults.append(f"{name}, seed {seed - 1}: {json.loads(rest)}")
                     if len(faults) >= _MOST_FAULTS:
                         break
-            if child.poll() is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(5)
+            if line:  # it did not close its output: it hangs, or enough faults are known
                 child.kill()
             status = child.wait()
             said.seek(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -136,6 +137,7 @@ PYTHON_FILES = sorted(PACKAGE.rglob("*.py"))
 RUST_FILES = sorted(CORE.rglob("*.rs"))
 
 
+@functools.cache
 def imports_of(path: Path) -> set[tuple[str, str]]:
     """(module, name) of each import, also of those for type checkers and of those inside functions."""
     found: set[tuple[str, str]] = set()
@@ -158,18 +160,6 @@ def ours(path: Path) -> set[str]:
         elif module.startswith("recede."):
             found.add(module.split(".")[1])
     return found
-
-
-def files_of(path: Path) -> set[Path]:
-    """The files that the file imports, as far as it can be read off: a package stands for its `__init__`."""
-    found = set()
-    for module, name in imports_of(path):
-        if module.split(".")[0] == "recede" and name != "_core":
-            place = PACKAGE.parent.joinpath(*module.split("."))
-            candidates = (place / name, place) if name else (place,)
-            files = [file for one in candidates for file in (one.with_suffix(".py"), one / "__init__.py")]
-            found |= set([file for file in files if file.is_file()][:1])
-    return found - {path}
 
 
 def room_of(path: Path) -> str:
@@ -196,14 +186,6 @@ def test_python_modules_import_only_what_they_may(path: Path) -> None:
     else:
         assert room in PYTHON, f"{room} needs a row in this test"
         assert used <= PYTHON[room]
-
-
-def test_no_file_of_the_package_imports_itself_through_others() -> None:
-    edges = {path: files_of(path) for path in PYTHON_FILES}
-    while free := {path for path, uses in edges.items() if not uses & edges.keys()}:
-        edges = {path: uses for path, uses in edges.items() if path not in free}
-    circle = sorted(str(path.relative_to(PACKAGE)) for path in edges)
-    assert not circle, f"circles among {circle}, and what imports them"
 
 
 def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
@@ -320,11 +302,7 @@ def test_only_the_shapes_name_a_shape() -> None:
 
 def test_rust_edges_go_one_way() -> None:
     """The table itself has no circle, so neither has what obeys it."""
-    done: set[str] = set()
-    while len(done) < len(RUST):
-        free = {room for room, uses in RUST.items() if room not in done and uses <= done}
-        assert free, f"a circle among {set(RUST) - done}"
-        done |= free
+    assert circles(RUST) == []
 
 
 # Files

@@ -666,12 +666,13 @@ def test_what_is_saved_goes_over_neither_the_store_nor_the_recording(tmp_path: P
 
 def test_a_store_that_is_deleted_meanwhile_is_a_line(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [*COMMAND, "--store", "s.store"],
+        command := [*COMMAND, "--store", "s.store"],
         cwd=tmp_path,
         env=environment(tmp_path),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=forked(command, environment(tmp_path)),
     ) as chat:
         assert chat.stdin is not None and chat.stdout is not None and chat.stderr is not None
         chat.stdin.write(b"1\n")
@@ -694,9 +695,10 @@ def _other(folder: Path) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_talk_that_was_killed_goes_on_from_its_store(server: Server, tmp_path: Path) -> None:
     options = [*with_server(server, "anthropic"), "--store", "s.store"]
-    held = threading.Event()
+    command, variables, held = [*COMMAND, *options], environment(tmp_path), threading.Event()
     server.script = [text("Hello."), text("never", pause=held)]
-    with subprocess.Popen([*COMMAND, *options], cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.PIPE) as talk:
+    begin = forked(command, variables)
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stdin=subprocess.PIPE, preexec_fn=begin) as talk:
         assert talk.stdin is not None
         talk.stdin.write(b"Hi.\nWell?\n")
         talk.stdin.flush()

@@ -1097,19 +1097,23 @@ def test_an_interruption_of_a_tool_leaves_no_call_open(some_talk: Talk, parallel
 def test_a_cancelled_turn_leaves_a_usable_state(server: Server, where: str) -> None:
     for kind in ("async anthropic stream", "async openai stream", "async openai"):
         talk = Talk(kind, server)
-        gate = threading.Event()
+        gate, ran = threading.Event(), False
 
         async def run_tool(name: str, value: Any) -> str:
+            nonlocal ran
+            ran = True
             await asyncio.sleep(60)
             return "never"
 
         server.script = [Answer([{"type": "text", "text": "I look. " * 9}, call("run")], "tool_use")]
         server.script[0].pause = gate if where == "answer" else None
+        server.requests.clear()
         conversation = talk(run_tool)
 
         async def cancelled(talk: Talk = talk, conversation: Conversation = conversation, gate: Any = gate) -> None:
             turn = asyncio.create_task(talk.in_loop(conversation.turn_async("Go.")))
-            await asyncio.sleep(0.4)
+            while not (ran if where == "tool" else talk.heard if talk.is_streamed else server.requests):
+                await asyncio.sleep(0.001)
             turn.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await turn
