@@ -117,7 +117,7 @@ pub struct MarkEdits {
 }
 
 impl Marks {
-    /// The marks of serialized input. A list of messages is reckoned to have `elsewhere` marks around it.
+    /// The marks of serialized input. A list of messages is assumed to have `elsewhere` marks around it.
     #[must_use]
     pub fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
         let mut marks = Marks { elsewhere, ..Marks::default() };

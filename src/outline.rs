@@ -203,7 +203,7 @@ impl Default for Outline {
     }
 }
 
-/// Makes room for so many more, and few besides: of what a session takes most are vectors, and one that doubles is half empty.
+/// Makes room for this many more, and few besides: most memory of a session is in vectors, and one that doubles is half empty.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     if vec.capacity() < vec.len() + more {
         vec.reserve_exact(more + vec.len() / 8);

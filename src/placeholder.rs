@@ -262,7 +262,7 @@ impl<'a> Placeholder<'a> {
         Some(out)
     }
 
-    /// Whether a placeholder may have so many characters, if no number in it has more digits than recede writes.
+    /// Whether a placeholder may have this many characters, if no number in it has more digits than recede writes.
     #[must_use]
     pub fn may_have(&self, chars: usize) -> bool {
         let may_be = |template: &Template| {

@@ -68,7 +68,7 @@ pub enum Boundary {
     },
 }
 
-/// What a prompt cache is reckoned to serve, by the rule of the boundary.
+/// What a prompt cache is assumed to serve, by the rule of the boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheModel {
     /// Any prefix that the previous request had.
@@ -169,7 +169,7 @@ macro_rules! parameters {
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
-            /// Other budgets of requests: each after at least so many messages, ascending. Then `max_cost` is that of the last.
+            /// Other budgets of requests: each after at least this many messages, ascending. Then `max_cost` is that of the last.
             max_cost_since: Vec<(usize, usize)> = vec![],
             /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
             fill_millionths: Option<usize> = None,
@@ -231,7 +231,7 @@ macro_rules! parameters {
             summaries: Option<Summaries> = None,
             /// Requests have a cache breakpoint at the boundary.
             pins_boundary: bool = false,
-            /// Marks that a list of messages is reckoned to have around it.
+            /// Marks that a list of messages is assumed to have around it.
             marks_elsewhere: usize = 2,
         }
     };
@@ -257,7 +257,7 @@ macro_rules! declare {
 parameters!(declare);
 
 impl Policy {
-    /// The budget of a request after so many messages.
+    /// The budget of a request after this many messages.
     #[must_use]
     pub fn max_cost_at(&self, messages: usize) -> Option<usize> {
         let known = self.max_cost_since.partition_point(|(since, _)| *since <= messages);

@@ -43,7 +43,7 @@ impl<'a> RawText<'a> {
         }
     }
 
-    /// Copies a text of so many characters, cut.
+    /// Copies a text of this many characters, cut.
     pub fn clip(mut self, chars: usize, clip: &Clip, out: &mut Vec<u8>) {
         self.copy(clip.beginning, out);
         out.extend_from_slice(clip.marker().as_bytes());

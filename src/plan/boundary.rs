@@ -28,7 +28,7 @@ pub(super) fn cost(chars: usize, price: f64) -> f64 {
 }
 
 impl Fold {
-    /// Makes a request after so many messages. Returns the newly masked observations, in order.
+    /// Makes a request after this many messages. Returns the newly masked observations, in order.
     pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Vec<Masked> {
         self.grow(context, end);
         let bill = self.bill(context, end, is_now);
@@ -47,7 +47,7 @@ impl Fold {
         masked
     }
 
-    /// Whether the boundary moves at a request after so many messages, to which the fold must have grown.
+    /// Whether the boundary moves at a request after this many messages, to which the fold must have grown.
     #[must_use]
     pub fn moves_at(&self, context: PlanContext, end: usize, is_now: bool) -> bool {
         self.moves(context, end, self.bill(context, end, is_now).as_ref())

@@ -23,7 +23,7 @@ pub struct CachePlace {
 /// Where a cache has entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// After each request, in whole steps of so many tokens; 0: anywhere.
+    /// After each request, in whole steps of this many tokens; 0: anywhere.
     Prefix {
         /// Tokens of a step.
         step: usize,
@@ -76,12 +76,12 @@ impl Cache {
         (chars as f64 / self.chars_per_token) as usize
     }
 
-    /// Whether so many characters are enough for an entry.
+    /// Whether this many characters are enough for an entry.
     pub(super) fn takes(&self, chars: usize) -> bool {
         self.tokens(chars) >= self.min_tokens
     }
 
-    /// What is served of a prefix of so many characters, of which the cache has an entry.
+    /// What is served of a prefix of this many characters, of which the cache has an entry.
     pub(super) fn serves(&self, chars: usize) -> usize {
         match self.rule {
             _ if !self.takes(chars) => 0,

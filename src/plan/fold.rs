@@ -28,7 +28,7 @@ impl SummaryInView {
         self.hidden.get(message) == Some(&true)
     }
 
-    /// The characters in the view of a message of so many characters.
+    /// The characters in the view of a message of this many characters.
     fn chars(&self, message: usize, chars: usize) -> usize {
         match self.hides(message) {
             false => chars,
@@ -130,7 +130,7 @@ impl Fold {
         (fold.core.waiting, older)
     }
 
-    /// The fold of a view with a new summary, whose previous request had sent so many messages.
+    /// The fold of a view with a new summary, whose previous request had sent this many messages.
     pub(super) fn with_summary(summary: SummaryInView, before: usize, paid: Paid) -> Self {
         Fold { summary, core: FoldCore { before, paid, ..FoldCore::default() }, is_rewritten: true, ..Fold::default() }
     }
@@ -316,7 +316,7 @@ impl Fold {
         self.mask(context, |result| message_of(outline, result) < message)
     }
 
-    /// A summary of so many characters takes the place of turns of so many.
+    /// A summary of this many characters takes the place of turns of this many.
     pub fn replace(&mut self, replaced: usize, summary_chars: usize) {
         self.replaced = (replaced, summary_chars);
     }
@@ -363,7 +363,7 @@ pub(super) fn shift(
     removed
 }
 
-/// The cost of a view after masking these, which removes so many characters.
+/// The cost of a view after masking these, which removes this many characters.
 pub(super) fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Costs>) -> usize {
     let Some(costs) = costs else { return cost - removed };
     masked.iter().fold(cost, |cost, one| {

@@ -21,12 +21,12 @@ struct TurnSpan {
 }
 
 impl TurnSpan {
-    /// Whether a summary of so many turns replaces the message.
+    /// Whether a summary of this many turns replaces the message.
     fn is_within(self, turns: usize) -> bool {
         self.first > 0 && self.last <= turns
     }
 
-    /// Whether a summary of so many turns would split the message.
+    /// Whether a summary of this many turns would split the message.
     fn is_split_by(self, turns: usize) -> bool {
         self.first > 0 && self.first <= turns && turns < self.last
     }
@@ -55,7 +55,7 @@ fn turn_spans(planner: &Planner) -> Vec<TurnSpan> {
 }
 
 impl Summaries {
-    /// How many turns a summary made after so many replaces; None before the first is due.
+    /// How many turns a summary made after this many replaces; None before the first is due.
     #[must_use]
     pub fn wanted(&self, turns: usize) -> Option<usize> {
         match self.due {
@@ -70,7 +70,7 @@ impl Summaries {
         cost(given, self.prices.input) + cost(written, self.prices.output)
     }
 
-    /// Whether a summary is made. By prices it is once reading the waste has cost as much as writing so many characters to the
+    /// Whether a summary is made. By prices it is once reading the waste has cost as much as writing this many characters to the
     /// cache again and calling a model with this input and output, if the warranty permits it.
     #[must_use]
     pub fn pays(
@@ -158,7 +158,7 @@ impl<'a> HybridReplay<'a> {
         }
     }
 
-    /// Makes a request after so many turns and messages.
+    /// Makes a request after this many turns and messages.
     fn request(&mut self, turns: usize, before: usize, end: usize) -> Sent {
         self.planner.end = end;
         let ties = self.turn_spans[before..end]
@@ -235,7 +235,7 @@ impl<'a> HybridReplay<'a> {
         turns
     }
 
-    /// A summary of so many turns; None if it would cover no new turn, or be no shorter than what it replaces.
+    /// A summary of this many turns; None if it would cover no new turn, or be no shorter than what it replaces.
     fn draft(&self, turns: usize, before: usize, end: usize) -> Option<Draft> {
         if turns <= self.summarized {
             return None;

@@ -68,7 +68,7 @@ pub fn built_in(outline: &Outline, source: &dyn Source, policy: &Policy, message
     built_in_summary(&planner, messages, objective_from, previous.as_deref())
 }
 
-/// One past the last observation that is old after so many messages.
+/// One past the last observation that is old after this many messages.
 #[must_use]
 pub fn older_end(context: PlanContext, messages: usize) -> usize {
     let PlanContext { outline, policy, pairs, turns, .. } = context;

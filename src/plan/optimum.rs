@@ -18,9 +18,9 @@ struct Views {
     blocks: Vec<usize>,
     /// The message of each maskable observation, in order.
     messages: Vec<usize>,
-    /// Characters removed by masking the first so many.
+    /// Characters removed by masking this many of the first.
     removed: Vec<usize>,
-    /// The end of the last of the first so many, when these are masked.
+    /// The end of the last one, when this many of the first are masked.
     boundaries: Vec<CachePlace>,
 }
 
@@ -50,12 +50,12 @@ impl Views {
         CachePlace { chars: self.raw_before[end] - self.removed[masked], blocks: self.blocks[end] }
     }
 
-    /// The messages before the first that changes if more than so many observations are masked.
+    /// The messages before the first that changes if more than this many observations are masked.
     fn unchanged(&self, end: usize, masked: usize) -> usize {
         self.messages[masked].min(end)
     }
 
-    /// The end of so many messages of a view, of which no more than these observations are masked.
+    /// The end of this many messages of a view, of which no more than these observations are masked.
     fn end_of(&self, messages: usize, masked: usize) -> CachePlace {
         let of_earlier = self.messages[..masked].partition_point(|other| *other < messages);
         CachePlace { chars: self.raw_before[messages] - self.removed[of_earlier], blocks: self.blocks[messages] }
@@ -111,7 +111,7 @@ impl OptimalSession<'_> {
         self.views.end_of(self.views.unchanged(end, before), before).chars
     }
 
-    /// Characters that the cache serves of a request, whose previous one had so many masked observations.
+    /// Characters that the cache serves of a request, whose previous one had this many masked observations.
     fn read(&self, request: usize, before: usize, is_moved: bool) -> usize {
         let (cache, views, end) = (self.cache, &self.views, self.requests[request - 1]);
         let whole = cache.system_chars + views.view(end, before).chars;

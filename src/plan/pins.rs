@@ -8,9 +8,9 @@ use crate::outline::Outline;
 use crate::policy::Policy;
 use crate::turns::Turns;
 
-/// A request has at most so many marks.
+/// A request has at most this many marks.
 pub const MOST_MARKS: usize = 4;
-/// A mark finds an entry at one of so many blocks, its own the last of them.
+/// A mark finds an entry at one of this many blocks, its own the last of them.
 pub(super) const LOOKBACK_BLOCKS: usize = 20;
 
 /// A message, and the place of a block in its content.

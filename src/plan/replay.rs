@@ -78,8 +78,8 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &C
     }
 }
 
-/// The tokens of so many messages as `LangChain` approximates them: four characters each, of text, roles and ids, and three more
-/// for each message; each result is a message there.
+/// The tokens of this many messages as `LangChain` approximates them: four characters each, of text, roles and ids, and three
+/// more for each message; each result is a message there.
 fn counted_tokens(outline: &Outline, end: usize) -> usize {
     let tokens = |chars: usize| chars.div_ceil(4) + 3;
     let id_chars = |id: Option<TextSpan>| id.map_or(0, |id| count_chars(outline.text(id)));
@@ -114,7 +114,7 @@ pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Planner<'_> {
-    /// `policy_at` is the policy of the request after so many messages.
+    /// `policy_at` is the policy of the request after this many messages.
     fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Vec<Sent> {
         let mut fold = Fold::default();
         let blocks = sums_before((0..self.end).map(|message| blocks_of(self.outline, message)));
@@ -152,7 +152,7 @@ impl Planner<'_> {
         self.end_of(last.result as usize, fold.chars_before(message + 1), blocks)
     }
 
-    /// The end of a result in a view with so many characters up to the end of its message, where later results are not masked.
+    /// The end of a result in a view with this many characters up to the end of its message, where later results are not masked.
     pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> CachePlace {
         CachePlace { chars: message_end - self.later_chars(result), blocks: self.block_end(result, blocks) }
     }

@@ -4,10 +4,10 @@ use super::fold::{Fold, FoldCore, shift};
 use super::outcome::Masked;
 use crate::outline::Outline;
 
-/// There is at most one rewind point per so many messages; those after it are planned again.
+/// There is at most one rewind point per this many messages; those after it are planned again.
 const POINT_INTERVAL: usize = 64;
 
-/// A rewind point: the state of a fold, which needs at least so many messages.
+/// A rewind point: the state of a fold, which needs at least this many messages.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
     messages: usize,
@@ -17,7 +17,7 @@ pub(super) struct Point {
 }
 
 impl Fold {
-    /// Enables rewinding, to no fewer than so many messages.
+    /// Enables rewinding, to no fewer than this many messages.
     pub fn enable_rewind(&mut self, messages: usize) {
         self.points.clear();
         self.masked_by_time.clear();
@@ -29,14 +29,14 @@ impl Fold {
         self.points.push(Point { messages, masked, moves, core: self.core.clone() });
     }
 
-    /// Adds a rewind point after a move, which needs so many messages, if the last one is far enough back.
+    /// Adds a rewind point after a move, which needs this many messages, if the last one is far enough back.
     pub(super) fn add_due_point(&mut self, messages: usize) {
         if self.points.last().is_some_and(|last| messages >= last.messages + POINT_INTERVAL) {
             self.add_point(messages);
         }
     }
 
-    /// Restores the last rewind point for so many messages; the caller repeats the requests after it. Returns the messages that
+    /// Restores the last rewind point for this many messages; the caller repeats the requests after it. Returns the messages that
     /// the point needs, and the observations that are no longer masked.
     pub fn rewind(&mut self, outline: &Outline, messages: usize) -> (usize, Vec<Masked>) {
         while self.points.len() > 1 && self.points.last().is_some_and(|point| point.messages > messages) {

@@ -1,4 +1,4 @@
-//! What the requests of a history cost under the cache that the rule of the boundary reckons with; and its warranty: no request
+//! What the requests of a history cost under the cache that the rule of the boundary assumes; and its warranty: no request
 //! makes the views so far cost more than the raw history by more than a given part. docs/caching.md has the proof.
 //!
 //! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
@@ -24,7 +24,7 @@ impl CacheModel {
         }
     }
 
-    /// What is served, at the least, of a prefix of so many characters.
+    /// What is served, at the least, of a prefix of this many characters.
     fn serves(self, chars: usize) -> usize {
         match self {
             _ if chars < self.min_chars() => 0,
@@ -33,8 +33,8 @@ impl CacheModel {
         }
     }
 
-    /// Characters of a system prompt that may be written again with a view of whose beginning the cache keeps so many: where these
-    /// are too few, and those of the prompt as well.
+    /// Characters of a system prompt that may be written again with a view of whose beginning the cache keeps this many: where
+    /// these are too few, and those of the prompt as well.
     fn again(self, kept: usize, is_cold: bool) -> usize {
         if is_cold || self.serves(kept) > 0 { 0 } else { self.min_chars() }
     }
@@ -50,7 +50,7 @@ pub struct Charged {
 }
 
 impl Charged {
-    /// A request of so many characters that reads so many of them.
+    /// A request of this many characters that reads this many of them.
     fn request(chars: usize, read: usize) -> Self {
         Charged { read: read.min(chars), written: chars.saturating_sub(read) }
     }
@@ -142,7 +142,7 @@ impl Fold {
             && new.map(|message| blocks_of(context.outline, message)).sum::<usize>() < LOOKBACK_BLOCKS
     }
 
-    /// What a request after so many messages is charged, to which the fold must have grown; None where no rule reads it.
+    /// What a request after this many messages is charged, to which the fold must have grown; None where no rule reads it.
     pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Option<Bill> {
         let policy = context.policy;
         if !matches!(policy.boundary, Boundary::BreakEven { .. }) {
@@ -181,7 +181,7 @@ impl Fold {
         cost(waste, read) >= policy.break_even_at * extra.max(0.0) && policy.warranty.is_none_or(is_warranted)
     }
 
-    /// Whether a summary keeps the warranty that leaves so many characters of the view, all of which are written again.
+    /// Whether a summary keeps the warranty that leaves this many characters of the view, all of which are written again.
     #[must_use]
     pub fn permits_summary(&self, context: PlanContext, end: usize, chars: usize, call: (usize, usize)) -> bool {
         let policy = context.policy;
@@ -192,8 +192,8 @@ impl Fold {
             && stays_cached(policy.cache, raw, view, part, read, write)
     }
 
-    /// Charges a model's call for a summary, and writing the view with it, of so many characters. The request for which it comes
-    /// may have been made without it, so that stays charged.
+    /// Charges a model's call for a summary, and writing the view with it, of this many characters. The request for which it
+    /// comes may have been made without it, so that stays charged.
     pub fn pay_summary(&mut self, cache: CacheModel, chars: usize, call: (usize, usize)) {
         let paid = self.core.paid.with_summary(call);
         let view = Charged::request(chars, 0).and_written(cache.again(0, false));

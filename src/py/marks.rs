@@ -39,7 +39,7 @@ impl<'py> DictMarks<'py> {
         messages
     }
 
-    /// Where they are, besides so many elsewhere in a request.
+    /// Where they are, besides this many elsewhere in a request.
     pub fn places(&self, elsewhere: usize) -> Marks {
         Marks { blocks: self.blocks.clone(), elsewhere, ..Marks::default() }
     }

@@ -17,7 +17,7 @@ pub struct Reports {
     pub cold: Vec<Cold>,
     /// Sums of what was reported, with the meaning that the caller gives them.
     pub sums: Vec<usize>,
-    /// Measured characters of a thousand tokens: of requests after at least so many messages, ascending.
+    /// Measured characters of a thousand tokens: of requests after at least this many messages, ascending.
     pub calibrations: Vec<(usize, usize)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Cold {
 }
 
 impl Reports {
-    /// As they were after so many messages; what was spent stays.
+    /// As they were after this many messages; what was spent stays.
     #[must_use]
     pub fn before(&self, messages: usize) -> Self {
         let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };

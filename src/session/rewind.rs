@@ -11,7 +11,7 @@ use crate::store::{RecordKind, Store};
 
 impl Session {
     /// Drops all but the first messages. False if the session must be rebuilt: from its store, which is truncated now, or
-    /// from what [`Session::save`] writes for so many messages.
+    /// from what [`Session::save`] writes for this many messages.
     ///
     /// # Errors
     /// Those of the store, and the session is as before.
@@ -39,7 +39,7 @@ impl Session {
         Ok(in_place)
     }
 
-    /// Whether the last of so many messages belongs to a run.
+    /// Whether the last of this many messages belongs to a run.
     fn ends_with_run(&self, messages: usize, store: Option<&mut Store>) -> Result<bool> {
         let Some(last) = messages.checked_sub(1) else { return Ok(false) };
         if self.log.format() == TextFormat::Facts {

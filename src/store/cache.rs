@@ -12,7 +12,7 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// An empty cache, with so many pages per generation.
+    /// An empty cache, with this many pages per generation.
     #[must_use]
     pub fn new(most: usize) -> Self {
         PageCache { most, young: HashMap::new(), old: HashMap::new() }

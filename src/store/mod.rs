@@ -39,7 +39,7 @@ pub struct Store {
     backend: Arc<dyn Backend>,
     pager: Pager,
     is_closed: bool,
-    /// Sync after so many appended records; and how many were appended since the last sync.
+    /// Sync after this many appended records; and how many were appended since the last sync.
     sync_every: Option<u64>,
     unsynced: u64,
 }
@@ -100,7 +100,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Syncs after so many appended records or changes; None: only by [`Store::sync`].
+    /// Syncs after this many appended records or changes; None: only by [`Store::sync`].
     pub fn sync_every(&mut self, records: Option<u64>) {
         self.sync_every = records;
     }

@@ -35,7 +35,7 @@ enum Use {
     Nothing,
     /// By the directory, a bucket or the list of free pages.
     Table,
-    /// By so many texts.
+    /// By this many texts.
     Texts(u16),
 }
 

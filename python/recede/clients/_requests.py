@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recede._kept import KEPT_BY_PROVIDER
+from recede._kept_by_provider import KEPT_BY_PROVIDER
 
 __all__ = ["SOCKETS", "Answered", "history_key", "marks_elsewhere", "refuse_messages"]
 

@@ -53,7 +53,7 @@ def calibrate(transcript: Transcript, *, requests: int | None = None) -> Calibra
 
     Args:
         transcript: one context of a session (`Transcript.contexts`).
-        requests: fit to so many of the first requests only; None: to all.
+        requests: fit to this many of the first requests only; None: to all.
 
     Returns:
         A `Calibration` for `replay`; None if the log has no usage.

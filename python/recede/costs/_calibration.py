@@ -55,13 +55,13 @@ class Calibration(NamedTuple):
         return round(self.prefix_tokens / self.tokens_per_char)
 
     def served_chars(self, messages: int, before: float) -> float:
-        """The most that the cache can serve, in characters, if the request before had so many."""
+        """The most that the cache can serve, in characters, if the request before had this many."""
         read, share = self.misses.get(messages, (0, 1.0))
         # What is no more than the system prompt is there whatever a policy does with the messages.
         return read / self.tokens_per_char if read <= self.prefix_tokens and share < 1 else before * share
 
     def tokens(self, chars: float) -> float:
-        """The tokens of a request with so many characters."""
+        """The tokens of a request with this many characters."""
         return self.prefix_tokens + self.tokens_per_char * chars
 
 

@@ -77,7 +77,7 @@ class Prices(NamedTuple):
         return cls(**prices).checked()
 
     def cost(self, input: float, cached: float, written: float, output: float) -> float:
-        """What so many tokens of each kind cost, in dollars.
+        """What this many tokens of each kind cost, in dollars.
 
         Example:
             >>> import recede

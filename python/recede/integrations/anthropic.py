@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, ClassVar
 
-from recede._kept import KEPT_BY_PROVIDER
+from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede.clients._requests import Answered, marks_elsewhere
 from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, LatestHistories, Masking, missing
 

@@ -6,7 +6,7 @@ import copy
 import logging
 from typing import Any
 
-from recede._kept import KEPT_BY_PROVIDER
+from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._off import is_off
 from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, Masking, missing
 

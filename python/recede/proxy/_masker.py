@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from recede import _engine
 from recede._errors import RecedeError
-from recede._kept import KEPT_BY_PROVIDER
+from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede.costs import CACHES, PRESETS, Cache
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests

@@ -40,10 +40,10 @@ class History(HistoryReader):
 
     Args:
         keep: without a budget: how many of the newest results stay raw; at least 3 unless the boundary is break-even.
-        threshold_tokens: without a budget: a history of at most so many approximate tokens is sent raw.
+        threshold_tokens: without a budget: a history of at most this many approximate tokens is sent raw.
         max_view_tokens: without a budget: an upper limit, for a model with a small context window: if the view would
             have more tokens, the boundary moves to the window. The window itself is never masked.
-        clip_at: instead of masks and budgets: from its first request on, a result of more characters is cut to so many
+        clip_at: instead of masks and budgets: from its first request on, a longer result is cut to this many characters
             (at least 60) of its beginning and end, so that no request changes what an earlier one sent.
         calibrate: with ``max_input_tokens`` or ``max_view_tokens``: from the next request on, a token counts as many
             characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also

@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["NEWEST", "DictComparison", "KnownMessages"]
 
 NEWEST = 16
-"""So many of the newest messages are compared even if their objects are those of the last call."""
+"""This many of the newest messages are compared even if their objects are those of the last call."""
 
 
 class DictComparison:

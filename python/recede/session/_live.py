@@ -156,7 +156,7 @@ class LiveSession:
         self._has_uncounted = False
 
     def mark_newest(self, mark: tuple[bytes, int]) -> None:
-        """Mark the last block of each view, with so many marks elsewhere in its request."""
+        """Mark the last block of each view, with this many marks elsewhere in its request."""
         self.callbacks.refuse()
         self._own_mark = mark
 

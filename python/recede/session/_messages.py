@@ -58,7 +58,7 @@ class Messages:
         self._objects[: max(0, len(messages) - self.first)] = messages[self.first :]
 
     def rewind(self, count: int) -> None:
-        """Keep only so many."""
+        """Keep only this many of the first."""
         del self._objects[max(0, count - self.first) :]
         self._of_clients = {index for index in self._of_clients if index < count}
 

@@ -149,7 +149,7 @@ class HistoryReader:
             return masks
 
     def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
-        """Mark the last block of each view, as the client of a `Conversation` that has so many marks elsewhere."""
+        """Mark the last block of each view, as the client of a `Conversation` that has this many marks elsewhere."""
         with self._lock:
             self._live.mark_newest((json.dumps(mark, separators=(",", ":")).encode(), elsewhere))
 

@@ -152,7 +152,7 @@ impl PyFactsSession {
         })
     }
 
-    /// Pins the boundary in a view of these messages, of which those at `marked` have marks, besides so many elsewhere. Returns
+    /// Pins the boundary in a view of these messages, of which those at `marked` have marks, besides this many elsewhere. Returns
     /// which messages still have marks.
     fn pin(
         &self,

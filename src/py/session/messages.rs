@@ -158,7 +158,7 @@ impl PySession {
 
     /// Makes the view current. Returns None; or a `SummaryRequest`, to be called again with a summary; or a `CountRequest`, to be
     /// called again with each text and its costs; or a `RecountRequest`, to be called again with the costs. With a mark, the last
-    /// block of each view has that, no other is sent but those at the boundary, and so many are around the messages.
+    /// block of each view has that, no other is sent but those at the boundary, and this many are around the messages.
     #[pyo3(signature = (summary=None, texts=None, costs=None, mark=None))]
     fn update_view<'py>(
         &self,
@@ -201,7 +201,7 @@ impl PySession {
         })
     }
 
-    /// The chunks of the view, for a reader that has so many of the closed ones.
+    /// The chunks of the view, for a reader that has this many of the closed ones.
     fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let (chunks, is_kept) =
@@ -210,7 +210,7 @@ impl PySession {
         })
     }
 
-    /// The changes of the view's list, for a reader that has so many of its messages.
+    /// The changes of the view's list, for a reader that has this many of its messages.
     fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let ((first, items), is_kept) =

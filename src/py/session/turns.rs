@@ -99,7 +99,7 @@ impl PyTurnSession {
         })
     }
 
-    /// The masked turns in memory after the first so many.
+    /// The masked turns in memory, without the first ones.
     fn masked_turns<'py>(&self, py: Python<'py>, from: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         guarded(|| {
             let masked = self.shared.change(py, |session, _| Ok(session.masked_turns(from)))?;
@@ -174,7 +174,7 @@ impl PyTurnSession {
         guarded(|| self.shared.change(py, |session, _| Ok(session.replaced_chars(turn))))
     }
 
-    /// Replaces the turns up to this one by a summary of so many characters and tokens; None: the due summary failed.
+    /// Replaces the turns up to this one by a summary of this many characters and tokens; None: the due summary failed.
     #[pyo3(signature = (turn=None, chars=0, tokens=0))]
     fn summarized(&self, py: Python<'_>, turn: Option<usize>, chars: usize, tokens: usize) -> PyResult<()> {
         guarded(|| {

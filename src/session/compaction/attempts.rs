@@ -62,7 +62,7 @@ impl Session {
         }
     }
 
-    /// The failures recorded up to so many messages.
+    /// The failures recorded up to this many messages.
     pub(in crate::session) fn attempts_before(&self, messages: usize) -> Vec<(usize, Attempts)> {
         self.attempts.iter().copied().filter(|(at, _)| *at <= messages).collect()
     }

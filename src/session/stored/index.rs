@@ -108,7 +108,7 @@ fn bucket_of(hash: u64, buckets: u64) -> u64 {
     if bucket < buckets { bucket } else { hash % round }
 }
 
-/// The bucket that is split when there are so many.
+/// The bucket that is split when there are this many.
 fn split_at(buckets: u64) -> u64 {
     buckets - (1 << buckets.ilog2())
 }
@@ -181,7 +181,7 @@ pub struct IndexWriter<'a, 'b> {
 }
 
 impl<'a, 'b> IndexWriter<'a, 'b> {
-    /// Continues an index of so many ids. The record before the blocks must exist.
+    /// Continues an index of this many ids. The record before the blocks must exist.
     pub fn of(changes: &'a mut Changes<'b>, ids: usize) -> Self {
         IndexWriter { changes, ids }
     }

@@ -19,7 +19,7 @@ pub struct Stored {
     pub is_used: bool,
     /// The options; only a snapshot with the same ones is resumed.
     pub options: Vec<u8>,
-    /// Evict after so many new messages or bytes; see [`Session::is_full`].
+    /// Evict after this many new messages or bytes; see [`Session::is_full`].
     pub evict_after: (usize, usize),
     /// Ids and moves in the index.
     pub ids: usize,
@@ -40,7 +40,7 @@ pub struct Stored {
     pub has_unwritten_reports: bool,
 }
 
-/// The last of these compactions of at most so many messages, with its number. Ones that cannot be read are passed over, as
+/// The last of these compactions of at most this many messages, with its number. Ones that cannot be read are passed over, as
 /// they are when the session is saved.
 pub(in crate::session) fn last_compaction(
     last: u64,

@@ -58,10 +58,10 @@ pub struct Figures {
 /// State of a session of turns.
 #[derive(Debug, Clone, Default)]
 pub struct TurnState {
-    /// Turns before this one are replaced by a summary of so many characters.
+    /// Turns before this one are replaced by a summary of this many characters.
     pub first: usize,
     summary_chars: usize,
-    /// How many turns the due summary replaces, as decided after so many turns; and the characters that requests since the
+    /// How many turns the due summary replaces, as decided after this many turns; and the characters that requests since the
     /// last summary could have saved.
     pub due: Option<usize>,
     pub judged: usize,
@@ -259,7 +259,7 @@ impl Session {
         pays.then_some(wanted)
     }
 
-    /// Characters that a model is given for a summary of so many turns.
+    /// Characters that a model is given for a summary of this many turns.
     fn given_chars(&self, until: usize) -> usize {
         let here = 2 * self.first_shown()..2 * until.saturating_sub(self.evicted_turns());
         let here: usize = here.map(|message| self.log.outline.chars_of(message, 0)).sum();
@@ -268,7 +268,7 @@ impl Session {
         here + evicted + self.turns.summary_chars + prompt
     }
 
-    /// Characters of the context that a summary of so many turns replaces, as rendered in the previous request.
+    /// Characters of the context that a summary of this many turns replaces, as rendered in the previous request.
     pub fn replaced_chars(&mut self, until: usize) -> usize {
         self.grow_fold();
         self.turns.summary_chars + self.shown_chars(until)
@@ -287,7 +287,7 @@ impl Session {
         &evicted[..evicted.len().min(until.saturating_sub(*first))]
     }
 
-    /// Replaces the turns up to this one, from 1, by a summary of so many characters and tokens. Everything outside the window
+    /// Replaces the turns up to this one, from 1, by a summary of this many characters and tokens. Everything outside the window
     /// is masked now, because the prompt cache is invalidated anyway.
     pub fn summarize_through(&mut self, turn: usize, chars: usize, tokens: usize) {
         let turn = turn.min(self.turn_count());

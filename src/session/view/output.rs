@@ -9,7 +9,7 @@ use crate::session::stored::{observation_of, stored_bytes, too_long, write_rende
 use crate::session::{Failure, Result, Session, scanned};
 use crate::store::Store;
 
-/// A chunk is closed at about so many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
+/// A chunk is closed at about this many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
 /// microseconds.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -48,7 +48,7 @@ pub struct Chunks {
 pub type Mask = (ResultPlace, Vec<u8>);
 
 impl Session {
-    /// The chunks of the current view, for a reader that has so many of the closed ones. Evicted messages are read from the
+    /// The chunks of the current view, for a reader that has this many of the closed ones. Evicted messages are read from the
     /// store.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Session {
         self.view.chunk_ends.last().map_or(2 * self.ends().0, |(end, _)| *end)
     }
 
-    /// Closes a chunk, which has so many bytes without changes of marks.
+    /// Closes a chunk, which has this many bytes without changes of marks.
     fn add_chunk(&mut self, end: usize, bytes: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
         let before = self.view.chunk_ends.last().map_or(0, |(_, bytes)| *bytes);
         self.view.chunk_ends.push((end, before + bytes));
@@ -136,7 +136,7 @@ impl Session {
         (span.end - span.start).saturating_sub(removed) + 1
     }
 
-    /// Changes of the view since this was called last, for a reader that has so many of its messages.
+    /// Changes of the view since this was called last, for a reader that has this many of its messages.
     ///
     /// # Errors
     /// Those of the store, which has the evicted messages; nothing counts as read then.
