@@ -20,8 +20,6 @@ from recede.cli.repl import Repl
 from recede.cli.speakers import Played, Talk
 from recede.cli.terminal import Terminal
 
-__all__ = ["chat"]
-
 Boundary = Literal["sliding", "break_even"]
 
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}

@@ -22,21 +22,6 @@ from recede._files import identity, is_same_file, write_whole
 from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 
-__all__ = [
-    "BadFile",
-    "InputHistory",
-    "bad_file",
-    "errors_of",
-    "is_gzipped",
-    "keep_apart",
-    "name_of",
-    "read",
-    "read_bytes",
-    "shown",
-    "write",
-    "write_json",
-]
-
 _Result = TypeVar("_Result")
 
 # Formats that a view is written in.

@@ -16,8 +16,6 @@ from recede.cli.processes import in_processes
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 
-__all__ = ["Failure", "finish", "named", "over", "write_report"]
-
 _Done = TypeVar("_Done")
 
 

@@ -15,8 +15,6 @@ import click
 from recede.cli.files import BadFile
 from recede.cli.options import all_of
 
-__all__ = ["counted", "has_colors", "log_shown", "output_options", "warning_lines"]
-
 _COLOR = "recede.color"
 _VERBOSITY = "recede.verbosity"
 _COUNTED = re.compile(r"(?P<kind>.*?)(?:: (?P<count>\d+) times)?(?:(?:, first in|:) line (?P<line>\d+))?", re.DOTALL)

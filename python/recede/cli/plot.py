@@ -21,8 +21,6 @@ from recede.cli.timeline import shown
 from recede.cli.verdict import Session, money, percent, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
-__all__ = ["drawn", "plot"]
-
 _INK, _SOFT, _STRONG, _WRITTEN = COLORS["ink"], COLORS["soft"], COLORS["strong"], COLORS["written"]
 # Color, dashes and marker of the highlighted lines; raw first. They are distinct without colors too.
 _LINES = (

@@ -14,8 +14,6 @@ from recede.cli.timeline import changes, columns, figures
 from recede.cli.verdict import Session, percent
 from recede.costs import PolicyReplay
 
-__all__ = ["COLORS", "draw_layers", "draw_sizes", "draw_strips", "draw_timeline", "head", "plain"]
-
 COLORS = {"ink": "#1a1d21", "soft": "#5a626b", "strong": "#0a5fb0", "pale": "#c3dbf2", "written": "#b3450b"}
 _LAYERS = ("#98a1ab", "#0a5fb0", "#b3450b", "#2c7a3f", "#7a3fa0", "#c3dbf2", "#dfe3e8")
 _KIND_COLORS = {"masked": COLORS["written"], "result": COLORS["strong"], "text": "#98a1ab"}

@@ -17,8 +17,6 @@ from recede.cli.files import BadFile, say, state_folder
 from recede.cli.notices import log_shown
 from recede.cli.options import policy_option
 
-__all__ = ["proxy"]
-
 _PORT = 8787
 _MOST_LINES = 20  # of the log while a command runs
 # The variables by which clients find a provider, and what comes after its host there.

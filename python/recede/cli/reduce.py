@@ -18,8 +18,6 @@ from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.reduction._options import OPTIONS
 
-__all__ = ["reduce"]
-
 # What is added up over several histories.
 _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 

@@ -43,8 +43,6 @@ from recede.costs import (
     suggest_window,
 )
 
-__all__ = ["replay"]
-
 _EVERYTHING = 1 << 60
 
 # Compared by default: what agents have today, break-even at two windows, and the hybrid.

@@ -16,8 +16,6 @@ import click
 
 from recede.cli.files import BadFile
 
-__all__ = ["Chosen", "chosen", "project_option", "since_option", "usual_places"]
-
 _SUFFIXES = (".json", ".jsonl", ".traj", ".gz")
 _UNITS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
 _HEAD = 1 << 16  # bytes in which a session names its folder

@@ -27,8 +27,6 @@ from recede.cli.processes import cores
 from recede.cli.reading import text_mode_option
 from recede.costs import CACHES, Prices, replay_policies, suggest_policies
 
-__all__ = ["batch"]
-
 _UNIT_BYTES = 128 << 20
 
 

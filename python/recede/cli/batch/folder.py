@@ -14,8 +14,6 @@ from recede.cli.batch.units import Unit
 from recede.cli.batch.work import DONE, Outcome
 from recede.cli.files import bad_file, errors_of
 
-__all__ = ["begin", "finish", "outcomes", "waiting"]
-
 
 def begin(out: str, job: dict[str, Any]) -> None:
     """Create the folder, or reuse that of the same job.

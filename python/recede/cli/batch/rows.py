@@ -14,8 +14,6 @@ from recede.cli.files import BadFile
 from recede.cli.files import read as read_file
 from recede.cli.reading import Reading
 
-__all__ = ["COLUMNS", "Row", "batches", "column_of", "converted", "parquet_batches"]
-
 COLUMNS = ("messages", "body.messages", "params.messages", "conversations", "trajectory", "traj", "body.input", "input")
 """Where a history is, if no column is named: the first of them that a row has."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from recede import TranscriptError, reduce_json
 
-__all__ = ["Span", "find"]
-
 Span = tuple[int, int]
 
 _WRONG_SHAPES = ("content", "duplicate_key", "history", "message", "part")  # of what is well-formed
