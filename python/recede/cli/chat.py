@@ -11,7 +11,7 @@ from typing import Any, Literal
 import click
 
 from recede import Conversation, History, TurnStore, transcripts
-from recede.cli.files import errors_of
+from recede.cli.errors import errors_of
 from recede.cli.folder import Folder
 from recede.cli.notices import log_shown
 from recede.cli.options import policy_option

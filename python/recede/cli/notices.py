@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from recede.cli.files import BadFile
+from recede.cli.errors import BadFile
 from recede.cli.options import all_of
 
 _COLOR = "recede.color"

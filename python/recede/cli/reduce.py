@@ -9,7 +9,8 @@ import click
 
 from recede import HistoryReducer, JsonReduction
 from recede._files import identity
-from recede.cli.files import InputHistory, bad_file, errors_of, is_gzipped, keep_apart, say, write
+from recede.cli.errors import bad_file, errors_of, say
+from recede.cli.files import InputHistory, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options, usage_error

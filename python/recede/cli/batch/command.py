@@ -20,7 +20,8 @@ from recede.cli.batch.report import report_of
 from recede.cli.batch.units import Unit, units_of
 from recede.cli.batch.work import Job, Outcome, Sums, do
 from recede.cli.bill import prices_of
-from recede.cli.files import keep_apart, say, write
+from recede.cli.errors import say
+from recede.cli.files import keep_apart, write
 from recede.cli.notices import counted
 from recede.cli.options import all_of, given, policy_option, policy_options, usage_error
 from recede.cli.processes import cores

@@ -12,7 +12,7 @@ import click
 from recede._files import write_whole
 from recede.cli.batch.units import Unit
 from recede.cli.batch.work import DONE, Outcome
-from recede.cli.files import bad_file, errors_of
+from recede.cli.errors import bad_file, errors_of
 
 
 def begin(out: str, job: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from recede import TranscriptError, transcripts
 from recede.cli.batch.spans import find
 from recede.cli.batch.units import Unit, opened
-from recede.cli.files import BadFile
+from recede.cli.errors import BadFile
 from recede.cli.files import read as read_file
 from recede.cli.reading import Reading
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from recede import TranscriptError, transcripts
-from recede.cli.files import BadFile, bad_file, errors_of, say
+from recede.cli.errors import BadFile, bad_file, errors_of, say
 from recede.cli.sessions import chosen
 from recede.cli.signatures import HEAD_BYTES, likeness
 
