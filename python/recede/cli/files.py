@@ -26,8 +26,8 @@ _Result = TypeVar("_Result")
 # Formats that a view is written in.
 _OWN_FORMS = ("body", "json_lines", "messages")
 
-# Errors of a `TranscriptError` in what is well-formed JSON.
-_WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
+WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
+"""Kinds of a `TranscriptError` in what is well-formed JSON."""
 
 # Of a larger file only the lengths of long texts are kept where they will do; smaller ones are read faster with them.
 _LARGE_BYTES = 16 << 20
@@ -157,7 +157,7 @@ def _saved(path: str) -> InputHistory:
 def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
     """The error of a reader, or what the file looks like where that is no JSON at all."""
     looks = None
-    if error.kind not in ("size", "gzip", *_WRONG_SHAPES):
+    if error.kind not in ("size", "gzip", *WRONG_SHAPES):
         looks = likeness(source[:HEAD_BYTES] if isinstance(source, bytes) else _head(source))
     if looks is None:
         return line_of(error)
@@ -219,8 +219,8 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
     values = []
     at = 0
     while line[at:].strip():
-        fault = _error(line[at:])
-        malformed = fault is not None and fault.kind not in _WRONG_SHAPES
+        fault = fault_of(line[at:])
+        malformed = fault is not None and fault.kind not in WRONG_SHAPES
         if fault is not None and malformed and fault.kind != "trailing":
             places = {**fault.places, "offset": at + (fault.offset or 0), "message_index": None}
             raise line_of(TranscriptError(fault.kind, **{**places, "source": name, "line": number}))
@@ -268,7 +268,7 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
             raise click.UsageError(f"{option} would write over {shown(source)}, which is read: {instead}")
 
 
-def _error(value: bytes) -> TranscriptError | None:
+def fault_of(value: bytes) -> TranscriptError | None:
     """Why this is not a history; None if it is one."""
     try:
         reduce_json(value, max_input_chars=0, enabled=False)
@@ -287,7 +287,7 @@ def _messages_of(data: bytes) -> list[Any]:
 
 
 def _count(data: bytes) -> int:
-    fault = _error(data)
+    fault = fault_of(data)
     if fault is not None:
         raise fault
     return len(_messages_of(data))
