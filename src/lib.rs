@@ -30,6 +30,7 @@ pub mod shape;
 pub mod source;
 pub mod splice;
 pub mod store;
+mod template;
 pub mod text;
 pub mod turns;
 

@@ -1,13 +1,13 @@
-//! The text that replaces an observation: placeholders and cuts; and how a placeholder is recognized.
+//! The text that replaces an observation: placeholders and cuts; and whether one is a placeholder already.
 
 use crate::clip::Clip;
 use crate::dispatch::{dispatch_blocks, dispatch_form, dispatch_head, is_dispatch_form};
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
 use crate::source::{OneText, Source};
+use crate::template::{self, built_ins, literal_chars};
 use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 /// How masking replaces an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,46 +72,15 @@ pub struct Placeholder<'a> {
     image_chars: usize,
 }
 
-/// Digits of the largest number.
-const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
-
-fn template(parts: &[(&str, Option<Field>)]) -> Template {
-    parts.iter().map(|(literal, field)| (literal.as_bytes().to_vec(), *field)).collect()
-}
-
-fn built_in(lines_form: bool, has_images: bool) -> &'static Template {
-    const HEAD: &str = "[observation masked — ";
-    const CHARS: Option<Field> = Some(Field::Chars);
-    const LINES: Option<Field> = Some(Field::Lines);
-    const IMAGES: Option<Field> = Some(Field::Images);
-    static TEMPLATES: OnceLock<[Template; 4]> = OnceLock::new();
-    let templates = TEMPLATES.get_or_init(|| {
-        [
-            template(&[(HEAD, CHARS), (" chars]", None)]),
-            template(&[(HEAD, CHARS), (" chars, ", IMAGES), (" images]", None)]),
-            template(&[(HEAD, LINES), (" lines omitted]", None)]),
-            template(&[(HEAD, LINES), (" lines, ", IMAGES), (" images omitted]", None)]),
-        ]
-    });
-    match (lines_form, has_images) {
-        (false, false) => &templates[0],
-        (false, true) => &templates[1],
-        (true, false) => &templates[2],
-        (true, true) => &templates[3],
-    }
-}
-
-fn literal_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
-    template.iter().map(|(literal, _)| count_chars(literal)).sum()
-}
-
 impl<'a> Placeholder<'a> {
     /// The placeholder of a policy.
     #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
+        let [chars, chars_images, lines, lines_images] = built_ins();
         let (templates, with_images) = match &policy.placeholder {
             Some(own) => (own, policy.placeholder_with_images.as_ref()),
-            None => (built_in(policy.lines_form, false), Some(built_in(policy.lines_form, true))),
+            None if policy.lines_form => (lines, Some(lines_images)),
+            None => (chars, Some(chars_images)),
         };
         Placeholder {
             templates: Cow::Borrowed(templates),
@@ -265,15 +234,7 @@ impl<'a> Placeholder<'a> {
     /// Whether a placeholder may have this many characters, if no number in it has more digits than recede writes.
     #[must_use]
     pub fn may_have(&self, chars: usize) -> bool {
-        let may_be = |template: &Template| {
-            let is_number = |field: &Field| !matches!(field, Field::Tool | Field::Id);
-            let fields = || template.iter().filter_map(|(_, field)| field.as_ref());
-            let numbers = fields().filter(|field| is_number(field)).count();
-            let least = literal_chars(template) + numbers;
-            chars >= least && (numbers < fields().count() || chars <= least + numbers * (MAX_DIGITS - 1))
-        };
-        let built_ins = [(false, false), (false, true), (true, false), (true, true)];
-        may_be(&self.templates) || built_ins.iter().any(|(lines, images)| may_be(built_in(*lines, *images)))
+        built_ins().iter().chain([&*self.templates]).any(|template| template::may_have(template, chars))
     }
 
     /// Whether a whole observation is a placeholder: a built-in one, or one of the policy.
@@ -281,20 +242,16 @@ impl<'a> Placeholder<'a> {
     pub fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
         let may_be_own = self.is_custom && begins(&self.templates[0].0);
-        let may_be_built_in = begins(b"[");
-        let built_ins: &[(bool, bool)] = if may_be_built_in && begins(b"[observation masked") {
-            &[(false, false), (false, true), (true, false), (true, true)]
-        } else {
-            &[]
-        };
-        let may_be_dispatch = may_be_built_in && begins(b"[dispatch output masked");
-        if built_ins.is_empty() && !may_be_own && !may_be_dispatch {
+        let has_bracket = begins(b"[");
+        let may_be_built_in = has_bracket && begins(b"[observation masked");
+        let may_be_dispatch = has_bracket && begins(b"[dispatch output masked");
+        if !may_be_built_in && !may_be_own && !may_be_dispatch {
             return false;
         }
         let text = source.observation(outline, result);
-        built_ins.iter().any(|(lines, images)| matches_template(built_in(*lines, *images), &text))
-            || (may_be_own && matches_template(&self.templates, &text))
-            || (may_be_own && self.with_images.as_ref().is_some_and(|own| matches_template(own, &text)))
+        (may_be_built_in && built_ins().iter().any(|template| template::matches(template, &text)))
+            || (may_be_own && template::matches(&self.templates, &text))
+            || (may_be_own && self.with_images.as_ref().is_some_and(|own| template::matches(own, &text)))
             || (may_be_dispatch && is_dispatch_form(&text))
     }
 }
@@ -342,60 +299,4 @@ impl OneText {
         let (form, _) = placeholder.form(&Outline::default(), self, 0, &facts);
         placeholder.render(&form, &facts, || self.0.clone())
     }
-}
-
-/// One element of a template to match.
-#[derive(Clone, Copy, PartialEq)]
-enum TemplatePart {
-    Byte(u8),
-    Digit,
-    /// Further digits, or none.
-    Digits,
-    /// Any text.
-    Any,
-}
-
-/// Whether the whole text matches a template with its fields as wildcards. Simulates an NFA over the bytes, whose states are
-/// places in the template; no backtracking.
-fn matches_template(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
-    let mut wanted = vec![];
-    for (literal, field) in template {
-        wanted.extend(literal.iter().copied().map(TemplatePart::Byte));
-        match field {
-            Some(Field::Tool | Field::Id) => wanted.push(TemplatePart::Any),
-            Some(_) => wanted.extend([TemplatePart::Digit, TemplatePart::Digits]),
-            None => {}
-        }
-    }
-    // The byte before which each place was last reached.
-    let mut reached = vec![usize::MAX; wanted.len() + 1];
-    let mut reach = |mut place: usize, at: usize, places: &mut Vec<usize>| {
-        while core::mem::replace(&mut reached[place], at) != at {
-            places.push(place);
-            if matches!(wanted.get(place), Some(TemplatePart::Digits | TemplatePart::Any)) {
-                place += 1;
-            }
-        }
-    };
-    let (mut now, mut next) = (vec![], vec![]);
-    reach(0, 0, &mut now);
-    for (at, byte) in text.iter().enumerate() {
-        // A wildcard matches any text, so the places before it can be dropped.
-        let first = now.iter().rposition(|place| wanted.get(*place) == Some(&TemplatePart::Any));
-        for &place in &now[first.unwrap_or(0)..] {
-            match wanted.get(place) {
-                Some(TemplatePart::Byte(other)) if other == byte => reach(place + 1, at + 1, &mut next),
-                Some(TemplatePart::Digit) if byte.is_ascii_digit() => reach(place + 1, at + 1, &mut next),
-                Some(TemplatePart::Digits) if byte.is_ascii_digit() => reach(place, at + 1, &mut next),
-                Some(TemplatePart::Any) => reach(place, at + 1, &mut next),
-                _ => {}
-            }
-        }
-        if next.is_empty() {
-            return false;
-        }
-        core::mem::swap(&mut now, &mut next);
-        next.clear();
-    }
-    now.last() == Some(&wanted.len())
 }

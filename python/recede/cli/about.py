@@ -7,6 +7,4 @@ import sys
 from recede import __version__
 from recede.reduction import ENGINE, scanner
 
-__all__ = ["ABOUT"]
-
 ABOUT = f"recede {__version__} ({', '.join(filter(None, [ENGINE, scanner()]))}), Python {sys.version.split()[0]}"

@@ -10,8 +10,6 @@ from recede.cli.paste import mask_options
 from recede.costs import PolicyCost, Replay
 from recede.reduction import mask_observation
 
-__all__ = ["KINDS", "Anatomy", "Bin", "Block", "Sample", "anatomy"]
-
 KINDS = {"masked": "results that are masked", "result": "results in the window", "text": "text, reasoning and calls"}
 """What a block can be."""
 

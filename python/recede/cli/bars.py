@@ -23,8 +23,6 @@ from recede.cli.chart import (
 from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost, cheapest_policy
 
-__all__ = ["cost_chart", "sizes_chart", "sources_chart", "uncached_chart"]
-
 _SIZES_HEIGHT = 180
 
 

@@ -25,17 +25,6 @@ from recede.costs import (
 )
 from recede.transcripts import Transcript
 
-__all__ = [
-    "check_text",
-    "log_options",
-    "logged",
-    "logged_lines",
-    "prices_of",
-    "prices_option",
-    "without_copies",
-    "without_requests",
-]
-
 _OFF = 0.15  # what a session may be off by without a reason
 
 

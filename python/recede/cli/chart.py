@@ -18,36 +18,6 @@ from typing import NamedTuple
 from recede.cli.verdict import Session
 from recede.costs import PolicyCost
 
-__all__ = [
-    "BAR_ROW",
-    "BAR_THICK",
-    "TEXT",
-    "CharSource",
-    "at",
-    "bar",
-    "bar_row",
-    "breakable",
-    "column",
-    "compact",
-    "element",
-    "emphasized",
-    "figure",
-    "hint",
-    "kind_of",
-    "label",
-    "level",
-    "picture",
-    "printable",
-    "short_names",
-    "shortened",
-    "sources",
-    "stretched",
-    "text",
-    "thinned",
-    "ticks",
-    "wrapped",
-]
-
 BAR_ROW, BAR_THICK = 42, 15
 """The pixels of a row with a bar, and of the bar."""
 

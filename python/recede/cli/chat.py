@@ -11,7 +11,7 @@ from typing import Any, Literal
 import click
 
 from recede import Conversation, History, TurnStore, transcripts
-from recede.cli.files import errors_of
+from recede.cli.errors import errors_of
 from recede.cli.folder import Folder
 from recede.cli.notices import log_shown
 from recede.cli.options import policy_option
@@ -19,8 +19,6 @@ from recede.cli.reading import max_bytes_option
 from recede.cli.repl import Repl
 from recede.cli.speakers import Played, Talk
 from recede.cli.terminal import Terminal
-
-__all__ = ["chat"]
 
 Boundary = Literal["sliding", "break_even"]
 

@@ -17,8 +17,6 @@ from recede.cli.replay import replay
 from recede.cli.stats import stats
 from recede.cli.store import store
 
-__all__ = ["recede"]
-
 
 class _Group(click.Group):
     """On a terminal the name alone is `recede replay`; Ctrl-C ends every command with 130, as shells have it."""

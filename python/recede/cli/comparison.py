@@ -9,8 +9,6 @@ from recede.cli.tables import cost_columns, of_columns, percent_or_dash, share, 
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
-__all__ = ["costs_as_json", "for_people", "session_as_json", "verdict_lines"]
-
 # The columns that a narrow screen lacks, the first to go first.
 _OPTIONAL = (
     "mean",

@@ -8,42 +8,26 @@ import json
 import os
 import re
 import stat
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 import click
 
-from recede import History, StoreError, TranscriptError, reduce_json, transcripts
+from recede import History, TranscriptError, reduce_json, transcripts
 from recede._files import identity, is_same_file, write_whole
+from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of, shown
 from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
-
-__all__ = [
-    "BadFile",
-    "InputHistory",
-    "bad_file",
-    "errors_of",
-    "is_gzipped",
-    "keep_apart",
-    "name_of",
-    "read",
-    "read_bytes",
-    "shown",
-    "write",
-    "write_json",
-]
 
 _Result = TypeVar("_Result")
 
 # Formats that a view is written in.
 _OWN_FORMS = ("body", "json_lines", "messages")
 
-# Errors of a `TranscriptError` in what is well-formed JSON.
-_WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
+WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
+"""Kinds of a `TranscriptError` in what is well-formed JSON."""
 
 # Of a larger file only the lengths of long texts are kept where they will do; smaller ones are read faster with them.
 _LARGE_BYTES = 16 << 20
@@ -173,10 +157,10 @@ def _saved(path: str) -> InputHistory:
 def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
     """The error of a reader, or what the file looks like where that is no JSON at all."""
     looks = None
-    if error.kind not in ("size", "gzip", *_WRONG_SHAPES):
+    if error.kind not in ("size", "gzip", *WRONG_SHAPES):
         looks = likeness(source[:HEAD_BYTES] if isinstance(source, bytes) else _head(source))
     if looks is None:
-        return _line_of(error)
+        return line_of(error)
     return bad_file(name, f"it looks like {looks}; histories are JSON or JSON Lines")
 
 
@@ -235,11 +219,11 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
     values = []
     at = 0
     while line[at:].strip():
-        fault = _error(line[at:])
-        malformed = fault is not None and fault.kind not in _WRONG_SHAPES
+        fault = fault_of(line[at:])
+        malformed = fault is not None and fault.kind not in WRONG_SHAPES
         if fault is not None and malformed and fault.kind != "trailing":
             places = {**fault.places, "offset": at + (fault.offset or 0), "message_index": None}
-            raise _line_of(TranscriptError(fault.kind, **{**places, "source": name, "line": number}))
+            raise line_of(TranscriptError(fault.kind, **{**places, "source": name, "line": number}))
         end = at + (fault.offset or 0) if fault is not None and malformed else len(line)
         values.append(line[at:end])
         at = end
@@ -284,7 +268,7 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
             raise click.UsageError(f"{option} would write over {shown(source)}, which is read: {instead}")
 
 
-def _error(value: bytes) -> TranscriptError | None:
+def fault_of(value: bytes) -> TranscriptError | None:
     """Why this is not a history; None if it is one."""
     try:
         reduce_json(value, max_input_chars=0, enabled=False)
@@ -303,7 +287,7 @@ def _messages_of(data: bytes) -> list[Any]:
 
 
 def _count(data: bytes) -> int:
-    fault = _error(data)
+    fault = fault_of(data)
     if fault is not None:
         raise fault
     return len(_messages_of(data))
@@ -345,72 +329,10 @@ def _mode_of(sources: Sequence[str]) -> int:
     return granted
 
 
-def say(line: str) -> None:
-    """Print a line beside the results."""
-    click.echo(f"recede: {line}", err=True)
-
-
-class BadFile(click.ClickException):
-    """Ends the work on a file with one line on standard error, and the command with exit code 1.
-
-    Attributes:
-        kind: what is wrong, without the name of the file and the place in it.
-    """
-
-    def __init__(self, message: str, kind: str | None = None) -> None:
-        """The whole line; and what is wrong, where that is less than the line."""
-        super().__init__(message)
-        self.kind = message if kind is None else kind
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """From one process to another."""
-        return BadFile, (self.message, self.kind)
-
-    def show(self, file: object = None) -> None:
-        """Print the line."""
-        say(self.message)
-
-
-@contextmanager
-def errors_of(name: str, what: str = "") -> Iterator[None]:
-    """In it, an error of reading or writing becomes the line that names the file, and says what failed."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # the reader closed the pipe: click exits silently
-    except StoreError as error:
-        raise BadFile(str(error)) from None
-    except TranscriptError as error:
-        raise _line_of(error) from None
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise _line_of(TranscriptError("gzip", source=name)) from None
-    except OSError as error:
-        raise bad_file(name, f"{what}{error.strerror or error}") from None
-
-
-def _line_of(error: TranscriptError) -> BadFile:
-    return BadFile(str(error), str(TranscriptError(error.kind)))
-
-
-def bad_file(name: str, reason: str) -> BadFile:
-    """The error for a file that cannot be read or written."""
-    return BadFile(f"{shown(name)}: {reason}", reason)
-
-
-def name_of(path: str) -> str:
-    """What a file is called in errors; `-` is standard input."""
-    return "standard input" if path == "-" else path
-
-
-def shown(name: str) -> str:
-    """The printable name of a file."""
-    return name if name.isprintable() else ascii(name)
-
-
 def _failure(error: TranscriptError, name: str, data: bytes, lines: list[int] | None) -> BadFile:
     """A failure whose byte is counted from the beginning of the line, where there are lines."""
     places = {**error.places, "source": name}
     if lines is not None and error.message_index is not None and error.offset is not None:
         places["line"] = lines[error.message_index]
         places["offset"] = error.offset - (data.rfind(b"\n", 0, error.offset) + 1)
-    return _line_of(TranscriptError(error.kind, **places))
+    return line_of(TranscriptError(error.kind, **places))

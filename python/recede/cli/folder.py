@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Folder"]
-
 _MOST_ENTRIES = 500
 _MOST_LINES = 400
 _MOST_CHARS = 40_000

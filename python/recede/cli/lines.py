@@ -22,8 +22,6 @@ from recede.cli.chart import (
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Replay
 
-__all__ = ["dollars", "dollars_chart", "growth_chart", "has_limit", "hover_columns", "sample", "turn_ticks"]
-
 _HEIGHT = 280
 _HOVERS = 40
 _MARKERS = (

@@ -10,13 +10,12 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from recede.cli.files import BadFile, InputHistory, read, say, shown, write_json
+from recede.cli.errors import BadFile, say, shown
+from recede.cli.files import InputHistory, read, write_json
 from recede.cli.notices import counted, warning_lines
 from recede.cli.processes import in_processes
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
-
-__all__ = ["Failure", "finish", "named", "over", "write_report"]
 
 _Done = TypeVar("_Done")
 

@@ -10,8 +10,6 @@ from recede.cli.tables import cost_columns, of_columns, share
 from recede.cli.verdict import Session
 from recede.costs import PolicyCost, cheapest_policy
 
-__all__ = ["costs_table", "key_of", "legend", "observations", "swatch", "table"]
-
 _NO_MARKS: Mapping[str, str] = {}
 
 

@@ -12,10 +12,8 @@ from typing import Any
 
 import click
 
-from recede.cli.files import BadFile
+from recede.cli.errors import BadFile
 from recede.cli.options import all_of
-
-__all__ = ["counted", "has_colors", "log_shown", "output_options", "warning_lines"]
 
 _COLOR = "recede.color"
 _VERBOSITY = "recede.verbosity"

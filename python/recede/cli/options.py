@@ -10,8 +10,6 @@ import click
 
 from recede.reduction._options import OPTIONS, Kind
 
-__all__ = ["all_of", "given", "policy_option", "policy_options", "usage_error"]
-
 _NONE = object()  # None as typed; None itself means that nothing was typed
 _WINDOWS = ("keep_messages", "keep_turns", "keep_results")
 

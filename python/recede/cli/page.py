@@ -15,8 +15,6 @@ from recede.cli.suggestion import curve_chart, curves, rows, sentences
 from recede.cli.verdict import PASTE, Session, notes, price_line, verdict
 from recede.costs import PolicyCost, Suggestion, cheapest_policy, compare_costs
 
-__all__ = ["CONTEXT_WINDOW", "page"]
-
 CONTEXT_WINDOW = 200_000
 """The tokens that a model takes, if nothing else is said."""
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from recede.costs import CACHES, Cache, Prices, parse_policy
 
-__all__ = ["line_for", "mask_options"]
-
 
 def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str | None:
     """A line to paste before each request, where `messages` is the history; None where no single line does it.

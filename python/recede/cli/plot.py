@@ -13,14 +13,13 @@ import click
 
 from recede.cli.chart import CharSource, compact, emphasized, shortened, sources, ticks, wrapped
 from recede.cli.lines import dollars, has_limit
+from recede.cli.notices import counted
 from recede.cli.page import CONTEXT_WINDOW
-from recede.cli.plot_session import COLORS, draw_layers, draw_sizes, draw_strips, draw_timeline, plain
-from recede.cli.savings import of_sessions, scale_of
+from recede.cli.plot_session import COLORS, draw_layers, draw_sizes, draw_strips, draw_timeline, head, plain
+from recede.cli.savings import Saving, of_sessions, scale_of
 from recede.cli.timeline import shown
 from recede.cli.verdict import Session, money, percent, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
-
-__all__ = ["drawn", "plot"]
 
 _INK, _SOFT, _STRONG, _WRITTEN = COLORS["ink"], COLORS["soft"], COLORS["strong"], COLORS["written"]
 # Color, dashes and marker of the highlighted lines; raw first. They are distinct without colors too.
@@ -124,7 +123,7 @@ def _matplotlib() -> Any:
 
 def _draw_growth(axes: Any, session: Session, strong: Sequence[int], context_window: int) -> None:
     name = session.name if len(session.name) <= 30 else f"…{session.name[-29:]}"  # the end of a path says most
-    axes.set_title(plain(f"Tokens of each request of {name}", 70), loc="left", fontweight="bold")
+    head(axes, f"Tokens of each request of {name}")
     policies = session.replay.policies
     series: list[list[float]] = [[turn.view_tokens for turn in replayed.turns] for replayed in policies]
     if not series[0]:
@@ -141,7 +140,7 @@ def _draw_growth(axes: Any, session: Session, strong: Sequence[int], context_win
 
 
 def _draw_dollars(axes: Any, session: Session, strong: Sequence[int]) -> None:
-    axes.set_title("Dollars up to each request", loc="left", fontweight="bold")
+    head(axes, "Dollars up to each request")
     series = [
         dollars(replayed, session.replay) if place in strong else []
         for place, replayed in enumerate(session.replay.policies)
@@ -178,16 +177,10 @@ def _draw_lines(
             zorder=9 - rank,
         )
     handles, labels = axes.get_legend_handles_labels()
-    title = f"thin: the {len(thin)} {'other' if len(thin) == 1 else 'others'}" if thin else None
+    title = f"thin: the {counted(len(thin), 'other')}" if thin else None
     # Outside of the plot, where no line crosses it.
-    outside: Any = {
-        "loc": "upper left",
-        "bbox_to_anchor": (0, -below),
-        "ncols": 2,
-        "frameon": False,
-        "alignment": "left",
-    }
-    axes.legend(handles[::-1], labels[::-1], title=title, **outside)
+    outside: Any = {"loc": "upper left", "bbox_to_anchor": (0, -below), "alignment": "left"}
+    axes.legend(handles[::-1], labels[::-1], title=title, ncols=2, frameon=False, **outside)
     axes.set_xlim(*((1, len(turns)) if len(turns) > 1 else (0, 2)))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("turn", loc="right")
@@ -197,7 +190,7 @@ def _draw_lines(
 
 def _draw_costs(axes: Any, costs: Sequence[PolicyCost], *, is_cached: bool) -> None:
     kind = "with a prompt cache" if is_cached else "without a cache, where 100 % is another amount"
-    axes.set_title(f"Cost by policy {kind}", loc="left", fontweight="bold")
+    head(axes, f"Cost by policy {kind}")
     if not costs[0].usage.requests:
         _say(axes, "no request was made")
         return
@@ -236,39 +229,35 @@ def _draw_costs(axes: Any, costs: Sequence[PolicyCost], *, is_cached: bool) -> N
 
 def _draw_savings(axes: Any, sessions: Sequence[Session], policy: str) -> None:
     savings = of_sessions(sessions, policy)
-    axes.set_title(plain(f"Saved in each session by {policy}", 90), loc="left", fontweight="bold")
-    colors = [_STRONG if saving.share >= 0 else _WRITTEN for saving in savings]
-    axes.bar(range(len(savings)), [saving.share for saving in savings], color=colors)
-    axes.set_ylim(*scale_of(savings))
+    head(axes, f"Saved in each session by {policy}")
+    axes.bar(range(len(savings)), [saving.share for saving in savings], color=_scaled(axes, savings))
     axes.set_xticks([])
     axes.axhline(0, color=_SOFT, linewidth=1)
-    axes.yaxis.set_major_formatter(lambda share, _: percent(share))
     axes.set_xlabel("sessions, the one that saves most first", loc="right")
 
 
 def _draw_scatter(axes: Any, sessions: Sequence[Session], policy: str) -> None:
     savings = of_sessions(sessions, policy)
-    axes.set_title("Saved by length of the session", loc="left", fontweight="bold")
-    colors = [_STRONG if saving.share >= 0 else _WRITTEN for saving in savings]
-    axes.scatter(
-        [saving.requests for saving in savings],
-        [saving.share for saving in savings],
-        color=colors,
-        alpha=0.7,
-        edgecolors="white",
-    )
+    head(axes, "Saved by length of the session")
+    requests, shares = [saving.requests for saving in savings], [saving.share for saving in savings]
+    axes.scatter(requests, shares, color=_scaled(axes, savings), alpha=0.7, edgecolors="white")
     axes.set_xscale("log")
-    axes.set_ylim(*scale_of(savings))
     axes.minorticks_off()
     axes.xaxis.set_major_formatter(lambda requests, _: f"{requests:,.0f}")
-    axes.yaxis.set_major_formatter(lambda share, _: percent(share))
     axes.grid(color="#dfe3e8")
     axes.set_axisbelow(True)
     axes.set_xlabel("requests", loc="right")
 
 
+def _scaled(axes: Any, savings: Sequence[Saving]) -> list[str]:
+    """Make the upward axis that of savings; their colors."""
+    axes.set_ylim(*scale_of(savings))
+    axes.yaxis.set_major_formatter(lambda share, _: percent(share))
+    return [_STRONG if saving.share >= 0 else _WRITTEN for saving in savings]
+
+
 def _draw_sources(axes: Any, found: Sequence[CharSource]) -> None:
-    axes.set_title("Where the characters come from", loc="left", fontweight="bold")
+    head(axes, "Where the characters come from")
     whole = sum(source.chars for source in found) or 1
     bars = axes.barh(
         range(len(found)),

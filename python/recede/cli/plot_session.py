@@ -14,8 +14,6 @@ from recede.cli.timeline import changes, columns, figures
 from recede.cli.verdict import Session, percent
 from recede.costs import PolicyReplay
 
-__all__ = ["COLORS", "draw_layers", "draw_sizes", "draw_strips", "draw_timeline", "plain"]
-
 COLORS = {"ink": "#1a1d21", "soft": "#5a626b", "strong": "#0a5fb0", "pale": "#c3dbf2", "written": "#b3450b"}
 _LAYERS = ("#98a1ab", "#0a5fb0", "#b3450b", "#2c7a3f", "#7a3fa0", "#c3dbf2", "#dfe3e8")
 _KIND_COLORS = {"masked": COLORS["written"], "result": COLORS["strong"], "text": "#98a1ab"}
@@ -26,9 +24,14 @@ def plain(words: str, columns: int = 120) -> str:
     return shortened(words, columns).replace("$", r"\$")
 
 
+def head(axes: Any, words: str, **style: Any) -> None:
+    """Write what a picture shows above it."""
+    axes.set_title(plain(words, 90), loc="left", fontweight="bold", **style)
+
+
 def draw_layers(axes: Any, found: Anatomy) -> None:
     """The raw history by tool."""
-    axes.set_title("The raw history by tool", loc="left", fontweight="bold")
+    head(axes, "The raw history by tool")
     names = layers(found.samples)
     turns = [sample.turn + 1 for sample in found.samples]
     tokens = [[chars / 4 for chars in layer] for _, layer in names]
@@ -44,7 +47,7 @@ def draw_layers(axes: Any, found: Anatomy) -> None:
 
 def draw_sizes(axes: Any, found: Anatomy) -> None:
     """The results by size, and how many are masked."""
-    axes.set_title(plain(f"Results by size, and which {found.policy} masks", 90), loc="left", fontweight="bold")
+    head(axes, f"Results by size, and which {found.policy} masks")
     bins = found.bins()
     chars = sum(found.sizes) or 1
     heights = [len(one.sizes) for one in bins]
@@ -62,7 +65,7 @@ def draw_sizes(axes: Any, found: Anatomy) -> None:
 
 def draw_strips(axes: Any, found: Anatomy) -> None:
     """The last request before and after."""
-    axes.set_title(plain(f"The last request, raw and under {found.policy}", 90), loc="left", fontweight="bold")
+    head(axes, f"The last request, raw and under {found.policy}")
     for row, sizes in enumerate(([one.before for one in found.blocks], [one.after for one in found.blocks])):
         start = 0
         for block, size in zip(found.blocks, sizes, strict=True):
@@ -94,10 +97,9 @@ def draw_timeline(axes: Any, panel: PolicyReplay, session: Session, place: int) 
         ),
     ):
         axes.stairs([each / 4 for each in chars], edges, fill=True, **style)
-    head = plain(panel.policy if place else f"Request by request, with a cache: {panel.policy}", 90)
+    name = panel.policy if place else f"Request by request, with a cache: {panel.policy}"
     words = textwrap.wrap(figures(panel, session.replay), 130)
-    size = "large" if not place else "medium"
-    axes.set_title(head, loc="left", fontweight="bold", fontsize=size, pad=20)  # above the figures
+    head(axes, name, fontsize="medium" if place else "large", pad=20)  # above the figures
     axes.text(0, 1.02, plain(words[0], 200), transform=axes.transAxes, fontsize="small", color=COLORS["soft"])
     moved = [turn + 1 for turn in changes(panel.turns)]
     # Below the axis, where they cover no column.

@@ -11,8 +11,6 @@ from recede.cli.files import write, write_json
 from recede.cli.tables import table
 from recede.costs import MODELS, ModelPrices
 
-__all__ = ["prices"]
-
 
 @click.command(short_help="Print the known prices of models, with their dates and sources.")
 @prices_option

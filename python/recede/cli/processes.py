@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
 
-__all__ = ["cores", "in_processes"]
-
 _File = TypeVar("_File")
 _Outcome = TypeVar("_Outcome")
 

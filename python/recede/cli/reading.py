@@ -10,8 +10,6 @@ import click
 from recede import transcripts
 from recede.cli.options import all_of
 
-__all__ = ["Reading", "max_bytes_option", "reading_options", "text_mode_option"]
-
 max_bytes_option = click.option(
     "--max-bytes",
     type=click.IntRange(min=1),

@@ -9,7 +9,8 @@ import click
 
 from recede import HistoryReducer, JsonReduction
 from recede._files import identity
-from recede.cli.files import InputHistory, bad_file, errors_of, is_gzipped, keep_apart, say, write
+from recede.cli.errors import bad_file, errors_of, say
+from recede.cli.files import InputHistory, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options, usage_error
@@ -17,8 +18,6 @@ from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.reduction._options import OPTIONS
-
-__all__ = ["reduce"]
 
 # What is added up over several histories.
 _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")

@@ -14,8 +14,6 @@ from recede.cli.speakers import Speaker, number_in, percent_less
 from recede.cli.spoken import clipped, harmless, spoken
 from recede.cli.terminal import Terminal, spare_file
 
-__all__ = ["Repl"]
-
 # The number of characters that /history and /view show without `all`.
 _FIRST_CHARS = 2_000
 # Of an error.

@@ -43,8 +43,6 @@ from recede.costs import (
     suggest_window,
 )
 
-__all__ = ["replay"]
-
 _EVERYTHING = 1 << 60
 
 # Compared by default: what agents have today, break-even at two windows, and the hybrid.
@@ -204,9 +202,6 @@ def replay(
     policies: tuple[str, ...],
     prices: Prices | None,
     cache: str | None,
-    summary_prices: Prices | None,
-    summary_chars: int,
-    system_chars: int,
     min_results: int,
     reading: Reading,
     turns: bool,
@@ -218,6 +213,7 @@ def replay(
     own_prices: dict[str, ModelPrices],
     no_pauses: bool,
     check: bool,
+    **options: Any,
 ) -> None:
     """Replay sessions request by request: what was paid, and what masking would have cost.
 
@@ -252,8 +248,6 @@ def replay(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
 
-    options: dict[str, Any] = {"system_chars": system_chars, "summary_prices": summary_prices}
-    options |= {"summary_chars": summary_chars}
     pauses = "none" if no_pauses else "logged"
 
     def play(history: InputHistory) -> tuple[Session, Suggestion | None]:
@@ -282,7 +276,7 @@ def replay(
 
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
-    reading = reading._replace(keep_texts=reads_texts(wanted, summary_chars) or not html is png is None)
+    reading = reading._replace(keep_texts=reads_texts(wanted, options["summary_chars"]) or not html is png is None)
     played, failed = over(files_read, reading, play, is_parallel=True)
     done, shown, suggestions = [], [], []
     without = without_copies([session for _, (session, _) in played])

@@ -10,8 +10,6 @@ from recede.cli.anatomy import KINDS, Anatomy, Block, Sample
 from recede.cli.chart import TEXT, at, compact, element, hint, label, level, picture, shortened, stretched, ticks
 from recede.cli.lines import hover_columns, turn_ticks
 
-__all__ = ["layers", "strips_chart", "tools_chart"]
-
 _HEIGHT = 200
 _MOST_LAYERS = 5
 _STRIP_WIDTH = 1_000

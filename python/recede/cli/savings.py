@@ -10,8 +10,6 @@ from recede.cli.chart import at, column, element, hint, label, level, picture, s
 from recede.cli.notices import counted
 from recede.cli.verdict import Session, money, percent
 
-__all__ = ["Saving", "of_sessions", "savings_chart", "scale_of", "scatter_chart"]
-
 _HEIGHT = 200
 
 

@@ -17,8 +17,6 @@ from recede.cli.timeline import moved, timeline
 from recede.cli.verdict import Session, money, percent
 from recede.costs import cheapest_policy
 
-__all__ = ["session_article"]
-
 _TIMELINE = "Request by request, with a cache"
 
 

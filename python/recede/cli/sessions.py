@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede.cli.files import BadFile
-
-__all__ = ["Chosen", "chosen", "project_option", "since_option", "usual_places"]
+from recede.cli.errors import BadFile
 
 _SUFFIXES = (".json", ".jsonl", ".traj", ".gz")
 _UNITS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["HEAD_BYTES", "is_saved_history", "likeness"]
-
 HEAD_BYTES = 512
 
 _SIGNATURES = (

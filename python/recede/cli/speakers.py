@@ -13,8 +13,6 @@ from recede.cli.folder import Folder
 from recede.cli.spoken import clipped, harmless, spoken
 from recede.cli.terminal import Terminal
 
-__all__ = ["Played", "Speaker", "Talk", "number_in", "percent_less"]
-
 _ENDED = ("end_turn", "stop", "stop_sequence")
 
 

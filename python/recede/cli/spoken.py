@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["clipped", "harmless", "spoken", "text_of"]
-
 
 def harmless(text: str) -> str:
     """The text with control characters escaped, so that a terminal does not interpret them."""

@@ -17,8 +17,6 @@ from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, share, size, table, tools_table
 from recede.reduction import ToolReport
 
-__all__ = ["stats"]
-
 
 class _Figures(NamedTuple):
     """The counts of one history, or the sums of several."""

@@ -11,10 +11,9 @@ from typing import Any, Literal
 import click
 
 from recede import StoreError, TurnStore
-from recede.cli.files import BadFile, bad_file, errors_of, keep_apart, name_of, read_bytes, write, write_json
+from recede.cli.errors import BadFile, bad_file, errors_of, name_of
+from recede.cli.files import keep_apart, read_bytes, write, write_json
 from recede.cli.reading import max_bytes_option
-
-__all__ = ["store"]
 
 Kind = Literal["turn", "message", "summary", "session"]
 _OTHER_KINDS: tuple[Kind, ...] = ("message", "summary", "session")

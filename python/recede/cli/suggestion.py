@@ -10,8 +10,6 @@ from recede.cli.tables import table
 from recede.cli.verdict import money, percent, requests_of
 from recede.costs import Choice, Suggestion
 
-__all__ = ["Curve", "curve_chart", "curves", "rows", "sentences", "suggestion_as_json", "tables_of"]
-
 # As shares of the least: how much more a value may cost to be near it, and the most expensive one of a flat choice.
 _NEAR = 0.1
 _FLAT = 0.2

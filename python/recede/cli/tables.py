@@ -17,8 +17,6 @@ from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost
 from recede.reduction import ToolReport
 
-__all__ = ["cost_columns", "of_columns", "orphans", "share", "size", "table", "tools_table"]
-
 
 def size(chars: int) -> str:
     """The characters, and about how many tokens they are."""

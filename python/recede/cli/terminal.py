@@ -17,8 +17,6 @@ from recede.cli.files import state_folder
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
-__all__ = ["Terminal", "spare_file"]
-
 _PROMPT = "> "
 
 

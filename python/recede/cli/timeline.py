@@ -18,8 +18,6 @@ from recede.cli.notices import counted
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
 
-__all__ = ["Column", "changes", "columns", "extents", "figures", "moved", "moves", "shown", "summaries", "timeline"]
-
 _COLUMNS = 150
 _HEIGHT = 140
 _WIDTH = 3_000

@@ -20,18 +20,6 @@ from recede.costs import (
 )
 from recede.reduction import ToolReport
 
-__all__ = [
-    "PASTE",
-    "Logged",
-    "Session",
-    "money",
-    "notes",
-    "percent",
-    "price_line",
-    "requests_of",
-    "verdict",
-]
-
 PASTE = "to get it, before each request: "
 """What the sentence begins with that ends with the line to paste."""
 

@@ -20,14 +20,13 @@ from recede.cli.batch.report import report_of
 from recede.cli.batch.units import Unit, units_of
 from recede.cli.batch.work import Job, Outcome, Sums, do
 from recede.cli.bill import prices_of
-from recede.cli.files import keep_apart, say, write
+from recede.cli.errors import say
+from recede.cli.files import keep_apart, write
 from recede.cli.notices import counted
 from recede.cli.options import all_of, given, policy_option, policy_options, usage_error
 from recede.cli.processes import cores
 from recede.cli.reading import text_mode_option
 from recede.costs import CACHES, Prices, replay_policies, suggest_policies
-
-__all__ = ["batch"]
 
 _UNIT_BYTES = 128 << 20
 

@@ -12,9 +12,7 @@ import click
 from recede._files import write_whole
 from recede.cli.batch.units import Unit
 from recede.cli.batch.work import DONE, Outcome
-from recede.cli.files import bad_file
-
-__all__ = ["begin", "finish", "outcomes", "waiting"]
+from recede.cli.errors import bad_file, errors_of
 
 
 def begin(out: str, job: dict[str, Any]) -> None:
@@ -24,19 +22,23 @@ def begin(out: str, job: dict[str, Any]) -> None:
         UsageError: it has the results of another job, or something else.
     """
     folder, note = Path(out), Path(out, DONE, "job.json")
-    try:
+    text = json.dumps(job, indent=1)
+    with errors_of(out, "cannot be written: "):
         if note.exists():
-            before = json.loads(note.read_bytes())
-            if before != json.loads(json.dumps(job)):
-                changed = ", ".join(name for name in job if before.get(name) != json.loads(json.dumps(job[name])))
+            before, now = _noted(note), json.loads(text)
+            if before != now:
+                changed = ", ".join(name for name in now if before.get(name) != now[name])
                 raise click.UsageError(f"{out} has the results of another job ({changed} differ): take another folder")
             return
         if folder.exists() and any(one.name != DONE for one in folder.iterdir()):
             raise click.UsageError(f"{out} has files of something else: take an empty folder, or one of the same job")
         note.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(note, [json.dumps(job, indent=1).encode()], 0o666)
-    except OSError as error:
-        raise bad_file(out, f"cannot be written: {error.strerror or error}") from None
+        write_whole(note, [text.encode()], 0o666)
+
+
+def _noted(note: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(note.read_bytes()))
     except ValueError:
         raise bad_file(str(note), "is damaged: remove the folder") from None
 

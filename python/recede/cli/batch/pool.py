@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["Failed", "in_workers"]
-
 _Unit = TypeVar("_Unit")
 _MOST_DEATHS = 20  # of workers on one unit
 _WAIT_SECONDS = 1.0

@@ -16,8 +16,6 @@ from recede.cli.batch.units import Unit
 from recede.cli.batch.work import DONE, PREFIX, Job, Outcome, Sums, of_table
 from recede.costs import Usage
 
-__all__ = ["run"]
-
 _FIGURES = ("sessions", *Usage._fields)
 
 

@@ -14,8 +14,6 @@ from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
 from recede.cli.tables import cost_columns, of_columns, share, table
 from recede.costs import ReplayUsage, Suggestion, Usage, cheapest_policy, compare_costs
 
-__all__ = ["report_of"]
-
 # What sums of usage do not say.
 _OF_SESSIONS = ("mean_of_raw", "median_of_raw", "worst_of_raw", "dearer_count")
 

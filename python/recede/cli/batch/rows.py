@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 from recede import TranscriptError, transcripts
 from recede.cli.batch.spans import find
 from recede.cli.batch.units import Unit, opened
-from recede.cli.files import BadFile
+from recede.cli.errors import BadFile
 from recede.cli.files import read as read_file
 from recede.cli.reading import Reading
-
-__all__ = ["COLUMNS", "Row", "batches", "column_of", "converted", "parquet_batches"]
 
 COLUMNS = ("messages", "body.messages", "params.messages", "conversations", "trajectory", "traj", "body.input", "input")
 """Where a history is, if no column is named: the first of them that a row has."""

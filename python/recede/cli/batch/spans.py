@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Iterable
 
-from recede import TranscriptError, reduce_json
-
-__all__ = ["Span", "find"]
+from recede import TranscriptError
+from recede.cli.files import WRONG_SHAPES, fault_of
 
 Span = tuple[int, int]
 
-_WRONG_SHAPES = ("content", "duplicate_key", "history", "message", "part")  # of what is well-formed
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\r\n,\]}]+")
@@ -83,17 +81,13 @@ def _end_of(data: bytes, at: int) -> int:
     """Where a value ends; what is in an array or an object is read by the core."""
     first = data[at : at + 1]
     if first in (b"[", b"{"):
-        try:
-            reduce_json(data[at:], max_input_chars=0, enabled=False)
-        except TranscriptError as error:
-            end = len(data) if error.offset is None else at + error.offset
-            if error.kind == "trailing":
-                return _before_space(data, end)
-            if error.kind in _WRONG_SHAPES:
-                return _before_space(data, len(data))
-            places = {**error.places, "offset": end}
-            raise TranscriptError(error.kind, **places) from None
-        return _before_space(data, len(data))
+        fault = fault_of(data[at:])
+        if fault is None or fault.kind in WRONG_SHAPES:
+            return _before_space(data, len(data))
+        end = len(data) if fault.offset is None else at + fault.offset
+        if fault.kind != "trailing":
+            raise TranscriptError(fault.kind, **{**fault.places, "offset": end})
+        return _before_space(data, end)
     found = (_STRING if first == b'"' else _SCALAR).match(data, at)
     if found is None:
         raise _fault(data, at)

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from recede import TranscriptError, transcripts
-from recede.cli.files import BadFile, bad_file, errors_of, say
+from recede.cli.errors import BadFile, bad_file, errors_of, say
 from recede.cli.sessions import chosen
 from recede.cli.signatures import HEAD_BYTES, likeness
-
-__all__ = ["Unit", "opened", "units_of"]
 
 _SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".json", ".traj", ".gz", ".zst", ".eval")
 _MOST_HEAD_BYTES = 8 << 20  # in which the first lines say what a file holds

@@ -17,8 +17,6 @@ from recede._files import write_whole
 from recede.cli.batch.rows import Row, batches, column_of, converted, parquet_batches
 from recede.cli.batch.units import Unit
 
-__all__ = ["DONE", "PREFIX", "Job", "Outcome", "Sums", "do", "of_table"]
-
 DONE = ".recede"
 """The folder in OUT that says which units are done."""
 

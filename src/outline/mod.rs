@@ -1,12 +1,13 @@
 //! The Outline: all facts of a history that a planner may use. Data only; both entrances fill it.
 
+mod texts;
+
 use crate::shape::{Frame, MessageFacts};
 pub use crate::shape::{Role, Shape};
-use crate::text::{Counted, same};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::num::NonZeroU32;
 use std::ops::Range;
+pub use texts::TextSpan;
 
 /// A half-open range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,27 +23,6 @@ impl Span {
     #[must_use]
     pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start..self.end]
-    }
-}
-
-/// A half-open range of [`Outline::text`]; small, since every call and result has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TextSpan {
-    start: u32,
-    /// One more than its end, so that a missing one takes no room of its own.
-    after_end: NonZeroU32,
-}
-
-impl TextSpan {
-    #[inline]
-    fn new(start: usize, end: usize) -> Self {
-        assert!(end < u32::MAX as usize, "the ids and names of a history have more than 4 GB");
-        TextSpan { start: start as u32, after_end: NonZeroU32::MIN.saturating_add(end as u32) }
-    }
-
-    #[inline]
-    fn range(self) -> Range<usize> {
-        self.start as usize..self.after_end.get() as usize - 1
     }
 }
 
@@ -172,9 +152,6 @@ pub struct Mark {
     names: usize,
 }
 
-// For fewer names a linear search is faster than a hash table.
-const LINEAR_SEARCH_NAMES: usize = 16;
-
 // The memory of an Outline of about 20 MB of history.
 const MAX_SPARE_BYTES: usize = 4 << 20;
 
@@ -281,97 +258,6 @@ impl Outline {
     pub fn push(&mut self, message: Message, span: Span) {
         self.messages.push(message);
         self.spans.push(span);
-    }
-
-    /// The decoded bytes of an id.
-    #[must_use]
-    pub fn text(&self, span: TextSpan) -> &[u8] {
-        &self.text[span.range()]
-    }
-
-    /// Stores decoded text, written by `write`.
-    pub fn keep_text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> TextSpan {
-        let start = self.text.len();
-        write(&mut self.text);
-        TextSpan::new(start, self.text.len())
-    }
-
-    /// Stores decoded text.
-    #[inline]
-    pub fn keep(&mut self, text: &[u8]) -> TextSpan {
-        self.keep_text(|out| out.extend_from_slice(text))
-    }
-
-    /// Stores a text in `data` that has no escapes. For short ids a fixed-size copy that is then truncated is faster.
-    #[inline]
-    pub fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
-        let (start, length) = (self.text.len(), text.end - text.start);
-        match data[text.start..].first_chunk::<32>() {
-            Some(bytes) if length <= bytes.len() => {
-                self.text.extend_from_slice(bytes);
-                self.text.truncate(start + length);
-            }
-            _ => self.text.extend_from_slice(text.raw(data)),
-        }
-        TextSpan::new(start, start + length)
-    }
-
-    /// The decoded name of a tool.
-    #[must_use]
-    pub fn name(&self, name: u32) -> &[u8] {
-        self.text(self.names[name as usize])
-    }
-
-    /// How many distinct tool names there are.
-    #[must_use]
-    pub fn name_count(&self) -> usize {
-        self.names.len()
-    }
-
-    /// The number of a tool's name, written by `write`; equal names have the same number.
-    pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
-        let span = self.keep_text(write);
-        if let Some(name) = self.number_of(self.text(span)) {
-            self.text.truncate(span.range().start);
-            return name;
-        }
-        self.add_name(span)
-    }
-
-    /// [`Outline::intern_name`] of a decoded name.
-    #[inline]
-    pub fn intern(&mut self, name: &[u8]) -> u32 {
-        let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
-        let place = (name.len() + 7 * byte(0) + 5 * byte(name.len() / 2) + 3 * byte(name.len().wrapping_sub(1))) % 64;
-        if let Some(number) = self.names_by_bytes[place].checked_sub(1)
-            && same(self.name(number), name)
-        {
-            return number;
-        }
-        let number = self.number_of(name).unwrap_or_else(|| {
-            let span = self.keep(name);
-            self.add_name(span)
-        });
-        self.names_by_bytes[place] = number + 1;
-        number
-    }
-
-    #[inline]
-    fn number_of(&self, wanted: &[u8]) -> Name {
-        match self.names.iter().take(LINEAR_SEARCH_NAMES).position(|name| same(self.text(*name), wanted)) {
-            Some(place) => Some(place as u32),
-            None if self.names.len() < LINEAR_SEARCH_NAMES => None,
-            None => self.names_by_text.get(wanted).copied(),
-        }
-    }
-
-    fn add_name(&mut self, span: TextSpan) -> u32 {
-        let name = self.names.len() as u32;
-        if self.names.len() >= LINEAR_SEARCH_NAMES {
-            self.names_by_text.insert(self.text(span).to_vec(), name);
-        }
-        self.names.push(span);
-        name
     }
 
     /// Calls of a message.

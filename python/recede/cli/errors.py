@@ -1,0 +1,76 @@
+"""Errors of files: a line each on standard error, that names the file."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from recede import StoreError, TranscriptError
+
+
+def say(line: str) -> None:
+    """Print a line beside the results."""
+    click.echo(f"recede: {line}", err=True)
+
+
+class BadFile(click.ClickException):
+    """Ends the work on a file with one line on standard error, and the command with exit code 1.
+
+    Attributes:
+        kind: what is wrong, without the name of the file and the place in it.
+    """
+
+    def __init__(self, message: str, kind: str | None = None) -> None:
+        """The whole line; and what is wrong, where that is less than the line."""
+        super().__init__(message)
+        self.kind = message if kind is None else kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """From one process to another."""
+        return BadFile, (self.message, self.kind)
+
+    def show(self, file: object = None) -> None:
+        """Print the line."""
+        say(self.message)
+
+
+@contextmanager
+def errors_of(name: str, what: str = "") -> Iterator[None]:
+    """In it, an error of reading or writing becomes the line that names the file, and says what failed."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader closed the pipe: click exits silently
+    except StoreError as error:
+        raise BadFile(str(error)) from None
+    except TranscriptError as error:
+        raise line_of(error) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise line_of(TranscriptError("gzip", source=name)) from None
+    except OSError as error:
+        raise bad_file(name, f"{what}{error.strerror or error}") from None
+
+
+def line_of(error: TranscriptError) -> BadFile:
+    """The line for an error of a reader."""
+    return BadFile(str(error), str(TranscriptError(error.kind)))
+
+
+def bad_file(name: str, reason: str) -> BadFile:
+    """The error for a file that cannot be read or written."""
+    return BadFile(f"{shown(name)}: {reason}", reason)
+
+
+def name_of(path: str) -> str:
+    """What a file is called in errors; `-` is standard input."""
+    return "standard input" if path == "-" else path
+
+
+def shown(name: str) -> str:
+    """The printable name of a file."""
+    return name if name.isprintable() else ascii(name)
