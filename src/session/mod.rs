@@ -36,8 +36,8 @@ use stored::snapshot::{self, Base};
 use stored::{Stored, stored_message};
 use turns::TurnState;
 pub use turns::{Figures, RequestTokens, Row, TurnTexts, TurnTokens};
+use view::View;
 pub use view::{Chunks, Counts, Mask, ViewMessage};
-use view::{View, ViewForm};
 
 /// An append-only session.
 #[derive(Debug, Clone)]
@@ -121,7 +121,6 @@ impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
     pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
-        let form = if format == TextFormat::Turns { ViewForm::Masked } else { ViewForm::Raw };
         let cold_by_options = policy.cache_cold.clone();
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
@@ -135,7 +134,7 @@ impl Session {
             observations: 0,
             ledger: Ledger::default(),
             stored: Stored::default(),
-            view: View::of(form),
+            view: View::of(format == TextFormat::Turns),
             turns: TurnState::default(),
             attempts: vec![],
             reports: Reports::default(),

@@ -237,6 +237,7 @@ struct RawMessage<'a, V: Value> {
     object: &'a V::Object,
     role: RoleName,
     pair_role: PairRole,
+    pair_id: Option<V>,
     item: ItemType,
     content: Option<V>,
     /// How many blocks it has.
@@ -299,13 +300,14 @@ impl<'a, V: Value> RawMessage<'a, V> {
         let tool_call_id = if role == RoleName::Tool { get(Key::ToolCallId)? } else { None };
         let tool_calls = if role == RoleName::Assistant { get(Key::ToolCalls)? } else { None };
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
+        let pair_id = if pair_role == PairRole::Other { None } else { get(Key::PairId)? };
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
         let may_be_result = role == RoleName::Tool || pair_role == PairRole::Result || item == ItemType::CallOutput;
         let is_error = may_be_result
             && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
                 || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
-        Ok(RawMessage { object, role, pair_role, item, content, blocks, tool_calls, tool_call_id, is_error })
+        Ok(RawMessage { object, role, pair_role, pair_id, item, content, blocks, tool_calls, tool_call_id, is_error })
     }
 
     /// Reads the content as text.

@@ -35,7 +35,7 @@ pub enum TextFormat {
 }
 
 /// See the module.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Log {
     /// State of the evicted messages before the first one.
     pub base: Base,
@@ -73,15 +73,9 @@ impl Log {
             base,
             format,
             data: if is_json { vec![b'['] } else { vec![] },
-            texts: KnownTexts::new(),
             outline,
-            pairs: GrowingPairs::default(),
             fold,
-            chars: 0,
-            costs: None,
-            cost: 0,
-            parts: vec![],
-            marks: vec![],
+            ..Log::default()
         }
     }
 

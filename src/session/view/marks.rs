@@ -2,7 +2,6 @@
 //! a plan of the whole history has. Only readers of a view see them: no other rule does, and a change of marks is no change of the
 //! view.
 
-use super::ViewForm;
 use crate::marks::{Marked, Marks, Pins, WantedMark, last_markable, remarked};
 use crate::plan::{
     BlockPlace, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, marks_in_view, older_end,
@@ -105,8 +104,8 @@ impl Session {
     /// The blocks that marks at the boundary are wanted on.
     fn wanted_marks(&self) -> Wanted {
         let Log { base, outline, turns, fold, .. } = &self.log;
-        let tentative = self.view.tentative();
-        if !matches!(self.view.form, ViewForm::Masked) || (fold.masked_count() == 0 && tentative.is_empty()) {
+        let tentative = &self.view.tentative;
+        if !self.view.is_masked || (fold.masked_count() == 0 && tentative.is_empty()) {
             return Wanted::default();
         }
         let boundaries = self.boundaries();
@@ -129,7 +128,7 @@ impl Session {
             return planned;
         }
         if self.policy.boundary.remembers() {
-            return fold.boundaries(&self.policy, self.log.ends_with_run(), !self.view.tentative().is_empty());
+            return fold.boundaries(&self.policy, self.log.ends_with_run(), !self.view.tentative.is_empty());
         }
         self.log.with_context(&self.policy, |context| {
             let PlanContext { outline, policy, turns, .. } = context;

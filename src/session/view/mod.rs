@@ -18,11 +18,12 @@ use std::ops::Range;
 
 /// The last view, and what its readers have cached. Messages are indexed from the first of the session, results from the
 /// first in memory.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct View {
-    pub form: ViewForm,
+    /// Whether it has the masks of the fold and the tentative ones; else nothing is masked.
+    pub is_masked: bool,
     /// Masked for the current request, but not for good before its answer.
-    tentative: Vec<Masked>,
+    pub tentative: Vec<Masked>,
     pub tentative_move: Option<Move>,
     /// The first message that changed since the chunks, the list, and the masks were read last.
     pub chunks_from: usize,
@@ -46,16 +47,6 @@ pub struct View {
     pub planned_boundaries: Option<(usize, usize)>,
 }
 
-/// How the view was made.
-#[derive(Debug, Default, Clone)]
-pub enum ViewForm {
-    /// Nothing is masked.
-    #[default]
-    Raw,
-    /// With the masks of the fold and the tentative ones.
-    Masked,
-}
-
 /// Sizes of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -68,41 +59,20 @@ pub struct Counts {
 }
 
 impl View {
-    pub fn of(form: ViewForm) -> Self {
-        View {
-            form,
-            tentative: vec![],
-            tentative_move: None,
-            chunks_from: 0,
-            list_from: 0,
-            masks_from: 0,
-            chunk_ends: vec![],
-            is_current: false,
-            messages: 0,
-            flipped: HashMap::new(),
-            first_evicted_flip: None,
-            changed: None,
-            marks: vec![],
-            is_masked_to_window: false,
-            planned_boundaries: None,
-        }
-    }
-
-    /// Observations masked for the current request only.
-    pub fn tentative(&self) -> &[Masked] {
-        &self.tentative
+    pub fn of(is_masked: bool) -> Self {
+        View { is_masked, ..View::default() }
     }
 }
 
 impl Session {
     pub(in crate::session) fn show_raw(&mut self) {
-        if matches!(self.view.form, ViewForm::Masked) {
+        if self.view.is_masked {
             self.flip_masked();
             let tentative = core::mem::take(&mut self.view.tentative);
             self.flip(&tentative);
         }
         self.view.tentative.clear();
-        self.view.form = ViewForm::Raw;
+        self.view.is_masked = false;
     }
 
     /// Masks what the fold masks, and what it would mask now.
@@ -112,7 +82,7 @@ impl Session {
     }
 
     pub(in crate::session) fn show_masked(&mut self, tentative: Vec<Masked>, step: Option<Move>) {
-        if matches!(self.view.form, ViewForm::Raw) {
+        if !self.view.is_masked {
             self.flip_masked();
         }
         if tentative != self.view.tentative {
@@ -122,7 +92,7 @@ impl Session {
         }
         (self.view.tentative, self.view.tentative_move) = (tentative, step);
         self.view.planned_boundaries = None;
-        self.view.form = ViewForm::Masked;
+        self.view.is_masked = true;
     }
 
     fn flip_masked(&mut self) {
@@ -143,7 +113,7 @@ impl Session {
 
     /// [`Session::flip`], if the view has masks.
     pub(in crate::session) fn flip_if_masked(&mut self, masked: &[Masked]) {
-        if matches!(self.view.form, ViewForm::Masked) {
+        if self.view.is_masked {
             self.flip(masked);
         }
     }
@@ -151,7 +121,7 @@ impl Session {
     /// Renders the last view.
     pub(in crate::session) fn last_view(&self) -> Vec<u8> {
         let messages = self.view.messages;
-        let now = if matches!(self.view.form, ViewForm::Raw) { vec![] } else { self.all_masked() };
+        let now = if self.view.is_masked { self.all_masked() } else { vec![] };
         let is_now = |one: &Masked| now.binary_search_by_key(&one.result, |other| other.result).is_ok();
         let flipped = &self.view.flipped;
         let stayed = now.iter().filter(|one| !flipped.contains_key(&one.result));
@@ -163,7 +133,7 @@ impl Session {
     /// Shows a log that replaced the one of the last view.
     pub(in crate::session) fn restart_view(&mut self, last_view: &[u8]) {
         self.changed_between(last_view, &self.render_all(self.log.len(), &[]));
-        self.view.form = ViewForm::Raw;
+        self.view.is_masked = false;
         self.view.tentative.clear();
         self.view.flipped.clear();
         self.invalidate_from(0);
@@ -296,7 +266,7 @@ impl Session {
     /// The masked observations of these messages in memory.
     pub(in crate::session) fn masked(&self, start: usize, end: usize) -> Vec<Masked> {
         let outline = &self.log.outline;
-        if !matches!(self.view.form, ViewForm::Masked) {
+        if !self.view.is_masked {
             return vec![];
         }
         let results = || outline.results_before(start)..outline.results_before(end);
@@ -345,14 +315,12 @@ impl Session {
         let Log { chars, fold, .. } = &self.log;
         let messages = self.log.end();
         let before = self.compaction.as_ref().map_or(0, |compaction| compaction.masked.len());
-        match &self.view.form {
-            ViewForm::Raw => Counts { messages, chars: *chars, masked: before },
-            ViewForm::Masked => {
-                let tentative: usize = self.view.tentative.iter().map(|one| one.removed).sum();
-                let masked = before + fold.masked_count() + self.view.tentative.len();
-                Counts { messages, chars: chars.saturating_sub(fold.removed() + tentative), masked }
-            }
+        if !self.view.is_masked {
+            return Counts { messages, chars: *chars, masked: before };
         }
+        let tentative: usize = self.view.tentative.iter().map(|one| one.removed).sum();
+        let masked = before + fold.masked_count() + self.view.tentative.len();
+        Counts { messages, chars: chars.saturating_sub(fold.removed() + tentative), masked }
     }
 
     /// How many moves of the boundary only the store has, and how many there are.
@@ -379,11 +347,9 @@ impl Session {
     }
 
     pub(in crate::session) fn shown_moves(&self) -> (&[Move], Option<Move>) {
-        match &self.view.form {
-            ViewForm::Masked if self.policy.boundary.remembers() => {
-                (&self.log.fold.moves, self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()))
-            }
-            _ => (&[], None),
+        if !self.view.is_masked || !self.policy.boundary.remembers() {
+            return (&[], None);
         }
+        (&self.log.fold.moves, self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()))
     }
 }
