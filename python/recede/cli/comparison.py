@@ -54,9 +54,7 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     headings, rows = cost_table(costs, "no cache")
     if sessions > 1:
         headings += ["mean", "worst", "losses"]
-        of_sessions = (
-            [percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.dearer_count)] for cost in costs
-        )
+        of_sessions = ([percent(cost.mean_of_raw), percent(cost.worst_of_raw), str(cost.loss_count)] for cost in costs)
         rows = [[*row, *figures] for row, figures in zip(rows, of_sessions, strict=True)]
     headings.append("worst moment")
     moments = ["-" if cost.worst_moment is None else percent(cost.worst_moment) for cost in costs]
@@ -106,7 +104,7 @@ def _format_table(sessions: list[Session]) -> str:
             shares = cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw
             figures = list(map(percent, shares))
             of_optimum = "-" if cost.of_optimum is None else percent(cost.of_optimum)
-            figures += [str(cost.dearer_count), of_optimum, percent(cost.of_raw_uncached)]
+            figures += [str(cost.loss_count), of_optimum, percent(cost.of_raw_uncached)]
             rows.append([name, cost.policy, *counts, *figures])
             name, counts = "", ["", ""]
     return table(headings, rows, names=2)

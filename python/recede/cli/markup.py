@@ -41,7 +41,7 @@ def costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: i
     headings, rows = cost_table(costs, "cost without cache")
     if sessions > 1:
         headings.append("sessions over raw")
-        rows = [[*row, f"{cost.dearer_count:,}"] for row, cost in zip(rows, costs, strict=True)]
+        rows = [[*row, f"{cost.loss_count:,}"] for row, cost in zip(rows, costs, strict=True)]
     marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
     return table(key, caption, headings, rows, marks)
 

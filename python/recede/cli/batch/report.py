@@ -17,7 +17,7 @@ from recede.costs import ReplayUsage, Suggestion, Usage, cheapest_policy, compar
 __all__ = ["report_of"]
 
 # What sums of usage do not say.
-_OF_SESSIONS = ("mean_of_raw", "median_of_raw", "worst_of_raw", "dearer_count")
+_OF_SESSIONS = ("mean_of_raw", "median_of_raw", "worst_of_raw", "loss_count")
 
 
 def report_of(job: Job, options: dict[str, Any], outcomes: Iterable[Outcome]) -> tuple[dict[str, Any], list[str]]:
