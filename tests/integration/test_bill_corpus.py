@@ -20,7 +20,7 @@ from support import ROOT
 FILES = corpus_files()
 COMMAND = "recede replay --check ../shared/corpus/*/*"
 
-# What the log of a session shows, and no rule foretells: requests that OpenAI or Google served from another machine,
+# What the log of a session shows, and no rule predicts: requests that OpenAI or Google served from another machine,
 # pauses that a cache of an hour outlived, a change of the model or of the tools.
 REASONS = ("without a pause", "after which it was kept", "compaction that the log hides")
 
@@ -36,12 +36,12 @@ def checks(pauses: str) -> dict[str, BillCheck]:
     return found
 
 
-def off(logged: float, reckoned: float) -> float:
-    return abs(reckoned / logged - 1) if logged else 0.0
+def off(logged: float, estimated: float) -> float:
+    return abs(estimated / logged - 1) if logged else 0.0
 
 
 def sums(found: dict[str, BillCheck]) -> tuple[Bill, Bill]:
-    return Bill.total(one.logged for one in found.values()), Bill.total(one.reckoned for one in found.values())
+    return Bill.total(one.logged for one in found.values()), Bill.total(one.estimated for one in found.values())
 
 
 def test_input_tokens_are_within_two_percent_on_average_and_five_at_worst() -> None:
@@ -52,7 +52,7 @@ def test_input_tokens_are_within_two_percent_on_average_and_five_at_worst() -> N
     assert max(errors) < 0.041
 
 
-def test_the_second_half_of_a_session_is_foretold_from_the_first() -> None:
+def test_the_second_half_of_a_session_is_predicted_from_the_first() -> None:
     need(CORPUS)
     halves = [one.second_half_error for one in checks("logged").values() if one.second_half_error is not None]
     assert len(halves) > 45
@@ -62,33 +62,33 @@ def test_the_second_half_of_a_session_is_foretold_from_the_first() -> None:
 def test_output_is_as_logged() -> None:
     need(CORPUS)
     for one in checks("logged").values():
-        assert one.reckoned.output_tokens == pytest.approx(one.logged.output_tokens, abs=one.logged.requests)
+        assert one.estimated.output_tokens == pytest.approx(one.logged.output_tokens, abs=one.logged.requests)
 
 
 def test_tokens_by_kind_and_dollars_are_those_of_the_logs() -> None:
     need(CORPUS)
     found = checks("logged")
-    paid, reckoned = sums(found)
+    paid, estimated = sums(found)
     for kind in ("cached_tokens", "fresh_tokens", "cost"):
-        assert off(getattr(paid, kind), getattr(reckoned, kind)) < 0.05, kind
+        assert off(getattr(paid, kind), getattr(estimated, kind)) < 0.05, kind
     for name, one in found.items():
         for kind in ("cached_tokens", "fresh_tokens", "cost"):
-            assert off(getattr(one.logged, kind), getattr(one.reckoned, kind)) < 0.15, (name, kind)
+            assert off(getattr(one.logged, kind), getattr(one.estimated, kind)) < 0.15, (name, kind)
 
 
 def test_by_rule_and_time_stamps_alone_the_dollars_agree_and_reasons_are_named() -> None:
     need(CORPUS)
     found = checks("timed")
-    paid, reckoned = sums(found)
-    assert off(paid.cached_tokens, reckoned.cached_tokens) < 0.05
-    assert off(paid.cost, reckoned.cost) < 0.05
+    paid, estimated = sums(found)
+    assert off(paid.cached_tokens, estimated.cached_tokens) < 0.05
+    assert off(paid.cost, estimated.cost) < 0.05
     claude = {name: one for name, one in found.items() if name.startswith("claude_code/")}
-    paid, reckoned = sums(claude)
+    paid, estimated = sums(claude)
     for kind in ("cached_tokens", "fresh_tokens", "cost"):
-        assert off(getattr(paid, kind), getattr(reckoned, kind)) < 0.05, kind
+        assert off(getattr(paid, kind), getattr(estimated, kind)) < 0.05, kind
     for name, one in found.items():
         kinds = ("cached_tokens", "fresh_tokens", "cost")
-        if any(off(getattr(one.logged, kind), getattr(one.reckoned, kind)) > 0.15 for kind in kinds):
+        if any(off(getattr(one.logged, kind), getattr(one.estimated, kind)) > 0.15 for kind in kinds):
             assert any(reason in note for reason in REASONS for note in one.notes), name
 
 

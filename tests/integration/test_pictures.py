@@ -225,7 +225,7 @@ def test_the_table_and_the_bars_hold_the_costs() -> None:
             pytest.approx(cost.cost_uncached, abs=0.005),
             pytest.approx(100 * cost.of_raw_uncached, abs=0.51),
             pytest.approx(cost.summary_cost, abs=0.005),
-            cost.dearer_count,
+            cost.loss_count,
         ]
     # Each has a picture of its own: what 100 % is of is another amount without a cache.
     bars, uncached = document.charts("bars")[:2]

@@ -717,7 +717,7 @@ def test_conversations_are_shown_apart_and_metrics_are_theirs(echo: Upstream, pr
     assert "recede_requests_total 8\n" in metrics and "# TYPE recede_saved_tokens gauge\n" in metrics
 
 
-def test_observing_sends_raw_and_reckons(echo: Upstream) -> None:
+def test_observing_sends_raw_and_estimates(echo: Upstream) -> None:
     echo.answer = lambda _: [with_usage(0, 45_000)]
     with proxying(echo.url, observe=True) as proxy:
         body = anthropic_body(40)

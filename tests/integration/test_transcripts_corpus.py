@@ -173,7 +173,7 @@ def test_the_costs_under_a_cache_are_those_that_were_measured(agent: str, rows: 
     assert paying.of_optimum is not None
     assert paying.of_optimum < 1.10
     assert paying.cost < by_name["stepped:window=10,chunk=10"].cost
-    assert by_name["sliding:window=10"].dearer_count > count / 2
+    assert by_name["sliding:window=10"].loss_count > count / 2
 
 
 @pytest.mark.parametrize("agent", [pytest.param("claude_code", marks=pytest.mark.slow), "codex"])

@@ -231,7 +231,7 @@ def test_a_view_that_is_too_short_for_the_cache_is_not_made() -> None:
     assert worst_moment(turns, {4}, 0, paid, True, **options) <= 1.1, "after a pause a move would be cheap"
 
 
-def test_a_move_reckons_with_a_system_prompt_that_is_not_cached_by_itself() -> None:
+def test_a_move_assumes_a_system_prompt_that_is_not_cached_by_itself() -> None:
     turns: list[Turn] = [(9_000, [2_000]), *[(0, [2_000])] * 15]
     paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0, "warranty": 0.02}
     assert worst_moment(turns, set(), 8_100, paid, False, **options) <= 1.02

@@ -307,7 +307,7 @@ def test_the_shares_of_many_sessions_are_folded(count: int, error: float) -> Non
     assert folded.median_of_raw == pytest.approx(statistics.median(shares), abs=error or 1e-15)
     assert folded.mean_of_raw == pytest.approx(statistics.mean(shares))
     assert folded.worst_of_raw == pytest.approx(max(shares))
-    assert folded.dearer_count == sum(share > 1 for share in shares)
+    assert folded.loss_count == sum(share > 1 for share in shares)
     assert folded.usage == costs.Usage.total(used)
 
 

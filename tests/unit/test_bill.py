@@ -344,22 +344,22 @@ def test_what_a_log_does_not_say_is_assumed_openly(format: str, provider: str) -
 # The check
 
 
-def test_a_session_that_is_a_straight_line_is_reckoned_exactly() -> None:
+def test_a_session_that_is_a_straight_line_is_estimated_exactly() -> None:
     made = session(30, cold=(9,))
     found = costs.check_bill(made)
     assert found is not None
-    assert found.logged.requests == found.reckoned.requests == 30
+    assert found.logged.requests == found.estimated.requests == 30
     assert found.input_error < 0.0005
     assert found.second_half_error is not None
     assert found.second_half_error < 0.001
     for kind in ("cached_tokens", "written_tokens", "output_tokens", "cost"):
-        assert getattr(found.reckoned, kind) == pytest.approx(getattr(found.logged, kind), rel=0.002), kind
+        assert getattr(found.estimated, kind) == pytest.approx(getattr(found.logged, kind), rel=0.002), kind
     assert found.notes == (
         "requests that found less in the cache than the request before had sent, without a pause: 1",
     )
 
 
-def test_the_second_half_is_foretold_from_the_first_alone() -> None:
+def test_the_second_half_is_predicted_from_the_first_alone() -> None:
     made = session(20)
     usages = [one.usage for one in made.requests if one.usage is not None]
     later = [usage._replace(written_tokens=usage.written_tokens + 20_000) for usage in usages[10:]]
@@ -398,7 +398,7 @@ def test_by_time_stamps_alone_a_pause_makes_the_cache_cold() -> None:
     assert logged.notes == ("pauses longer than the cache is kept, after which it was kept: 1",)
     lost = made.requests[7].usage
     assert lost is not None
-    assert logged.reckoned.cached_tokens - timed.reckoned.cached_tokens == pytest.approx(lost.sent_tokens, rel=0.01)
+    assert logged.estimated.cached_tokens - timed.estimated.cached_tokens == pytest.approx(lost.sent_tokens, rel=0.01)
     with pytest.raises(ValueError, match="pauses must be one of logged, timed, none, not 'never'"):
         costs.check_bill(paused, pauses="never")
 

@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_logged_session_is_reckoned_in_its_tokens_and_prices(path: Path) -> None:
+def test_a_logged_session_is_estimated_in_its_tokens_and_prices(path: Path) -> None:
     session = transcripts.read(path)
     report = json.loads("\n".join(shown(path, "--policy", "sliding:window=5", "--json")))
     expected = costs.replay_transcript(session, ["sliding:window=5"]).costs

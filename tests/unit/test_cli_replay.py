@@ -83,7 +83,7 @@ def test_a_report_can_be_read_by_those_who_may_read_all_of_its_sessions(tmp_path
 def test_the_sentences_say_what_was_paid_what_would_have_been_and_what_does_it() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
     raw, sliding, stepped = recede.costs.replay(HISTORY, NAMES).costs
-    paid = shown.index(f"paid: ${raw.cost:.2f} for 40 requests, as reckoned for the raw history")
+    paid = shown.index(f"paid: ${raw.cost:.2f} for 40 requests, as estimated for the raw history")
     gain = f"{100 * (1 - stepped.of_raw):.0f} % less"
     assert shown[paid + 1 : paid + 4] == [
         f"would have paid: ${stepped.cost:.2f} with stepped:window=10,chunk=10, {gain}",
@@ -244,7 +244,7 @@ def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
     assert shown[2].split()[-3] == "summaries"
     assert [line.split()[-3] for line in shown[3:6]] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
     best = min(costs, key=lambda cost: cost.cost)
-    calls = f"summaries: {best.usage.summary_calls} calls of a model for ${best.summary_cost:.2f} are reckoned in"
+    calls = f"summaries: {best.usage.summary_calls} calls of a model for ${best.summary_cost:.2f} are included"
     assert any(line.startswith(calls) for line in shown)
     assert shown[-1].endswith("; summaries: input $1, output $2")
     built_in = lines_of("-", *options, "0", stdin=dumps(history))

@@ -221,7 +221,7 @@ def test_requests_that_a_resumed_session_copies_are_counted_once(tmp_path: Path)
     assert text.startswith("4 requests of 3 sessions\n")
     assert "logged: $12.00 for 4 requests" in text and "paid: $12.00 for 4 requests of 3 sessions, as logged" in text
     # A single request, that of d, may have been written to a cache.
-    assert "the raw history is reckoned at $12.75" in text and "$18" not in text
+    assert "the raw history is estimated at $12.75" in text and "$18" not in text
     partly, wholly = done.stderr.decode().splitlines()
     assert partly.endswith("b.jsonl: warning: requests that are in another file too, counted only there: 2 times")
     assert "c.jsonl: warning: all its requests are in another file" in wholly

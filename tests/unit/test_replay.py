@@ -144,7 +144,7 @@ def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
     ).costs
     assert sliding.of_raw > 1 > sliding.of_raw_uncached
     assert stepped.of_raw < sliding.of_raw
-    assert (raw.dearer_count, sliding.dearer_count) == (0, 1)
+    assert (raw.loss_count, sliding.loss_count) == (0, 1)
     # Where a cache costs as much as none, masking what is old always pays.
     flat = recede.costs.Prices(input=3, cached=3, write=3, output=0)
     assert recede.costs.replay(HISTORY, ["sliding:window=10"], prices=flat).costs[1].of_raw < 0.7
@@ -188,7 +188,7 @@ def test_several_sessions_are_added_up() -> None:
         parts = [session.costs[place] for session in (long, short)]
         assert cost.usage == recede.costs.Usage.total(part.usage for part in parts)
         assert cost.cost == pytest.approx(sum(part.cost for part in parts))
-        assert cost.dearer_count == sum(part.dearer_count for part in parts)
+        assert cost.loss_count == sum(part.loss_count for part in parts)
     with pytest.raises(ValueError, match="no session"):
         recede.costs.compare_costs([])
     with pytest.raises(ValueError, match="same policies"):

@@ -1,4 +1,4 @@
-"""Replays where a summary takes the place of old turns: sessions small enough to be reckoned by hand."""
+"""Replays where a summary takes the place of old turns: sessions small enough to be estimated by hand."""
 
 from __future__ import annotations
 

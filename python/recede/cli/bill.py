@@ -63,7 +63,7 @@ log_options = all_of(
     click.option(
         "--check",
         is_flag=True,
-        help="Instead: the raw history as reckoned against what the logs say, tokens by kind and dollars.",
+        help="Instead: the raw history as estimated, against what the logs say, tokens by kind and dollars.",
     ),
 )
 """What is believed of a log, and whether a replay is held against it."""
@@ -151,7 +151,7 @@ def check_text(sessions: Sequence[Session]) -> str:
         [name, f"{timed.logged.requests:,}", _percent(timed.input_error), _half(timed), *_figures(timed, as_logged)]
         for name, timed, as_logged in found
     ]
-    sums = [Bill.total(part) for part in zip(*((t.logged, t.reckoned, s.reckoned) for _, t, s in found), strict=True)]
+    sums = [Bill.total(part) for part in zip(*((t.logged, t.estimated, s.estimated) for _, t, s in found), strict=True)]
     mean = sum(timed.input_error for _, timed, _ in found) / len(found)
     worst = max((timed.second_half_error or 0.0 for _, timed, _ in found), default=0.0)
     rows.append(
@@ -160,14 +160,14 @@ def check_text(sessions: Sequence[Session]) -> str:
     reasons = [
         f"{name}: {'; '.join(timed.notes)}"
         for name, timed, _ in found
-        if timed.notes and _is_off(timed.logged, timed.reckoned)
+        if timed.notes and _is_off(timed.logged, timed.estimated)
     ]
     return "\n".join([table(headings, rows), *_WORDS, *(["", *reasons] if reasons else []), ""])
 
 
 _WORDS = (
-    "input: error of a request's tokens; 2nd half: of the input, foretold from the first half (in all: the worst);",
-    "read, not read, output, cost: reckoned against logged, the cache by its rule and the time stamps alone;",
+    "input: error of a request's tokens; 2nd half: of the input, predicted from the first half (in all: the worst);",
+    "read, not read, output, cost: estimated against logged, the cache by its rule and the time stamps alone;",
     "as served: the cost where the cache is also as cold as the log shows.",
 )
 
@@ -182,7 +182,7 @@ def _half(check: BillCheck) -> str:
 
 
 def _figures(timed: BillCheck, as_logged: BillCheck) -> list[str]:
-    return _differences(timed.logged, timed.reckoned, as_logged.reckoned)
+    return _differences(timed.logged, timed.estimated, as_logged.estimated)
 
 
 def _differences(paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
@@ -191,10 +191,10 @@ def _differences(paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
     return [*tokens, money(paid.cost), _difference(paid.cost, timed.cost), _difference(paid.cost, as_logged.cost)]
 
 
-def _difference(paid: float, reckoned: float) -> str:
-    return f"{100 * (reckoned / paid - 1):+.1f} %" if paid else "-"
+def _difference(paid: float, estimated: float) -> str:
+    return f"{100 * (estimated / paid - 1):+.1f} %" if paid else "-"
 
 
-def _is_off(paid: Bill, reckoned: Bill) -> bool:
+def _is_off(paid: Bill, estimated: Bill) -> bool:
     kinds = ("cached_tokens", "fresh_tokens", "cost")
-    return any(abs(getattr(reckoned, kind) - getattr(paid, kind)) > _OFF * getattr(paid, kind) for kind in kinds)
+    return any(abs(getattr(estimated, kind) - getattr(paid, kind)) > _OFF * getattr(paid, kind) for kind in kinds)

@@ -52,7 +52,7 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
     if sessions > 1:
         columns.append(("mean", [percent(cost.mean_of_raw) for cost in costs]))
         columns.append(("worst", [percent(cost.worst_of_raw) for cost in costs]))
-        columns.append(("losses", [str(cost.dearer_count) for cost in costs]))
+        columns.append(("losses", [str(cost.loss_count) for cost in costs]))
     columns.append(("worst moment", [percent_or_dash(cost.worst_moment) for cost in costs]))
     headings, rows = of_columns(columns)
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
@@ -88,7 +88,7 @@ def _format_table(sessions: list[Session]) -> str:
         for cost in others:
             shares = (cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw)
             figures = list(map(percent, shares))
-            figures += [str(cost.dearer_count), percent_or_dash(cost.of_optimum), percent(cost.of_raw_uncached)]
+            figures += [str(cost.loss_count), percent_or_dash(cost.of_optimum), percent(cost.of_raw_uncached)]
             rows.append([name, cost.policy, *counts, *figures])
             name, counts = "", ["", ""]
     return table(headings, rows, names=2)

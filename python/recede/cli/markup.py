@@ -38,7 +38,7 @@ def costs_table(key: str, caption: str, costs: Sequence[PolicyCost], sessions: i
     """What each policy costs; the cheapest is bold, an optimum in italics."""
     columns = cost_columns(costs, "cost without cache")
     if sessions > 1:
-        columns.append(("sessions over raw", [f"{cost.dearer_count:,}" for cost in costs]))
+        columns.append(("sessions over raw", [f"{cost.loss_count:,}" for cost in costs]))
     marks = {cost.policy: "reference" for cost in costs if cost.is_optimum} | {cheapest_policy(costs).policy: "best"}
     return table(key, caption, *of_columns(columns), marks)
 

@@ -12,8 +12,8 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
 
     Args:
         policy: as a replay names it.
-        prices: those of the replay, by which break-even is reckoned.
-        cache: that of the replay, of which break-even reckons what a move writes again.
+        prices: those of the replay, at which the boundary breaks even.
+        cache: that of the replay, which decides what a move writes again.
 
     Example:
         >>> from recede.cli.paste import line_for
@@ -71,7 +71,7 @@ def _boundary(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warranted(values: dict[str, Any], cache: Cache) -> dict[str, Any]:
-    """What break-even reckons with: the cache that the replay does, and the warranty."""
+    """What break-even assumes: the cache of the replay, and the warranty."""
     if values.get("boundary") != "break_even":
         return {}
     is_ideal = cache.rule == "ideal" or (cache.rule == "prefix" and not cache.step_tokens)

@@ -46,7 +46,7 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
     help="Pauses between requests, 28 bytes each, so that a restart changes no request; `none`: in memory.  "
     "[default: ~/.local/state/recede/requests]",
 )  # fmt: skip
-@click.option("--observe", is_flag=True, help="Send requests raw, and reckon what masking would have saved.")
+@click.option("--observe", is_flag=True, help="Send requests raw, and estimate what masking would have saved.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for each request.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ...]")
 def proxy(

@@ -74,7 +74,7 @@ def info(file: str, as_json: bool) -> None:
 @_json
 @click.pass_context
 def verify(context: click.Context, file: str, as_json: bool) -> None:
-    """Read all of the store FILE, and say what is not as it must be. Ends with 1 if anything is.
+    """Read all of the store FILE, and report its faults. Exits with 1 if there are any.
 
     \b
     Example:
@@ -106,7 +106,7 @@ def verify(context: click.Context, file: str, as_json: bool) -> None:
 def export(context: click.Context, file: str, output: str | None) -> None:
     """Write all that the store FILE holds as JSON Lines: a turn, message, summary or session a line.
 
-    What is damaged is left out, with a line on standard error for each, and the command ends with 1.
+    What is damaged is left out, with a line on standard error for each, and the command exits with 1.
 
     \b
     Example:

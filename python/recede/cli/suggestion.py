@@ -62,7 +62,7 @@ def sentences(suggestion: Suggestion) -> list[str]:
             line += f"; of these {near[-1]} forgets least"
         lines.append(line)
     if best.usage.summary_calls:
-        lines.append("that agents with summaries take more turns, 13 to 18 % in the research, is not reckoned")
+        lines.append("that agents with summaries take more turns, 13 to 18 % in the research, is not included")
     return lines
 
 

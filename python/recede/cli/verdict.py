@@ -85,7 +85,7 @@ def percent(share: float) -> str:
 
 
 def price_line(replays: Sequence[Replay]) -> str:
-    """The prices that the costs are reckoned with."""
+    """The prices of the costs."""
     prices = replays[0].prices
     others = replays[0].summary_prices or prices
     *names, _ = prices._fields
@@ -126,16 +126,16 @@ def verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[st
 
 
 def _paid(raw: PolicyCost, sessions: Sequence[Session]) -> str:
-    """What was paid by the logs; where they say nothing, what the raw history is reckoned at."""
+    """What was paid by the logs; where they say nothing, what the raw history is estimated at."""
     logged = [session for session in sessions if session.log is not None and session.log.bill.requests]
     of = requests_of(raw.usage.requests, len(sessions))
     if not logged:
-        return f"paid: {money(raw.cost)} for {of}, as reckoned for the raw history"
-    reckoned = raw.cost - sum(session.replay.costs[0].cost for session in logged)
-    paid = reckoned + sum(session.log.bill.cost for session in logged if session.log is not None)
+        return f"paid: {money(raw.cost)} for {of}, as estimated for the raw history"
+    estimated = raw.cost - sum(session.replay.costs[0].cost for session in logged)
+    paid = estimated + sum(session.log.bill.cost for session in logged if session.log is not None)
     silent = len(sessions) - len(logged)
-    but = f", {silent:,} of them as reckoned" if silent else ""
-    return f"paid: {money(paid)} for {of}, as logged{but}; the raw history is reckoned at {money(raw.cost)}"
+    but = f", {silent:,} of them as estimated" if silent else ""
+    return f"paid: {money(paid)} for {of}, as logged{but}; the raw history is estimated at {money(raw.cost)}"
 
 
 def notes(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
@@ -151,13 +151,13 @@ def notes(costs: Sequence[PolicyCost], sessions: int) -> list[str]:
     if best.usage.summary_calls:
         calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
         lines.append(
-            f"summaries: {calls} are reckoned in; that agents with summaries take more turns, 13 to 18 % in the "
+            f"summaries: {calls} are included; that agents with summaries take more turns, 13 to 18 % in the "
             "research, is not"
         )
     if best.of_optimum is not None and best is not raw:
         lines.append(f"optimum: knowing the future, the same window would have cost {_less(best.of_optimum)}")
-    if sessions > 1 and best is not raw and best.dearer_count:
-        lines.append(f"the cheapest cost more than raw in {best.dearer_count} of {sessions} sessions")
+    if sessions > 1 and best is not raw and best.loss_count:
+        lines.append(f"the cheapest cost more than raw in {best.loss_count} of {sessions} sessions")
     return lines
 
 

@@ -29,7 +29,7 @@ class BillCheck(NamedTuple):
 
     Attributes:
         logged: what the log says.
-        reckoned: the same requests as a calibrated replay estimates them, at the same prices.
+        estimated: the same requests as a calibrated replay estimates them, at the same prices.
         input_error: the mean difference of a request's input tokens, as a share of those logged.
         second_half_error: the same for the input of the second half of the requests, added up and predicted from the
             first; None for sessions with fewer than six requests.
@@ -45,12 +45,12 @@ class BillCheck(NamedTuple):
         >>> asked = [{"type": "user", "content": "x" * 400}, {"type": "user", "content": "y" * 800}]
         >>> messages = [asked[0], answer(9_200, 0), asked[1], answer(9_602, 9_200)]
         >>> check = costs.check_bill(transcripts.read(json.dumps({"sessionId": "1", "messages": messages}).encode()))
-        >>> check.logged.cached_tokens, round(check.reckoned.cached_tokens), round(check.input_error, 3)
+        >>> check.logged.cached_tokens, round(check.estimated.cached_tokens), round(check.input_error, 3)
         (9200, 9200, 0.0)
     """
 
     logged: Bill
-    reckoned: Bill
+    estimated: Bill
     input_error: float
     second_half_error: float | None
     prices: SessionPrices
@@ -179,7 +179,7 @@ def check_bill(
     errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]
     return BillCheck(
         logged=logged_bill((pair.request for pair in pairs), own_prices, found.prices),
-        reckoned=Bill.total(_reckoned(pair.turn, found.prices) for pair in pairs),
+        estimated=Bill.total(_estimated(pair.turn, found.prices) for pair in pairs),
         input_error=sum(errors) / len(errors),
         second_half_error=_second_half(transcript),
         prices=found,
@@ -199,7 +199,7 @@ def _tokens(chars: float) -> float:
     return chars / CHARS_PER_TOKEN
 
 
-def _reckoned(turn: ReplayedTurn, prices: Prices) -> Bill:
+def _estimated(turn: ReplayedTurn, prices: Prices) -> Bill:
     plain = turn.view_chars - turn.cached_chars - turn.written_chars
     tokens = [_tokens(chars) for chars in (plain, turn.cached_chars, turn.written_chars, turn.answer_chars)]
     return Bill._make([1, *tokens, prices.cost(*tokens), 0])
@@ -214,8 +214,8 @@ def _second_half(transcript: Transcript) -> float | None:
     if half < 3 or early is None:
         return None
     turns = replay(context.messages, ["raw"], calibration=early).policies[0].turns
-    foretold = {turn.messages: _tokens(turn.view_chars) for turn in turns}
-    later = [(foretold[messages], sent) for messages, sent in logged[half:] if messages in foretold]
+    predicted = {turn.messages: _tokens(turn.view_chars) for turn in turns}
+    later = [(predicted[messages], sent) for messages, sent in logged[half:] if messages in predicted]
     return abs(sum(tokens for tokens, _ in later) / max(1, sum(sent for _, sent in later)) - 1)
 
 

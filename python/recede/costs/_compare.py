@@ -32,7 +32,7 @@ class PolicyCost(NamedTuple):
         mean_of_raw: the mean of that share over the sessions.
         median_of_raw: its median; to a thousandth when there are more than 1,000 different shares.
         worst_of_raw: the largest share of any session.
-        dearer_count: the number of sessions in which it costs more than the raw history.
+        loss_count: the number of sessions in which it costs more than the raw history.
         of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
             does more than mask.
         summary_cost: the part of both costs that summary calls account for.
@@ -54,7 +54,7 @@ class PolicyCost(NamedTuple):
     mean_of_raw: float
     median_of_raw: float
     worst_of_raw: float
-    dearer_count: int
+    loss_count: int
     of_optimum: float | None
     summary_cost: float = 0.0
     worst_moment: float | None = None
@@ -131,7 +131,7 @@ def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
         mean_of_raw=total.share_sum / total.count,
         median_of_raw=total.median,
         worst_of_raw=total.worst,
-        dearer_count=total.dearer_count,
+        loss_count=total.loss_count,
         of_optimum=None if optimum is None else _share(total.cost.cost, optimum),
         summary_cost=total.cost.summary_cost,
         worst_moment=total.moment,
@@ -165,7 +165,7 @@ class _Sum:
     def __init__(self) -> None:
         self.usage = Usage.total([])
         self.cost = _Cost(0.0, 0.0, 0.0)
-        self.count = self.dearer_count = 0
+        self.count = self.loss_count = 0
         self.share_sum = self.worst = 0.0
         self.moment: float | None = 0.0
         self._shares: Counter[float] = Counter()
@@ -177,7 +177,7 @@ class _Sum:
         self.usage = Usage.total([self.usage, usage])
         self.cost = _Cost(*map(add, self.cost, cost))
         self.count += 1
-        self.dearer_count += cost.cost > raw.cost
+        self.loss_count += cost.cost > raw.cost
         self.share_sum += share
         self.worst = max(self.worst, share)
         self.moment = None if moment is None or self.moment is None else max(self.moment, moment)

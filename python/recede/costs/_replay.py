@@ -250,7 +250,7 @@ def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, 
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
         >>> session = recede.costs.replay(history, ["sliding:window=10"], prices=recede.costs.Prices(output=0))
         >>> raw, sliding = recede.costs.compare_costs([session, session])
-        >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.dearer_count
+        >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.loss_count
         ('sliding:window=10', 0.022504, 1.0, 0)
     """
     return costs_of((one.usage, _moments(one)) if isinstance(one, Replay) else (one, {}) for one in replays)

@@ -157,7 +157,9 @@ class Totals:
             other, total = min(raw, raw_before) if is_warm else 0, raw
         written_at = write_1h if masked.cache == "anthropic_1h" else prices.write
         written_price = written_at if conversation.is_cached else prices.input
-        reckoned = (other * prices.cached + (total - other) * written_price + usage.output_tokens * prices.output) / 1e6
+        estimated = (
+            other * prices.cached + (total - other) * written_price + usage.output_tokens * prices.output
+        ) / 1e6
         tokens = (usage.input_tokens, usage.cached_tokens, usage.written_tokens, usage.written_1h_tokens)
         # A provider that does not say what it wrote charges input, or what its price of writing is.
         plain = prices.write if masked.provider == "openai" and conversation.is_cached else prices.input
@@ -173,8 +175,8 @@ class Totals:
             cached_tokens=usage.cached_tokens,
             written_tokens=usage.written_tokens + usage.written_1h_tokens,
             output_tokens=usage.output_tokens,
-            raw_usd=paid if self.is_observing else reckoned,
-            paid_usd=reckoned if self.is_observing else paid,
+            raw_usd=paid if self.is_observing else estimated,
+            paid_usd=estimated if self.is_observing else paid,
             without_usage=int(not is_reported),
         )
 

@@ -197,10 +197,10 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
             raise ValueError(f"{name} has {text!r}, which any text matches")
         if len(text) > _MAX_PATTERN_CHARS:
             raise ValueError(
-                f"{name} has a text of {len(text):,} characters, and may have {_MAX_PATTERN_CHARS:,} in one"
+                f"{name} has a text of {len(text):,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed"
             )
     if len(value) > _MAX_PATTERNS:
-        raise ValueError(f"{name} has {len(value):,} texts, and may have {_MAX_PATTERNS}")
+        raise ValueError(f"{name} has {len(value):,} texts; at most {_MAX_PATTERNS} are allowed")
     return tuple(value)
 
 
@@ -208,12 +208,12 @@ def _check_patterns(name: str, tools: Collection[str]) -> None:
     patterns = [tool for tool in tools if "*" in tool or "?" in tool]
     if len(patterns) > _MAX_PATTERNS:
         raise ValueError(
-            f"{name} has {len(patterns):,} patterns with * or ?, and may have {_MAX_PATTERNS}: "
-            "give the names themselves, of which there may be any number"
+            f"{name} has {len(patterns):,} patterns with * or ?; at most {_MAX_PATTERNS} are allowed: "
+            "give the names themselves, which have no limit"
         )
     longest = max(map(len, patterns), default=0)
     if longest > _MAX_PATTERN_CHARS:
-        raise ValueError(f"{name} has a pattern of {longest:,} characters, and may have {_MAX_PATTERN_CHARS:,} in one")
+        raise ValueError(f"{name} has a pattern of {longest:,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed")
 
 
 def template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
@@ -234,7 +234,7 @@ def template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
     fields_used = sum(field is not None for _, field, _, _ in parts)
     if fields_used > _MAX_FIELDS or len(value) > _MAX_TEMPLATE_CHARS:
         raise ValueError(
-            f"{name} has {fields_used:,} fields and {len(value):,} characters, and may have {_MAX_FIELDS} fields and "
+            f"{name} has {fields_used:,} fields and {len(value):,} characters; at most {_MAX_FIELDS} fields and "
             f"{_MAX_TEMPLATE_CHARS:,} characters"
         )
     found = []
@@ -333,11 +333,11 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("break_even_at", _PRICE, 0.5, _BLOCK,
      "for break_even: it moves once the waste has cost this part of what the move costs"),
     ("warranty", _OPTIONAL_PRICE, 0.1, _BLOCK,
-     "for break_even: at no request has all cost more than raw by more than this part; None: no promise"),
+     "for break_even: by what part all requests so far may ever cost more than raw; None: no promise"),
     ("cache_breakpoint", _choice("keep", "boundary"), "keep", _BLOCK,
      "marks of the cache (cache_control) stay as they are, or the last masked result has one too"),
     ("marks_elsewhere", _whole(), 2, _BLOCK,
-     "marks that a list of messages is sent with besides its own, on the system prompt and on tools", None),
+     "marks on the system prompt and on tools, which are sent with a list of messages", None),
     ("observation_masking", _FLAG, True, _REDUCE,
      "False skips masking and goes straight to the summary", "--no-mask"),
     ("max_observation_chars", _COUNT, None, _MASK,

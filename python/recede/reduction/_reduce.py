@@ -78,9 +78,9 @@ def reduce(
         cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
         cache: for break_even: the cache serves any prefix, one in whole steps, or one that was marked.
         break_even_at: for break_even: it moves once the waste has cost this part of what the move costs.
-        warranty: for break_even: at no request has all cost more than raw by more than this part; None: no promise.
+        warranty: for break_even: by what part all requests so far may ever cost more than raw; None: no promise.
         cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
-        marks_elsewhere: marks that a list of messages is sent with besides its own, on the system prompt and on tools.
+        marks_elsewhere: marks on the system prompt and on tools, which are sent with a list of messages.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
         placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.

@@ -22,7 +22,7 @@ def serialized(message: Any) -> tuple[bytes, bool, bool]:
     def as_plain(value: Any) -> Any:
         nonlocal has_objects
         if not is_object(value):
-            raise TypeError(f"a message holds a {type(value).__name__}, which JSON has no form for")
+            raise TypeError(f"a message holds a {type(value).__name__}, which JSON cannot represent")
         form = plain_message(value) if value is message else plain(value)
         if form is message:
             raise TypeError(

@@ -312,7 +312,7 @@ def _summary(store: TurnStore, number: int) -> tuple[dict[str, int], str]:
             return head, content.decode("utf-8", "surrogatepass")
     except ValueError:
         pass
-    raise _damaged(store, f"summary {number} in it is not as it must be")
+    raise _damaged(store, f"summary {number} in it is invalid")
 
 
 def _damaged(store: TurnStore, what: str) -> StoreError:

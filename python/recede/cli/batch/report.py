@@ -15,7 +15,7 @@ from recede.cli.tables import cost_columns, of_columns, share, table
 from recede.costs import ReplayUsage, Suggestion, Usage, cheapest_policy, compare_costs
 
 # What sums of usage do not say.
-_OF_SESSIONS = ("mean_of_raw", "median_of_raw", "worst_of_raw", "dearer_count")
+_OF_SESSIONS = ("mean_of_raw", "median_of_raw", "worst_of_raw", "loss_count")
 
 
 def report_of(job: Job, options: dict[str, Any], sums: Sums) -> tuple[dict[str, Any], list[str]]:
