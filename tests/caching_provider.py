@@ -150,7 +150,7 @@ def caching() -> Iterator[CachingProvider]:
     httpd.daemon_threads = True
     provider = CachingProvider(f"http://127.0.0.1:{httpd.server_address[1]}")
     httpd.provider = provider  # type: ignore[attr-defined]
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True)
     thread.start()
     try:
         yield provider

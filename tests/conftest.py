@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -26,8 +27,8 @@ _MEMORY = "/dev/shm"
 if "TMPDIR" not in os.environ and Path(_MEMORY).is_dir() and shutil.disk_usage(_MEMORY).free > 1 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
-# A client reads the certificates of the system before its first request, which takes longer than most of these tests; no
-# server here has one.
+# A client reads the certificates of the system before its first request, which takes longer than most of these tests;
+# no server here has one.
 os.environ.update(SSL_CERT_FILE="", SSL_CERT_DIR=str(_HERE))
 
 # What a shell starts in the background ignores Ctrl-C, and so would the commands whose Ctrl-C is tested.
@@ -84,6 +85,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return "python" in (parameters.get("engine"), parameters.get("engine_name"))
 
     items[:] = [item for item in items if not (item.path.stem in _WITHOUT_MIRROR and asks_the_mirror(item))]
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: no collection of garbage has to look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 class _SharedReport:

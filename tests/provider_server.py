@@ -93,7 +93,7 @@ def serving(*script: Answer | Failure) -> Iterator[Server]:
     server = Server(f"http://127.0.0.1:{httpd.server_address[1]}")
     server.script += script
     httpd.provider = server  # type: ignore[attr-defined]
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True)
     thread.start()
     try:
         yield server

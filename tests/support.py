@@ -167,7 +167,7 @@ def assert_canonical(value: Any) -> None:
 
     Two wrong ones that were made in the same way may well be equal to each other.
     """
-    for text in _strings(value):
+    for text in {id(text): text for text in _strings(value)}.values():  # each object once
         encoded = text.encode("utf-32", "surrogatepass")
         copy = encoded.decode("utf-32", "surrogatepass")
         assert text == copy and hash(text) == hash(copy) and len(text) == len(copy) and text in {copy}

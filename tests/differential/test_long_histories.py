@@ -74,14 +74,22 @@ def history(seed: int) -> History:
     return messages
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999, 1.0])
-def test_any_budget(share: float) -> None:
+@pytest.mark.parametrize(
+    ("share", "options"),
+    [
+        (0.0, {"mask_chunk": 500, "keep_errors": True}),
+        (0.2, {"keep_results": 900}),
+        (0.5, {"keep_results": 200, "boundary": "break_even"}),
+        (0.9, {"keep_results": 900}),
+        (0.999, {"mask_chunk": 500, "keep_errors": True}),
+        (1.0, {"keep_results": 200, "boundary": "break_even"}),
+    ],
+)
+def test_any_budget(share: float, options: dict[str, Any]) -> None:
     messages = history(1)
     budget = int(recede.count_chars(messages) * share)
     assert_agree(recede.reduce, messages, max_input_chars=budget)
-    assert_agree(recede.reduce, messages, max_input_chars=budget, keep_results=900)
-    assert_agree(recede.reduce, messages, max_input_chars=budget, mask_chunk=500, keep_errors=True)
-    assert_agree(recede.reduce, messages, max_input_chars=budget, keep_results=200, boundary="break_even")
+    assert_agree(recede.reduce, messages, max_input_chars=budget, **options)
 
 
 @pytest.mark.parametrize(

@@ -335,7 +335,7 @@ def test_a_done_job_is_not_done_again_and_another_is_refused(tmp_path: Path) -> 
     )
 
 
-def kill_and_resume(tmp_path: Path, kills: int, seed: int, count: int = 600) -> None:
+def kill_and_resume(tmp_path: Path, kills: int, seed: int, count: int = 600, unit_bytes: int = 100_000) -> None:
     """Kill jobs so many times at random while they work; each is resumed until it ends, and then compared."""
     rng = random.Random(seed)
     folder, out = tmp_path / "in", tmp_path / "out"
@@ -350,7 +350,7 @@ def kill_and_resume(tmp_path: Path, kills: int, seed: int, count: int = 600) -> 
         row_group_size=20,
     )
     command = [sys.executable, "-m", "recede.cli", "batch", "reduce", str(folder), "--keep", "1"]
-    command += ["--unit-bytes", "100000", "--jobs", "2", "-o"]
+    command += ["--unit-bytes", str(unit_bytes), "--jobs", "2", "-o"]
     subprocess.run([*command, str(tmp_path / "whole")], capture_output=True)
     killed = 0
     while killed < kills or out.exists():
@@ -374,7 +374,7 @@ def units_done(out: Path) -> int:
 
 
 def test_a_job_that_was_killed_goes_on_to_the_same_result(tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, kills=1, seed=1, count=120)
+    kill_and_resume(tmp_path, kills=1, seed=1, count=120, unit_bytes=250_000)
 
 
 @pytest.mark.slow

@@ -62,6 +62,7 @@ class Terminal:
             preexec_fn=forked(command, environment(folder)),
         )
         self.child.delaybeforesend = None
+        self.child.ptyproc.delayafterclose = 0
         self.child.logfile_read = self.shown = io.StringIO()
 
     def sees(self, *wanted: str) -> None:
@@ -85,6 +86,7 @@ class Terminal:
 
     def ends(self, code: int = 0) -> None:
         self._expect(pexpect.EOF)
+        self.child.wait()
         self.child.close()
         assert self.child.exitstatus == code
 

@@ -1097,11 +1097,11 @@ def test_an_interruption_of_a_tool_leaves_no_call_open(some_talk: Talk, parallel
 def test_a_cancelled_turn_leaves_a_usable_state(server: Server, where: str) -> None:
     for kind in ("async anthropic stream", "async openai stream", "async openai"):
         talk = Talk(kind, server)
-        gate, ran = threading.Event(), False
+        gate = threading.Event()
+        began = talk.ran if where == "tool" else talk.heard if talk.is_streamed else server.requests
 
-        async def run_tool(name: str, value: Any) -> str:
-            nonlocal ran
-            ran = True
+        async def run_tool(name: str, value: Any, talk: Talk = talk) -> str:
+            talk.ran.append((name, value))
             await asyncio.sleep(60)
             return "never"
 
@@ -1110,16 +1110,16 @@ def test_a_cancelled_turn_leaves_a_usable_state(server: Server, where: str) -> N
         server.requests.clear()
         conversation = talk(run_tool)
 
-        async def cancelled(talk: Talk = talk, conversation: Conversation = conversation, gate: Any = gate) -> None:
+        async def cancelled(talk: Talk = talk, conversation: Conversation = conversation, began: Any = began) -> None:
             turn = asyncio.create_task(talk.in_loop(conversation.turn_async("Go.")))
-            while not (ran if where == "tool" else talk.heard if talk.is_streamed else server.requests):
+            while not began:
                 await asyncio.sleep(0.001)
             turn.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await turn
-            gate.set()
 
         asyncio.run(cancelled())
+        gate.set()
         assert recede.check_pairs(conversation.history.messages).is_whole
         server.script = [text("Done.")]
         assert talk.turn(conversation, "Again.").text == "Done."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import importlib.util
 import os
 import sys
@@ -203,26 +204,30 @@ def of_run(case: Any, masking: Any, turns: list[Turn], way: str = "sync") -> tup
     return [(case.calls(request), case.results(request)) for request in requests], case.results(stored)
 
 
+@functools.cache
+def long_run(case: Any) -> tuple[list[Any], list[Any]]:
+    return of_run(case, case.masking(keep=10), session())
+
+
 @pytest.mark.parametrize("way", ["sync", "async", "stream"])
 def test_each_request_of_an_agent_is_the_view_and_stored_results_are_raw(case: Any, way: str) -> None:
     if way not in case.WAYS:
         pytest.skip(f"there is no {way} here")
-    turns = session()
-    requests, stored = of_run(case, case.masking(keep=10), turns, way)
+    turns, keep = (session(), 10) if way == "sync" else (session(30), 4)
+    requests, stored = long_run(case) if way == "sync" else of_run(case, case.masking(keep=keep), turns, way)
     assert len(requests) == len(turns) + 1
     for count, (_, results) in enumerate(requests):
-        assert results == planned(case, turns[:count], keep=10)
-    assert stored == shown(as_dicts(turns))
+        assert results == planned(case, turns[:count], keep=keep)
+    assert stored == shown(as_dicts(turns)) != requests[-1][1]
 
 
 def test_requests_are_prefixes_of_the_next_but_at_moves_and_pairs_are_whole(case: Any) -> None:
-    turns = session()
-    requests, _ = of_run(case, case.masking(keep=10), turns)
+    requests, _ = long_run(case)
     changes = 0
     for (_, before), (calls, results) in pairwise(requests):
         assert sorted(calls) == sorted(name for name, _ in results)
         changes += results[: len(before)] != before
-    assert 0 < changes == len(reduction(case, turns, keep=10).boundary_moves) < 10
+    assert 0 < changes == len(reduction(case, session(), keep=10).boundary_moves) < 10
 
 
 def test_a_retry_sends_the_same(case: Any) -> None:

@@ -247,6 +247,7 @@ class AsyncDesigned(Designed):
 
 
 def test_the_production_manager_is_constructed_and_overridden_as_in_the_design() -> None:
+    Designed.ran.clear()
     coder = Coder()
     agent = Designed(coder, Model("Files were read."))
     run = agent.run_agent("the task")

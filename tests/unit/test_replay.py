@@ -151,9 +151,9 @@ def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
 
 
 def test_a_budget_is_that_of_a_history() -> None:
-    for unit, budget, fill in (("tokens", 1_500, 0.5), ("chars", 5_000, 0.9), ("tokens", 1_500, None)):
+    for unit, budget, fill in (("tokens", 900, 0.5), ("chars", 3_000, 0.9), ("tokens", 900, None)):
         asked = [
-            check_replay(LONG, summary_chars, ANY_LENGTH, unit=unit, budget=budget, fill=fill)
+            check_replay(LONG[:161], summary_chars, ANY_LENGTH, unit=unit, budget=budget, fill=fill)
             for summary_chars in (0, 300)
         ]
         assert asked[0] == 0 < asked[1], "the budget is too small for all, and only a model is asked"
