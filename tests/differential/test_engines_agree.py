@@ -16,7 +16,7 @@ from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
 from recede.reduction._policy import compiled, replay_policy
 from recede.testing import histories
-from support import built_engines, call, dumps, engine_module, outcome, result, user, using
+from support import built_engines, dumps, engine_module, outcome, tool_result, tool_use, user, using
 
 pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
 
@@ -103,22 +103,26 @@ CACHE_OF = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
 
 @pytest.mark.parametrize("cache", CACHE_OF)
 def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
-    """Where many requests have been paid for, which a drawn history seldom has."""
+    """Many requests have been paid for, which drawn histories seldom have; the boundary may be inside a message."""
     rng = random.Random(cache)
     for _ in range(9):
         history: History = [user("Go.")]
+        sizes = rng.choice([[10, 300, 3_000, 9_000], [10, 100, 300, 600]])
         for number in range(40):
             ids = [f"{number}.{place}" for place in range(rng.choice([1, 1, 2]))]
-            history.append({**call(*ids), "content": "y" * rng.choice([0, 300, 3_000])})
-            history += [result(one, "x" * rng.choice([10, 300, 3_000, 9_000])) for one in ids]
+            calls = tool_use(*ids, name=rng.choice(["run", "read"]))
+            text = {"type": "text", "text": "y" * rng.choice(sizes[:3])}
+            history.append({**calls, "content": [text, *calls["content"]]})
+            history.append(user([tool_result(one, "x" * rng.choice(sizes)) for one in ids]))
         cold = rng.sample([place for place, one in enumerate(history) if one["role"] == "assistant"], 5)
         window, warranty, breakpoint = (
-            rng.choice([0, 2]),
+            rng.choice([0, 1, 2]),
             rng.choice([0.02, 0.1, 0.5]),
             rng.choice(["keep", "boundary"]),
         )
         options: dict[str, Any] = {"cache": cache, "cache_breakpoint": breakpoint, "warranty": warranty}
         options |= {"keep_results": window, "break_even_at": rng.choice([0, 0.5])}
+        options |= {"keep_by_tool": rng.choice([{}, {"read": 5}])}
         for is_cold in (sorted(cold), True):
             assert_agree(recede.mask_observations, history, boundary="break_even", cache_cold=is_cold, **options)
         policy = f"hybrid:window={rng.choice([2, 99])},at=break_even,tail=3,boundary=break_even"

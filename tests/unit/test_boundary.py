@@ -322,3 +322,15 @@ def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
     made = [summary.end_turn + tail for summary in manager.summaries]
     assert made == summaries_by_cost(seen, tail, cache, prices, warranty)
     assert len(made) == 2
+
+
+@pytest.mark.parametrize(
+    ("cache", "warranty", "task", "masked"),
+    [("prefix", 0.2, 4_096, 1), ("prefix", 0.2, 4_095, 0), ("breakpoints", 9, 8_134, 1), ("breakpoints", 9, 8_133, 0)],
+)
+def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, warranty: float, task: int, masked: int) -> None:
+    """Of a prefix the cache keeps the task; with breakpoints the view has 26 and 32 characters besides."""
+    history = [user("t" * task), call("000"), result("000", "x" * 5_000)]
+    options: dict[str, Any] = {"cache": cache, "warranty": warranty, "break_even_at": 0}
+    view = recede.mask_observations(history, keep_results=0, boundary="break_even", **options)
+    assert view.masked_count == masked

@@ -415,8 +415,9 @@ def test_where_the_window_is_over_the_budget_nobody_is_asked() -> None:
     assert (asked, view.reduction_stage, view.within_budget) == ([], "fallback", False)
 
 
-def test_an_earlier_summary_is_replaced_and_stays_where_there_is_no_new_one() -> None:
-    earlier = system("Conversation summary:\n- objective: old\n- outcome: run: ok")
+@pytest.mark.parametrize("of_role", [system, user])
+def test_an_earlier_summary_is_replaced_and_stays_where_there_is_no_new_one(of_role: Any) -> None:
+    earlier = of_role("Conversation summary:\n- objective: old\n- outcome: run: ok")
     history = [system("s"), earlier, user("task"), *said(60, 100), user("end")]
     seen: list[str | None] = []
 

@@ -107,14 +107,34 @@ def test_with_a_budget_it_is_the_reducer() -> None:
 def test_an_open_call_is_never_dropped(fill: float | None, window: str) -> None:
     """Its result is appended after the view; a window of 0 and a budget that is too small leave nothing else."""
     history = History(max_input_chars=1_500, fill=fill, **{window: 0})
+    history.append(call("never answered"))
     for number in range(9):
-        history.extend([user("Go on."), call(f"a{number}", f"b{number}", arguments="z" * 800)])
+        history.extend([user("Go on."), call(f"a{number}", f"b{number}", arguments="z" * 1_600)])
         assert history.view()[-1] == history[-1]
         history.append(result(f"b{number}", "y" * 900))
         assert history.view()[-1]["tool_call_id"] == f"b{number}", "its sibling is still open"
         history.append(result(f"a{number}", "x" * 900))
         assert recede.check_pairs(history.view()).is_whole
-    assert len(history.view()) < 9, "answered calls are dropped"
+    view = history.view()
+    assert "never answered" not in str(view), "its answer can no longer come"
+    assert ("'a8'" in str(view)) is (window != "preserve_recent_raw_turns"), (
+        "an answered call is kept by its window alone"
+    )
+
+
+def test_what_is_new_since_a_failure_stays_new_after_messages_are_dropped() -> None:
+    asked: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append(len(history))
+        raise ValueError("no summary")
+
+    history = History(max_input_chars=4_000, fill=None, preserve_recent_raw_turns=34, summarizer=summarizer)
+    for _ in range(50):
+        history.extend([user("?"), assistant("a" * 200)])
+        history.view()
+    # Messages are dropped for every six new ones, of 603 characters: a quarter of the budget is new after twelve.
+    assert asked == [40, 52, 64, 76, 94]
 
 
 def test_a_summary_stands_until_the_view_no_longer_fits() -> None:

@@ -77,6 +77,7 @@ def test_keep_leaves_marks_alone() -> None:
 
 def test_a_pin_stands_only_before_a_mark_of_the_client() -> None:
     assert pin(marked(session(7), 4)) == {4: MARK}
+    assert pin(marked(session(7), 10), mask_chunk=4) == {8: MARK, 10: MARK}
 
 
 def test_a_block_that_has_a_mark_keeps_it() -> None:
@@ -99,6 +100,7 @@ def test_it_is_that_of_the_oldest_mark_of_a_block_that_has_two() -> None:
 
 def test_the_mark_before_gives_way_where_four_would_be_passed() -> None:
     assert pin(marked(session(7), 12, 14), mask_chunk=4) == {8: MARK, 14: MARK}
+    assert pin(marked(marked(session(7), 12, mark=HOUR), 14), mask_chunk=4) == {8: MARK, 14: MARK}
 
 
 def test_it_stays_where_the_newest_does_not_find_its_entry() -> None:
@@ -127,6 +129,36 @@ def with_long_run(blocks: int = 24, calls: int = 1) -> list[dict[str, Any]]:
     return [*session(7, calls), run, user([tool_result("long", LONG)])]
 
 
+def test_a_block_that_is_wanted_twice_is_marked_once() -> None:
+    """The last masked result, at the end of the request before."""
+    run = {"role": "assistant", "content": [{"type": "text", "text": "hm"}] * 22}
+    history = marked([*session(3), run, user([{"type": "text", "text": "Go on."}])], 8)
+    options: dict[str, Any] = {"keep_results": 0, "cache_breakpoint": "boundary", "marks_elsewhere": 0}
+    view = recede.mask_observations_json(dumps(history), **options).json
+    assert marks(loads(view)) == {6: MARK, 8: MARK}
+    assert view.count(b"cache_control") == 2
+
+
+def test_of_two_marks_of_a_masked_block_one_counts() -> None:
+    history = marked(session(7), 2, 14)
+    history[2]["content"][0]["content"] = [{"type": "text", "text": LONG, "cache_control": MARK}]
+    assert pin(history, mask_chunk=4) == {8: MARK, 14: MARK}
+
+
+def test_after_an_answer_the_request_before_is_that_before_its_run() -> None:
+    history = [*marked(with_long_run(), 16), {"role": "assistant", "content": [{"type": "text", "text": "And"}]}]
+    assert pin(history, mask_chunk=4, marks_elsewhere=1) == {8: MARK, 14: MARK, 16: MARK}
+
+
+def test_only_blocks_of_anthropic_get_marks() -> None:
+    history: list[Any] = []
+    for turn in range(7):
+        used, content = {"toolUseId": str(turn)}, [{"text": LONG}]
+        history += [{"role": "assistant", "content": [{"toolUse": {**used, "name": "run", "input": {}}}]}]
+        history += [user([{"toolResult": {**used, "content": content}}])]
+    assert pin(marked(history, 13), mask_chunk=4) == {13: MARK}
+
+
 def test_a_mark_is_carried_to_the_end_of_the_request_before() -> None:
     view = in_body(marked(with_long_run(), 16), tools=0, system=1, mask_chunk=4)
     assert marks(view["messages"]) == {8: MARK, 14: MARK, 16: MARK}
@@ -144,6 +176,9 @@ def test_the_mark_before_gives_way_only_where_the_newest_finds_its_entry() -> No
     options: dict[str, Any] = {"mask_chunk": 4}
     assert pin(marked(with_long_run(19), 14, 16), **options) == {8: MARK, 16: MARK}
     assert pin(marked(with_long_run(20), 14, 16), **options) == {14: MARK, 16: MARK}
+    # The 20 blocks end in a later message than the 19th.
+    longer = [*with_long_run(19), tool_use("next"), user([tool_result("next", LONG)])]
+    assert pin(marked(longer, 14, 18), **options) == {14: MARK, 18: MARK}
 
 
 @pytest.mark.parametrize(("parts", "expected"), [(2, [20, 22, 26]), (3, [2, 20, 26])])

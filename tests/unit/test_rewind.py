@@ -75,6 +75,17 @@ def test_what_was_masked_since_is_raw_again() -> None:
     assert history.view() == messages[:5] and history.stats().changed_message == 5
 
 
+def test_what_the_budget_alone_masked_is_raw_again() -> None:
+    """No boundary moved: the window is larger than the budget."""
+    messages = session(5, chars=1_350)
+    options: dict[str, Any] = {"max_input_chars": 4_000, "boundary": "sliding", "keep_turns": 5}
+    history = History(**options)
+    history.extend(messages)
+    assert "masked" in str(history.view())
+    history.rewind(9)
+    assert history.view() == looked_at(messages[:9], **options).view()
+
+
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again(path: Path, is_stored: bool) -> None:
     asked: list[int] = []

@@ -269,6 +269,8 @@ def test_the_first_user_message_is_one_of_role_user_that_says_something_of_its_o
     assert dropped_by_truncation([assistant("a"), result("nobody", "")], preserve_recent_raw_turns=1) == [0]
     odd = {"role": "user", "type": "reasoning"}
     assert dropped_by_truncation([odd, assistant("a"), user("b")], preserve_recent_raw_turns=1) == [0, 1]
+    pair = [{**user("x"), "pairRole": "call", "pairId": "1"}, {"pairRole": "result", "pairId": "1", "content": ""}]
+    assert dropped_by_truncation([*pair, user("task"), assistant("a")], preserve_recent_raw_turns=1) == [0, 1]
 
 
 def test_all_shapes_are_kept_in_pairs() -> None:

@@ -31,7 +31,7 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
             shape.mask(change, texts)
         if change.new:
             changes[message.index] = change
-    if facts.policy.pins_boundary:
+    if facts.policy.pins_boundary and changes:
         pinned = pins(facts, plan, marks_of(messages, body, facts.policy.marks_elsewhere))
         if pinned is not None:
             mark(changes, messages, body, pinned)

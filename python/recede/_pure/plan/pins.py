@@ -42,7 +42,7 @@ class Pins(NamedTuple):
 def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     """The pins of a view; None if its marks stay as they are."""
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None and not plan.cut
-    if not is_whole or not plan.masked or not marks.blocks:
+    if not is_whole or not marks.blocks:
         return None
     blocks, replaced = _in_view(facts, plan, marks)
     total = marks.elsewhere + sum(one.marks for one in blocks)
@@ -55,7 +55,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
 
     places = [place(one.block) for one in blocks]
     before = _boundary_before(facts, plan)
-    sent = [index for index, one in plan.masked.items() if not one.is_clipped and index < min(before, plan.boundary)]
+    sent = [index for index, one in plan.masked.items() if not one.is_clipped and index < before]
     pin = _block(facts, max(sent, default=None))
     if pin is not None and (place(pin) >= places[-1] or place(pin) in places):
         pin = None
