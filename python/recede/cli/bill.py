@@ -71,7 +71,7 @@ def log_options(command: Any) -> Any:
         click.option(
             "--no-pauses",
             is_flag=True,
-            help="Reckon as if the cache never grew cold, whatever logs and time stamps say.",
+            help="Assume that the cache never grew cold, whatever logs and time stamps say.",
         ),
         click.option(
             "--check",
