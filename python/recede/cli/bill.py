@@ -58,7 +58,7 @@ log_options = all_of(
     click.option(
         "--no-pauses",
         is_flag=True,
-        help="Reckon as if the cache never grew cold, whatever logs and time stamps say.",
+        help="Assume that the cache never grew cold, whatever logs and time stamps say.",
     ),
     click.option(
         "--check",
