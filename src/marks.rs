@@ -4,7 +4,7 @@
 //! result, to the one part that has the new text. So no mark is lost.
 
 use crate::json::decode;
-use crate::outline::{Outline, Span};
+use crate::outline::{Outline, Span, ToolResult};
 use crate::scan::{elements, member, member_around};
 use crate::shape::{Frame, Key};
 
@@ -23,11 +23,17 @@ pub enum Moved {
 }
 
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
+#[inline]
 #[must_use]
 pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let facts = &outline.results[result];
+    let is_list = facts.frame == Frame::Text && data[facts.value.start] == b'[';
+    if is_list { moved_from_list(data, outline, facts) } else { None }
+}
+
+fn moved_from_list(data: &[u8], outline: &Outline, facts: &ToolResult) -> Option<Moved> {
     let pieces = &outline.pieces[facts.first_piece as usize..(facts.first_piece + facts.pieces) as usize];
-    if facts.frame != Frame::Text || data[facts.value.start] != b'[' || !may_hold_mark(data, facts.value, pieces) {
+    if !may_hold_mark(data, facts.value, pieces) {
         return None;
     }
     let mark = marked_in(data, facts.value).pop()?;

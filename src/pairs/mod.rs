@@ -111,11 +111,13 @@ impl Pairs {
     }
 
     /// The tool of a result, if known.
+    #[inline]
     #[must_use]
     pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
-        if let Some(call) = self.call_of(result) {
-            return outline.calls[call].name;
-        }
+        self.call_of(result).map_or_else(|| self.name_without_call(outline, result), |call| outline.calls[call].name)
+    }
+
+    fn name_without_call(&self, outline: &Outline, result: usize) -> Name {
         let late = self.late.binary_search_by_key(&(result as u32), |(result, ..)| *result);
         late.map_or_else(|_| own_name(outline, result), |late| self.late[late].1)
     }

@@ -5,7 +5,7 @@ use super::outcome::{Masked, Masking};
 use super::planner::Planner;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::{MIN_DISPATCH_CHARS, dispatch_blocks};
-use crate::outline::{Outline, ToolResult};
+use crate::outline::{Name, Outline, ToolResult};
 use crate::placeholder::{CountedClip, Form, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
@@ -136,12 +136,12 @@ impl<'a> Masker<'a> {
         (form != Form::Stay).then_some(Masked { result: result as u32, form, removed })
     }
 
+    #[inline]
     fn is_exempt(&self, result: usize) -> bool {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
-        let name = pairs.name_of(outline, result);
         outline.results[result].is_pinned
             || (policy.keep_errors && outline.results[result].is_error)
-            || name.is_some_and(|name| self.excluded.0.get(name as usize) == Some(&true))
+            || self.excluded.has(|| pairs.name_of(outline, result))
             || policy.keep_matching.fit(
                 |beginning| source.observation_begins(outline, result, beginning),
                 || source.observation(outline, result),
@@ -189,6 +189,11 @@ impl<'a> Masker<'a> {
 pub(super) struct Excluded(Vec<bool>);
 
 impl Excluded {
+    /// Whether results of this tool are never masked; `name` is asked only if those of some are.
+    fn has(&self, name: impl FnOnce() -> Name) -> bool {
+        !self.0.is_empty() && name().is_some_and(|name| self.0.get(name as usize) == Some(&true))
+    }
+
     /// Keeps only the first tools.
     pub fn truncate(&mut self, tools: usize) {
         self.0.truncate(tools);

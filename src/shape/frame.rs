@@ -46,13 +46,16 @@ impl Frame {
 
     /// Writes a string in its frame; `text` writes it with its quotes.
     pub fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
-        for wrap in self.wraps() {
+        let wraps = self.wraps();
+        for wrap in wraps {
             match wrap {
                 Wrap::List => out.push(b'['),
                 Wrap::Member(key) => out.extend([b"{\"", key.name().as_bytes(), b"\":"].concat()),
             }
         }
         text(out);
-        out.extend(self.wraps().iter().rev().map(|wrap| if *wrap == Wrap::List { b']' } else { b'}' }));
+        for wrap in wraps.iter().rev() {
+            out.push(if *wrap == Wrap::List { b']' } else { b'}' });
+        }
     }
 }

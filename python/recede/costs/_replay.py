@@ -181,8 +181,9 @@ def replay(
         TranscriptError: the input is not a history.
         TypeError, ValueError: a policy, a price or a number is wrong; says which.
 
-    Time is linear in the text, and for ``keep_last`` quadratic in the number of messages with a small constant (a few
-    milliseconds for a thousand turns).
+    Time is linear in the text. In the number of messages it is quadratic for ``keep_last``, and for policies with
+    summaries of turns, each of which begins the view again; with a small constant (a few milliseconds for a thousand
+    turns).
 
     Example:
         >>> import recede
