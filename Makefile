@@ -17,7 +17,7 @@ SECONDS ?= 60
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
-.PHONY: help setup tools build release demo test lint fmt test-rust test-python test-integrations test-engines test-slow \
+.PHONY: help setup tools build release demo test lint lint-rust lint-python fmt test-rust test-python test-integrations test-engines test-slow \
 	test-agents test-types test-site test-arm bench bench-integrations fuzz dist docs clean
 
 help: ## Print the targets
@@ -41,14 +41,16 @@ demo: build ## Reduce a recorded session (FILE=... another one) and show before 
 	@$(python) scripts/demo.py $(if $(FILE),"$(FILE)")
 
 test: build tools ## Everything that CI runs
-	@$(MAKE) --no-print-directory -j 2 lint test-rust  # much of either runs on one core
+	@$(MAKE) --no-print-directory -j 3 lint test-rust  # while cargo waits for its lock, Python is checked
 	@$(MAKE) --no-print-directory test-python
 
-lint: build tools ## Formatting, lints and types, of Rust and of Python
+lint: lint-rust lint-python ## Formatting, lints and types, of Rust and of Python
+lint-rust: setup
 	@scripts/setup lint
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --features python -- -D warnings  # no test or bench depends on the feature
+lint-python: build tools
 	$(python) -m ruff check --quiet
 	$(python) -m ruff format --check --quiet
 	$(python) -m mypy

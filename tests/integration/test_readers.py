@@ -59,7 +59,7 @@ def broken(rng, folder):
     return True
 
 fuzz_readers.TARGETS["broken"] = broken
-fuzz_readers.MOST_SECONDS = 1
+fuzz_readers.MOST_SECONDS, fuzz_readers._stored = 1, list
 fuzz_readers.SCRIPT = __file__
 fuzz_readers.main()
 """
