@@ -5,7 +5,6 @@ use super::outcome::{Masked, Plan};
 use super::replay::blocks_of;
 use crate::marks::{Marked, Marks, Pins};
 use crate::outline::Outline;
-use crate::policy::Policy;
 use crate::turns::Turns;
 
 /// A request has at most this many marks.
@@ -25,12 +24,12 @@ pub struct Wanted {
     pub carried: Option<BlockPlace>,
 }
 
-/// The pins of a view; None if its marks stay as they are.
+/// The pins of a view that is not the input; None if its marks stay as they are.
 #[must_use]
-pub fn pins(outline: &Outline, policy: &Policy, plan: &Plan, marks: &Marks) -> Option<Pins> {
+pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks) -> Option<Pins> {
     let is_whole =
         plan.summary.is_none() && plan.cut.is_none() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
-    if !policy.pins_boundary || !is_whole || plan.masked.is_empty() {
+    if !is_whole {
         return None;
     }
     let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
@@ -68,7 +67,7 @@ impl Wanted {
         masked: impl DoubleEndedIterator<Item = &'a Masked>,
         (before, now): (usize, usize),
     ) -> Self {
-        let is_sent = |one: &&Masked| !one.is_clipped() && (one.result as usize) < before.min(now);
+        let is_sent = |one: &&Masked| !one.is_clipped() && (one.result as usize) < before;
         let pin = masked.rev().find(is_sent).and_then(|last| block_of(outline, last.result as usize));
         Wanted { pin, carried: carried(outline, turns).filter(|_| before == now) }
     }
@@ -108,7 +107,6 @@ impl Wanted {
         let stays =
             |block: BlockPlace| (0..places.len()).find(|one| places[*one] > block && pins.removed != Some(*one));
         pins.added = added.filter_map(|block| Some((block.0, block.1, stays(block)?))).collect();
-        pins.added.sort_unstable();
         (!pins.added.is_empty()).then_some(pins)
     }
 }

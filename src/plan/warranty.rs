@@ -178,7 +178,7 @@ impl Fold {
                 || self.core.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
         };
-        cost(waste, read) >= policy.break_even_at * extra.max(0.0) && policy.warranty.is_none_or(is_warranted)
+        cost(waste, read) >= policy.break_even_at * extra && policy.warranty.is_none_or(is_warranted)
     }
 
     /// Whether a summary keeps the warranty that leaves this many characters of the view, all of which are written again.

@@ -334,3 +334,13 @@ def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, warranty: float,
     options: dict[str, Any] = {"cache": cache, "warranty": warranty, "break_even_at": 0}
     view = recede.mask_observations(history, keep_results=0, boundary="break_even", **options)
     assert view.masked_count == masked
+
+
+@pytest.mark.parametrize(("cache", "is_made"), [("ideal", True), ("breakpoints", False)])
+def test_no_summary_leaves_less_than_a_cache_keeps(cache: Any, is_made: bool) -> None:
+    manager = recede.HybridContextManager(
+        lambda told, previous: "s" * 500, 99, "break_even", 2, boundary="break_even", cache=cache, warranty=9
+    )
+    for _ in range(60):
+        manager.add_turn("", "", "x" * 1_000)
+    assert bool(manager.summaries) is is_made

@@ -120,7 +120,7 @@ class Fold:
         policy = self.facts.policy
         _, read, write = policy.boundary
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
-        if not self.waste * read >= policy.break_even_at * max(0.0, extra):
+        if not self.waste * read >= policy.break_even_at * extra:
             return False
         if policy.warranty is None:
             return True
