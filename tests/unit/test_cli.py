@@ -125,6 +125,15 @@ def test_standard_input_and_gzip_are_read(array: Path) -> None:
     assert ok("reduce", array, *BUDGET) == view
 
 
+@pytest.mark.parametrize("command", [("reduce", "-", *BUDGET), ("store", "import", "new.store")])
+def test_damaged_gzip_data_is_one_line(array: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    packed = gzip.compress(array.read_bytes())
+    for damaged in (packed[:-9], packed[:30] + bytes(20) + packed[50:]):
+        done = run(*(tmp_path / word if word == "new.store" else word for word in command), stdin=damaged)
+        said = b"recede: standard input: the gzip data is truncated or damaged: pass the whole file\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, b"", said)
+
+
 # Writing
 
 
