@@ -33,7 +33,7 @@ pub fn literal_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
     template.iter().map(|(literal, _)| count_chars(literal)).sum()
 }
 
-/// Whether a template may have written so many characters, if no number in it has more digits than recede writes.
+/// Whether a template may have written this many characters, if no number in it has more digits than recede writes.
 pub fn may_have(template: &Template, chars: usize) -> bool {
     let is_number = |field: &Field| !matches!(field, Field::Tool | Field::Id);
     let fields = || template.iter().filter_map(|(_, field)| field.as_ref());

@@ -148,7 +148,7 @@ impl<'a> Cursor<'a> {
         Ok(self.found)
     }
 
-    /// Finds a string that is not short. It stays in the cursor, since a result of so many words would.
+    /// Finds a string that is not short. It stays in the cursor, since a result of that many words would.
     #[inline(never)]
     fn find_long(&mut self, start: usize) -> Read<()> {
         if self.found.start != start {

@@ -13,7 +13,7 @@ LEAST_CHARS = 60
 
 
 def clip(text: str, max_chars: int, image_chars: int = 0, recall: int | None = None) -> Masked:
-    """Cut a text with images to so many characters; the marker may name the observation."""
+    """Cut a text with images to this many characters; the marker may name the observation."""
     handle = "" if recall is None else f", recall #{recall}"
     kept, marker = min(len(text), max_chars), ""
     while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept, handle)):

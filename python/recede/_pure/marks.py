@@ -10,7 +10,7 @@ from recede._pure.value import GONE, Changed, Member
 
 
 def marks_of(messages: list[Any], body: dict[str, Any] | None, elsewhere: int) -> Marks:
-    """The marks of a history; a list of messages alone is reckoned to have `elsewhere` marks around it."""
+    """The marks of a history; a list of messages alone is assumed to have `elsewhere` marks around it."""
     blocks = [
         Marked((index, place), count)
         for index, message in enumerate(messages)

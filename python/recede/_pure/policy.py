@@ -10,7 +10,7 @@ NOW = 1 << 60
 """The current request, among those with a cold cache."""
 
 LOOKBACK_BLOCKS = 20
-"""A cache mark finds an entry at one of so many blocks, its own the last of them."""
+"""A cache mark finds an entry at one of this many blocks, its own the last of them."""
 
 
 class Policy(SimpleNamespace):
@@ -25,6 +25,6 @@ class Policy(SimpleNamespace):
         super().__init__(**{**defaults, **parameters})
 
     def max_cost_at(self, messages: int) -> int | None:
-        """The budget of a request after so many messages."""
+        """The budget of a request after this many messages."""
         budgets: list[tuple[int, int | None]] = [(0, self.max_cost), *self.max_cost_since]
         return [max_cost for since, max_cost in budgets if since <= messages][-1]

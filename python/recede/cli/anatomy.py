@@ -137,7 +137,7 @@ def _results(messages: list[Any]) -> list[str]:
 
 
 def _masked(texts: Sequence[str], count: int) -> list[bool]:
-    """Which results are masked, if so many are: the oldest for which the placeholder is shorter."""
+    """Which results are masked, if this many are: the oldest for which the placeholder is shorter."""
     found = []
     for text in texts:
         is_masked = count > 0 and mask_observation(text) != text

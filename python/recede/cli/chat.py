@@ -58,7 +58,7 @@ _TOKENS = 8_000
     "--threshold-tokens",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"A history of at most so many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
+    help=f"A history of at most this many tokens is sent raw.  [default: {_TOKENS}; of a recording {_TOUR_TOKENS}]",
 )
 @click.option(
     "--boundary",

@@ -142,7 +142,7 @@ class Talk:
 class Played:
     """A recorded session, played turn by turn into a history."""
 
-    hint = "Enter plays the next turn, a number so many; /help"
+    hint = "Enter plays the next turn, a number that many; /help"
     is_recorded = True
 
     def __init__(self, terminal: Terminal, history: History, messages: list[Any]) -> None:

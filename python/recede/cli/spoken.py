@@ -54,6 +54,6 @@ def spoken(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def clipped(text: str, most: int = 100) -> str:
-    """A text on one line of at most so many characters."""
+    """A text on one line of at most this many characters."""
     line = " ".join(harmless(text).split())
     return line if len(line) <= most else f"{line[: most - 2]} …"

@@ -33,7 +33,7 @@ pub struct EvictedMarks {
 }
 
 impl Session {
-    /// The last block of each view has this mark, sent with so many outside of the messages; those that were appended are not
+    /// The last block of each view has this mark, sent with this many outside of the messages; those that were appended are not
     /// sent.
     pub fn mark_newest(&mut self, value: Vec<u8>, elsewhere: usize) {
         if self.own_mark.as_ref() != Some(&value) || self.policy.marks_elsewhere != elsewhere {

@@ -140,7 +140,7 @@ impl Session {
         self.record_change();
     }
 
-    /// Rewinds the log to so many messages.
+    /// Rewinds the log to this many messages.
     pub(in crate::session) fn rewind_view(&mut self, messages: usize) {
         let tentative = core::mem::take(&mut self.view.tentative);
         self.flip_if_masked(&tentative);

@@ -66,7 +66,7 @@ class Fold:
         self.moves: list[Move] = []
 
     def request(self, end: int, is_now: bool = False) -> None:
-        """Make a request after so many messages."""
+        """Make a request after this many messages."""
         self.grow(end)
         self.waste += self.facts.removed_chars(self.waiting)
         bill, is_pinned = self.bill(end, is_now), self._is_pinned()
@@ -102,7 +102,7 @@ class Fold:
         return budget is not None and self.facts.cost(replace(self.facts.raw, kept=view, masked=self.masked)) > budget
 
     def is_cold(self, end: int, is_now: bool) -> bool:
-        """Whether the cache has nothing for a request after so many messages."""
+        """Whether the cache has nothing for a request after this many messages."""
         return end in self.facts.policy.cache_cold or (is_now and NOW in self.facts.policy.cache_cold)
 
     def bill(self, end: int, is_now: bool) -> Bill:

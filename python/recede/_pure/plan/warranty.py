@@ -1,4 +1,4 @@
-"""What the requests of a history cost under the cache that the rule reckons with, and the warranty of the boundary.
+"""What the requests of a history cost under the cache that the rule assumes, and the warranty of the boundary.
 
 What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than
 what the request before had marked.
@@ -42,12 +42,12 @@ class Bill(NamedTuple):
 
 
 def charged(chars: int, read: int) -> Charged:
-    """A request of so many chars that reads so many of them."""
+    """A request of `chars` characters, `read` of them from the cache."""
     return Charged(read, chars - read)
 
 
 def served(cache: str, chars: int) -> int:
-    """What is served, at the least, of a prefix of so many chars."""
+    """What is served, at the least, of a prefix of this many characters."""
     if chars < _MIN_CHARS[cache]:
         return 0
     return chars - _STEP_REST_CHARS if cache == "prefix" else chars

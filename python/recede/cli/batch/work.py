@@ -138,7 +138,7 @@ class Sums:
         held[:] = map(add, held, figures)
 
     def add(self, outcome: Outcome, by: int) -> None:
-        """Add those of a unit, whose usage is by so many columns and policy."""
+        """Add those of a unit, whose usage is by this many columns and policy."""
         self.rows += outcome.rows
         self.figures.update(outcome.figures)
         for row in outcome.usage:
@@ -291,7 +291,7 @@ class _Parquet(_Nothing):
         import pyarrow.parquet
 
         if self._writer is None:
-            # Pages of about a megabyte: a reader must hold one, and pyarrow looks at their size after so many rows.
+            # Pages of about a megabyte: a reader must hold one, and pyarrow looks at their size after this many rows.
             rows = max(1, min(1_024, result.num_rows * (1 << 20) // max(result.nbytes, 1)))
             # Views are of a large type, and each is another: a dictionary would be a copy of them, as would statistics.
             small = [field.name for field in result.schema if not str(field.type).startswith("large_")]
