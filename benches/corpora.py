@@ -167,7 +167,9 @@ def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, floa
     for name, options in (("reduce", ["--max-input-tokens", str(BUDGET)]), ("stats", [])):
         note(f"`recede batch {name}`, one process", command_seconds(name, corpus, folder, options))
     files = [corpus._replace(path=path) for path in (folder / "reduce").glob("*.parquet")]
-    if digest(views(one for file in files for one in batches(file))) != digest(plain_loop(corpus)):
+    reduced = {name: hash(view) for name, view in views(one for file in files for one in batches(file))}
+    # The command reads rows in other shapes, too.
+    if any(view is not None and reduced[name] != hash(view) for name, view in plain_loop(corpus)):
         raise SystemExit("the views of recede batch are not those of a plain loop")
     first = next(batches(corpus))
     sample = first["messages"].slice(0, _MOST_DICTS).to_pylist()
