@@ -99,7 +99,7 @@ def test_entries_that_live_longer_come_first_where_they_did(
     """Anthropic refuses a mark of an hour behind one of five minutes."""
     for message in history:
         for _, block, parts in blocks_of(message):
-            if doubled and "cache_control" in block and block["type"] == "tool_result":
+            if doubled and "cache_control" in block and block.get("type") == "tool_result":
                 parts = [{"type": "text", "text": "x" * 300, "cache_control": {}}]
                 block["content"] = parts
             for one in [*parts, block]:
